@@ -1,0 +1,123 @@
+"""What a language model backbone is: the wall between reasoning and concrete models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from atomr_local.cancellation import Cancellation
+
+Role = Literal["system", "user", "assistant"]
+Finish = Literal["stop", "length", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A chat prompt, static part first.
+
+    Attributes:
+        static: instructions and worked examples, the same for many calls, so that the prefix cache can
+            reuse their evaluation.
+        dynamic: what is particular to this call.
+    """
+
+    static: tuple[Message, ...]
+    dynamic: tuple[Message, ...]
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return self.static + self.dynamic
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    text: str
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What the model wrote.
+
+    Attributes:
+        text: the whole output, end-of-turn markers removed.
+        tokens: each generated token with its natural log-probability under the unconstrained model.
+        finish: why it ended.
+        prompt_tokens: tokens submitted.
+        evaluated_tokens: prompt tokens that the model really had to read (the rest came from the prefix cache).
+        seconds: wall time.
+    """
+
+    text: str
+    tokens: tuple[Token, ...]
+    finish: Finish
+    prompt_tokens: int
+    evaluated_tokens: int
+    seconds: float
+
+    @property
+    def generated_tokens(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def mean_probability(self) -> float | None:
+        """exp of the mean token log-probability; None for an empty completion."""
+        if not self.tokens:
+            return None
+        return math.exp(sum(token.logprob for token in self.tokens) / len(self.tokens))
+
+
+@dataclass(frozen=True, slots=True)
+class BackboneInfo:
+    """Attributes: context_tokens: prompt and completion together may take this many tokens."""
+
+    name: str
+    adapter: str | None
+    context_tokens: int
+
+
+class Backbone(Protocol):
+    """A language model. `complete` may be called from any thread; calls run one after the other."""
+
+    @property
+    def info(self) -> BackboneInfo: ...
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        """Tokens of the prompt with the chat template applied and the assistant's turn opened."""
+        ...
+
+    def complete(
+        self,
+        prompt: Prompt,
+        *,
+        max_tokens: int,
+        grammar: str | None = None,
+        stop: tuple[str, ...] = (),
+        temperature: float = 0.0,
+        seed: int = 0,
+        on_text: Callable[[str], None] | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> Completion:
+        """Continue the prompt.
+
+        Args:
+            grammar: GBNF with a rule `root`; the output then matches it unless cut at max_tokens.
+            stop: generation ends before the first of these texts.
+            temperature: 0 is greedy and deterministic.
+            on_text: called with each fragment as it is generated, on the model's thread.
+
+        Raises:
+            ModelError: the prompt does not fit, the grammar is invalid, or the model failed.
+            Cancelled: `cancellation` was thrown, during prompt evaluation too.
+        """
+        ...
+
+    def close(self) -> None: ...

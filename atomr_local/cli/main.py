@@ -1,0 +1,92 @@
+"""The `atomr` command. Command groups are imported only when they are used, so that start-up stays light."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from atomr_local import __version__
+from atomr_local.errors import AtomrError, Cancelled
+from atomr_local.sanitize import sanitize
+
+# command → (module below atomr_local.cli, attribute, one line of help)
+_COMMANDS = {
+    "ask": ("ask", "ask", "Answer one question."),
+    "plan": ("ask", "plan", "Decompose a question into a reasoning tree, without answering it."),
+    "tree": ("tree", "tree", "Check and convert reasoning trees."),
+    "text": ("text", "text", "Build and search text indexes."),
+    "graph": ("graph", "graph", "Build and query graph indexes."),
+    "web": ("web", "web", "Search the web, when it is turned on."),
+    "indexes": ("indexes", "indexes", "List the built indexes."),
+    "models": ("models", "models", "List the models and adapters at hand."),
+    "eval": ("evaluate", "evaluate", "Run and score question sets."),
+    "strategies": ("ask", "strategies", "List the reasoning methods."),
+    "doctor": ("doctor", "doctor", "Say what is installed, found, missing or broken."),
+    "config": ("config", "config", "Show the settings and where they come from."),
+}
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, attribute, _ = _COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(f"atomr_local.cli.{module}"), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry[2]) for name, entry in _COMMANDS.items()])
+
+
+@click.command(cls=_LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="atomr")
+@click.pass_context
+def atomr(ctx: click.Context) -> None:
+    """Ask questions on your own machine and check the answers.
+
+    Without a command, the terminal UI opens.
+
+    Example: atomr ask "Which country is Lake Como in?"
+    """
+    if ctx.invoked_subcommand is None:
+        from atomr_local.tui.app import run
+
+        run()
+
+
+def report(error: AtomrError) -> None:
+    """Print title, message and hint on standard error."""
+    click.echo(sanitize(f"{error.title}: {error.message}"), err=True)
+    if error.hint:
+        click.echo(sanitize(f"  → {error.hint}"), err=True)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line. Exit status: 0 done, 1 an error, 2 wrong usage, 130 cancelled."""
+    try:
+        result: Any = atomr.main(args=arguments, prog_name="atomr", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.exceptions.Abort:
+        click.echo("Cancelled", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (Cancelled, KeyboardInterrupt):
+        click.echo("Cancelled", err=True)
+        sys.exit(130)
+    except AtomrError as error:
+        report(error)
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+    sys.exit(result if isinstance(result, int) else 0)

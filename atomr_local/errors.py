@@ -1,0 +1,89 @@
+"""The one error family of atomr-local.
+
+Every failure that a user can cause or meet is an :class:`AtomrError`: a short title, a message that
+names the file, key or value at fault, and a hint that says what to do about it. Exceptions of other
+libraries are wrapped at the wall where they enter.
+"""
+
+from __future__ import annotations
+
+
+class AtomrError(Exception):
+    """A failure told to the user as title, message and hint.
+
+    Attributes:
+        title: a few words naming the kind of failure.
+        message: what is wrong, naming the file, key or value at fault.
+        hint: what the user can do about it; may be empty.
+    """
+
+    title = "Something went wrong"
+
+    def __init__(self, message: str, *, hint: str = "", title: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        if title is not None:
+            self.title = title
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.message}"
+
+
+class SettingsError(AtomrError):
+    title = "Settings not usable"
+
+
+class InputError(AtomrError):
+    """A file or value given by the user is not what it should be."""
+
+    title = "Input not usable"
+
+
+class PlanError(AtomrError):
+    """A plan given by the user is not a valid reasoning tree."""
+
+    title = "Plan not valid"
+
+
+class ModelError(AtomrError):
+    """A model file or model endpoint cannot be used."""
+
+    title = "Model not usable"
+
+
+class KnowledgeIndexError(AtomrError):
+    """A text or graph index is missing, damaged or does not fit the request."""
+
+    title = "Index not usable"
+
+
+class SourceError(AtomrError):
+    """A knowledge source failed while retrieving."""
+
+    title = "Source failed"
+
+
+class WebDisabledError(SourceError):
+    title = "Web access is off"
+
+
+class QueryError(AtomrError):
+    """A SPARQL query was refused or failed."""
+
+    title = "Query refused"
+
+
+class MissingPartError(AtomrError):
+    """An optional package or file that this operation needs is not installed."""
+
+    title = "Part missing"
+
+
+class Cancelled(AtomrError):
+    """The user cancelled the operation; not a failure."""
+
+    title = "Cancelled"
+
+    def __init__(self, message: str = "the operation was cancelled") -> None:
+        super().__init__(message)

@@ -1,0 +1,196 @@
+"""Where built indexes live, what their manifest says, and how a build becomes visible at once.
+
+A build writes into a hidden directory beside its destination and is published by renaming, so that a
+reader sees the old index or the new one and never half of one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from atomr_local import paths
+from atomr_local.errors import InputError, KnowledgeIndexError
+
+IndexKind = Literal["text", "graph"]
+KINDS: tuple[IndexKind, ...] = ("text", "graph")
+STARTER = "starter"
+MANIFEST = "manifest.json"
+SCHEMA = 1
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """One file that an index was built from; size in bytes."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an index is: written last, so an index without one is not whole.
+
+    Attributes:
+        counts: for text {"articles", "passages"}; for graph {"entities", "triples", "properties"}.
+        settings: what the build was run with; for text it names the embedder and its dimensions.
+        bytes: size on disk.
+    """
+
+    kind: IndexKind
+    name: str
+    counts: dict[str, int]
+    inputs: list[InputFile]
+    settings: dict[str, Any] = field(default_factory=dict)
+    built_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    bytes: int = 0
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True)
+class IndexEntry:
+    """A directory found among the indexes. `problem` says why it cannot be used, or is None."""
+
+    kind: IndexKind
+    name: str
+    path: Path
+    manifest: Manifest | None
+    problem: str | None = None
+
+
+def check_name(name: str) -> str:
+    """The name, if it can be a directory's name.
+
+    Raises:
+        InputError: it cannot.
+    """
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"{name!r} cannot name an index", hint="Use letters, digits, '.', '_' and '-', at most 64 of them."
+        )
+    return name
+
+
+def index_path(kind: IndexKind, name: str) -> Path:
+    return paths.indexes_dir() / kind / check_name(name)
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """The manifest of the index in `directory`.
+
+    Raises:
+        KnowledgeIndexError: it is missing, unreadable or of another version.
+    """
+    file = directory / MANIFEST
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        if data.get("schema") != SCHEMA:
+            raise KnowledgeIndexError(
+                f"{directory} was built by another version (schema {data.get('schema')!r}, this program reads {SCHEMA})",
+                hint="Build the index again.",
+            )
+        inputs = [InputFile(**item) for item in data.pop("inputs")]
+        return Manifest(**data, inputs=inputs)
+    except FileNotFoundError as error:
+        raise KnowledgeIndexError(
+            f"{directory} holds no finished index ({MANIFEST} is missing)", hint="Build the index again."
+        ) from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise KnowledgeIndexError(f"{file} cannot be read: {error}", hint="Build the index again.") from error
+
+
+def list_indexes() -> list[IndexEntry]:
+    """Every index directory, whole or not, by kind and name."""
+    found: list[IndexEntry] = []
+    for kind in KINDS:
+        base = paths.indexes_dir() / kind
+        if not base.is_dir():
+            continue
+        for directory in sorted(base.iterdir()):
+            if not directory.is_dir() or directory.name.startswith("."):
+                continue
+            try:
+                found.append(IndexEntry(kind, directory.name, directory, read_manifest(directory)))
+            except KnowledgeIndexError as error:
+                found.append(IndexEntry(kind, directory.name, directory, None, error.message))
+    return found
+
+
+def resolve(kind: IndexKind, name: str = "") -> str:
+    """The name of the index to use: the one asked for, else the only one built, else the starter.
+
+    Raises:
+        KnowledgeIndexError: the named index is not built, or several are and none is named.
+    """
+    whole = [entry.name for entry in list_indexes() if entry.kind == kind and entry.problem is None]
+    if name:
+        if name == STARTER or name in whole:
+            return name
+        built = ", ".join(sorted({*whole, STARTER}))
+        raise KnowledgeIndexError(
+            f"there is no {kind} index named {name!r}", hint=f"Built: {built}. Build it with `atomr {kind} build`."
+        )
+    own = [candidate for candidate in whole if candidate != STARTER]
+    if len(own) > 1:
+        raise KnowledgeIndexError(
+            f"several {kind} indexes are built: {', '.join(own)}",
+            hint=f"Say which with --{kind}-index NAME or the setting {kind}_index.",
+        )
+    return own[0] if own else STARTER
+
+
+def directory_size(directory: Path) -> int:
+    """Bytes of all files below `directory`."""
+    return sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
+
+
+@contextlib.contextmanager
+def building(kind: IndexKind, name: str) -> Iterator[Path]:
+    """An empty directory to build an index in; removed again unless published.
+
+    Call :func:`publish` with it when the index is complete.
+    """
+    destination = index_path(kind, name)
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{name}.building-", dir=destination.parent))
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def publish(scratch: Path, manifest: Manifest) -> Path:
+    """Write the manifest into `scratch` and put it in the index's place, replacing an older one.
+
+    Returns:
+        The index's directory.
+    """
+    destination = index_path(manifest.kind, manifest.name)
+    data = asdict(manifest) | {"bytes": directory_size(scratch)}
+    file = scratch / MANIFEST
+    with file.open("w", encoding="utf-8") as stream:
+        json.dump(data, stream, ensure_ascii=False, indent=1)
+        stream.flush()
+        os.fsync(stream.fileno())
+    old = destination.with_name(f".{destination.name}.old-{os.getpid()}")
+    if destination.exists():
+        destination.rename(old)
+    try:
+        scratch.rename(destination)
+    except OSError:
+        if old.exists():
+            old.rename(destination)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+    return destination

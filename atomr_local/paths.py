@@ -1,0 +1,66 @@
+"""Where atomr-local keeps things.
+
+`ATOMR_HOME`, when set, holds everything (settings, indexes, models, cache). Otherwise a source checkout
+keeps indexes/ and models/ in itself, and an installed program uses the platform's user directories.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+_APPLICATION = "atomr-local"
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def _home() -> Path | None:
+    value = os.environ.get("ATOMR_HOME")
+    return Path(value).expanduser().resolve() if value else None
+
+
+def checkout() -> Path | None:
+    """The source checkout that this package runs from, or None when installed."""
+    root = _PACKAGE.parent
+    return root if (root / "pyproject.toml").is_file() and (root / "indexes").is_dir() else None
+
+
+def data_dir() -> Path:
+    return _home() or checkout() or Path(platformdirs.user_data_path(_APPLICATION, appauthor=False))
+
+
+def indexes_dir() -> Path:
+    """Built indexes: `<indexes_dir>/text/<name>` and `<indexes_dir>/graph/<name>`."""
+    return data_dir() / "indexes"
+
+
+def models_dir() -> Path:
+    return data_dir() / "models"
+
+
+def cache_dir() -> Path:
+    home = _home()
+    return home / "cache" if home else Path(platformdirs.user_cache_path(_APPLICATION, appauthor=False))
+
+
+def config_file() -> Path:
+    home = _home()
+    base = home if home else Path(platformdirs.user_config_path(_APPLICATION, appauthor=False))
+    return base / "config.toml"
+
+
+def _shipped(*parts: str) -> Path:
+    """A file that ships with the program: in the checkout, or inside the installed package."""
+    root = checkout()
+    return (root if root else _PACKAGE / "_shipped").joinpath(*parts)
+
+
+def starter_knowledge_dir() -> Path:
+    """The starter's facts.jsonl and articles.jsonl, as shipped."""
+    return _shipped("indexes", "starter")
+
+
+def adapters_dir() -> Path:
+    """The adapters that ship with the program."""
+    return _shipped("models", "adapters")

@@ -1,0 +1,162 @@
+"""The typed events that answering a question emits. The trace is their sum (see `recorder.py`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from atomr_local.backbone.protocol import Completion
+from atomr_local.reasoning.trace import Basis, LlmUse, Method, PlanOrigin, Status, Trace
+from atomr_local.sources.protocol import Evidence, SourceName
+from atomr_local.tree.nodes import Tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Base of all events."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event for JSON: its snake-case name under "event", then its fields."""
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
+        return {"event": name} | asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionAsked(Event):
+    """The first event. `settings` is the trace's settings object."""
+
+    question: str
+    strategy: str
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageChanged(Event):
+    """What is going on before and between nodes, for a status line: "loading model", "planning", …"""
+
+    stage: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFragment(Event):
+    """A piece of the plan as the model writes it (compact notation). Unchecked model output."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanReady(Event):
+    """The plan that will be executed; its nodes' ids are those of all later events."""
+
+    tree: Tree
+    compact: str
+    origin: PlanOrigin
+    attempts: int
+    problems: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "event": "plan_ready",
+            "question": self.tree.question,
+            "compact": self.compact,
+            "origin": self.origin,
+            "attempts": self.attempts,
+            "problems": list(self.problems),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeStarted(Event):
+    node_id: int
+    resolved_question: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcesSelected(Event):
+    """`reason` says who chose: "only source", "rule: …" or "model"."""
+
+    node_id: int
+    sources: tuple[SourceName, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalStarted(Event):
+    node_id: int
+    source: SourceName
+    query: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceFound(Event):
+    """Evidence as taken into the trace, ids given. A piece found before keeps its first id."""
+
+    node_id: int
+    source: SourceName
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCalled(Event):
+    """One finished model call. `prompt` and `completion.text` are shown one key away in the UI.
+
+    `node_id` is None for calls that serve the whole question, such as planning.
+    """
+
+    node_id: int | None
+    purpose: str
+    prompt: str
+    completion: Completion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextGenerated(Event):
+    """A fragment of model output while a node reasons. Unchecked model output."""
+
+    node_id: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFinished(Event):
+    """A node's result; `answers` empty means Unknown."""
+
+    node_id: int
+    answer: str
+    answers: tuple[str, ...]
+    method: Method | None
+    confidence: float | None
+    evidence: tuple[str, ...]
+    cited: tuple[str, ...]
+    supported: bool | None
+    computation: str | None
+    dropped: tuple[str, ...]
+    error: Mapping[str, str] | None
+    seconds: float
+    llm: LlmUse = field(default_factory=LlmUse)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarningRaised(Event):
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerReady(Event):
+    status: Status
+    answer: str
+    answers: tuple[str, ...]
+    confidence: float | None
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished(Event):
+    """The last event, always emitted, also after cancellation and failure."""
+
+    trace: Trace
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"event": "finished", "trace": self.trace.to_dict()}

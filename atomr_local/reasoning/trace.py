@@ -1,0 +1,112 @@
+"""The trace, `atomr.trace/1`: everything that led to an answer, in the form that others rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal
+
+SCHEMA = "atomr.trace/1"
+Status = Literal["answered", "unknown", "cancelled", "failed"]
+Basis = Literal["evidence", "model"]
+Method = Literal["operator", "child", "sibling", "symbolic", "direct_rag", "closed_book"]
+PlanOrigin = Literal["model", "user", "file", "fallback"]
+
+
+@dataclass
+class LlmUse:
+    """What a node or a whole question took of the model; `evaluated_tokens` are those not reused from the cache."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    evaluated_tokens: int = 0
+    generated_tokens: int = 0
+
+    def add(self, other: LlmUse) -> None:
+        for part in fields(LlmUse):
+            setattr(self, part.name, getattr(self, part.name) + getattr(other, part.name))
+
+
+@dataclass
+class PlanTrace:
+    compact: str = ""
+    origin: PlanOrigin = "model"
+    attempts: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+@dataclass
+class NodeTrace:
+    id: int
+    parent: int | None
+    question: str
+    kind: str
+    resolved_question: str = ""
+    arguments: list[Any] = field(default_factory=list)
+    refs: list[int] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    answer: str = ""
+    answers: list[str] = field(default_factory=list)
+    method: Method | None = None
+    confidence: float | None = None
+    evidence: list[str] = field(default_factory=list)
+    cited: list[str] = field(default_factory=list)
+    supported: bool | None = None
+    computation: str | None = None
+    dropped: list[str] = field(default_factory=list)
+    error: dict[str, str] | None = None
+    seconds: float = 0.0
+    llm: LlmUse = field(default_factory=LlmUse)
+
+
+@dataclass
+class EvidenceTrace:
+    id: str
+    source: str
+    title: str
+    text: str
+    score: float
+    query: str
+    locator: Mapping[str, Any]
+
+
+@dataclass
+class Totals:
+    seconds: float = 0.0
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    evaluated_tokens: int = 0
+    generated_tokens: int = 0
+    retrievals: dict[str, int] = field(default_factory=lambda: {"text": 0, "graph": 0, "web": 0})
+
+
+@dataclass
+class Trace:
+    question: str
+    strategy: str
+    settings: dict[str, Any]
+    status: Status = "failed"
+    answer: str = ""
+    answers: list[str] = field(default_factory=list)
+    confidence: float | None = None
+    basis: Basis = "evidence"
+    plan: PlanTrace = field(default_factory=PlanTrace)
+    nodes: list[NodeTrace] = field(default_factory=list)
+    evidence: list[EvidenceTrace] = field(default_factory=list)
+    totals: Totals = field(default_factory=Totals)
+    warnings: list[str] = field(default_factory=list)
+
+    def node(self, node_id: int) -> NodeTrace:
+        """The node with this id.
+
+        Raises:
+            KeyError: no node has it.
+        """
+        for node in self.nodes:
+            if node.id == node_id:
+                return node
+        raise KeyError(node_id)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The trace as the contract writes it."""
+        return {"schema": SCHEMA} | asdict(replace(self, evidence=[replace(e, locator=dict(e.locator)) for e in self.evidence]))

@@ -1,0 +1,132 @@
+"""The one settings model. Precedence, lowest first: defaults, settings file (TOML), environment, command line."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from atomr_local import paths
+from atomr_local.errors import SettingsError
+
+LocalSource = Literal["text", "graph"]
+STARTER = "starter"
+
+
+class EndpointSettings(BaseModel):
+    """An OpenAI-compatible server used instead of the in-process model."""
+
+    model_config = {"extra": "forbid"}
+
+    url: str = Field("", description="Base address, such as http://127.0.0.1:8080/v1; empty: use the local model file.")
+    model: str = Field("", description="Model name to ask the server for.")
+    api_key: str = Field("", description="Sent as a bearer token when not empty.", repr=False)
+    timeout: float = Field(120.0, gt=0, description="Seconds to wait for the server between two fragments.")
+
+
+class ModelSettings(BaseModel):
+    """The in-process model and how it is run."""
+
+    model_config = {"extra": "forbid"}
+
+    context_tokens: int = Field(4096, ge=512, le=1_048_576, description="Context window to allocate, in tokens.")
+    threads: int = Field(0, ge=0, le=512, description="Threads while generating; 0: chosen from the processor.")
+    batch_threads: int = Field(0, ge=0, le=512, description="Threads while reading a prompt; 0: as many as cores.")
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of everything that draws random numbers.")
+
+
+class LimitSettings(BaseModel):
+    """Bounds that keep a question finite. What a limit leaves out is said in the trace."""
+
+    model_config = {"extra": "forbid"}
+
+    nodes: int = Field(40, ge=2, le=400, description="Nodes a plan may have.")
+    depth: int = Field(8, ge=1, le=32, description="Levels below the root.")
+    fan_out: int = Field(12, ge=1, le=64, description="Children of one node.")
+    references: int = Field(8, ge=1, le=256, description="Values of a reference that an operator is run for.")
+    evidence_tokens: int = Field(900, ge=64, description="Prompt tokens that evidence may take in one call.")
+    passage_words: int = Field(120, ge=10, description="Words of one passage shown to the model.")
+
+
+class WebSettings(BaseModel):
+    model_config = {"extra": "forbid"}
+
+    enabled: bool = Field(False, description="Whether questions may be sent to the web search engine.")
+    timeout: float = Field(10.0, gt=0, le=120, description="Seconds to wait for the search engine.")
+    region: str = Field("wt-wt", pattern=r"^[a-z]{2}-[a-z]{2}$", description="DuckDuckGo region code.")
+
+
+class Settings(BaseSettings):
+    """Everything a user can set. Environment variables: ATOMR_MODEL, ATOMR_LIMITS__NODES, …"""
+
+    model_config = SettingsConfigDict(
+        env_prefix="ATOMR_", env_nested_delimiter="__", extra="forbid", env_ignore_empty=True, validate_default=True
+    )
+    file: ClassVar[Path | None] = None
+
+    model: str = Field(STARTER, description="Model name (see `atomr models list`) or path of a GGUF file.")
+    adapter: str = Field("auto", description="LoRA adapter (GGUF): auto, none, a name or a path.")
+    embedder: str = Field(STARTER, description="Sentence embedder: starter, or the path of a local directory.")
+    text_index: str = Field("", description="Text index to search; empty: the only one built, else the starter.")
+    graph_index: str = Field("", description="Graph index to search; empty: the only one built, else the starter.")
+    sources: tuple[LocalSource, ...] = Field(("text", "graph"), description="Local sources that may be used.")
+    strategy: str = Field("atomr", description="Reasoning method (see `atomr strategies`).")
+    top_k: int = Field(3, ge=1, le=50, description="Pieces of evidence per source and retrieval.")
+    filter_overlap: float = Field(0.5, ge=0, le=1, description="Filter drops entities whose word overlap is lower.")
+    web: WebSettings = WebSettings()
+    limits: LimitSettings = LimitSettings()
+    llm: ModelSettings = ModelSettings()
+    endpoint: EndpointSettings = EndpointSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, _FileSource(settings_cls)
+
+
+class _FileSource(PydanticBaseSettingsSource):
+    """Values of the settings file; an absent file has none."""
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        raise NotImplementedError  # __call__ reads the whole file at once
+
+    def __call__(self) -> dict[str, Any]:
+        path = Settings.file or paths.config_file()
+        try:
+            with path.open("rb") as stream:
+                return tomllib.load(stream)
+        except FileNotFoundError:
+            return {}
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise SettingsError(f"{path} is not valid TOML: {error}", hint="Correct the file or delete it.") from error
+        except OSError as error:
+            raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Settings with `overrides` (command line) on top of environment and file.
+
+    Overrides that are None are ignored; nested ones are given as dictionaries.
+
+    Raises:
+        SettingsError: a value is not usable; the message names its key.
+    """
+    given = {key: value for key, value in overrides.items() if value is not None}
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise SettingsError(
+            f"{key}: {first['msg']}",
+            hint=f"Look at the command line, ATOMR_* environment variables and {Settings.file or paths.config_file()}.",
+        ) from error

@@ -1,0 +1,133 @@
+"""What a knowledge source is, and what it gives: the wall between reasoning and concrete sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.tree.nodes import Operator
+
+
+class SourceName(StrEnum):
+    TEXT = "text"
+    GRAPH = "graph"
+    WEB = "web"
+
+
+class ValueKind(StrEnum):
+    ENTITY = "entity"
+    DATE = "date"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    RELATION = "relation"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One answer value on its way between nodes.
+
+    Attributes:
+        text: what is shown and what fills `[i]`: a label, a date as YYYY-MM-DD, YYYY-MM or YYYY, a number with
+            its unit, or plain text.
+        kind: what the text denotes.
+        iri: the graph entity it denotes, where known, so that the next hop need not link it again.
+        score: how sure the source is, 0 to 1; None where it cannot say.
+    """
+
+    text: str
+    kind: ValueKind = ValueKind.TEXT
+    iri: str | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One retrieved thing that an answer may rest on.
+
+    Attributes:
+        id: "e1", "e2", … within one trace; empty until the trace has taken it in.
+        source: where it comes from.
+        title: page title, entity label or web page title.
+        text: the passage, or the graph rows put as short sentences, or the web snippet. Untrusted.
+        score: larger is better; comparable within one source and query only.
+        query: what was asked of the source.
+        locator: {"passage": id, "span": [a, b]} | {"sparql": text, "rows": [{variable: value}]} |
+            {"url": address, "retrieved_at": ISO 8601}.
+    """
+
+    source: SourceName
+    title: str
+    text: str
+    score: float
+    query: str
+    locator: Mapping[str, Any]
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One retrieval.
+
+    Attributes:
+        question: the node's question with references filled in.
+        query: the retrieval query for sources that take text (arguments joined, AtomR section 3.1).
+        operator: the operator to be run on the evidence; None for direct RAG on a question.
+        arguments: the operator's arguments, one value each, references filled in.
+        top_k: how many pieces of evidence are wanted.
+    """
+
+    question: str
+    query: str
+    operator: Operator | None = None
+    arguments: tuple[Value, ...] = ()
+    top_k: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What a source found.
+
+    Attributes:
+        evidence: best first; at most the request's top_k for text and web.
+        values: the operator's result where the source can compute it itself (the graph); else empty. For
+            Filter: the entities that satisfy the condition.
+        link_score: how surely the head entity was linked, 0 to 1 (graph only).
+        relation_score: how surely the relation or condition was matched to properties, 0 to 1 (graph only).
+        decided: True when the source understood the request fully, so that empty `values` mean
+            "nothing satisfies it" rather than "not understood".
+        dropped: what a limit left out, in words.
+    """
+
+    evidence: tuple[Evidence, ...] = ()
+    values: tuple[Value, ...] = ()
+    link_score: float | None = None
+    relation_score: float | None = None
+    decided: bool = False
+    dropped: tuple[str, ...] = field(default=())
+
+
+class KnowledgeSource(Protocol):
+    """A place to look things up. Implementations are thread-safe for `retrieve`."""
+
+    @property
+    def name(self) -> SourceName: ...
+
+    @property
+    def description(self) -> str:
+        """One line for the prompt that chooses sources: what can be found here."""
+        ...
+
+    def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
+        """Look the request up.
+
+        Raises:
+            SourceError: the source failed (time-out, rate limit, damaged index).
+            Cancelled: `cancellation` was thrown.
+        """
+        ...
+
+    def close(self) -> None: ...
