@@ -1,0 +1,179 @@
+"""Dates and quantities as people write them: "6 July 1958", "October 5, 1987", "June 1956", "44 BC", "1,200 km²"."""
+
+from __future__ import annotations
+
+import calendar
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+_MONTHS = {name.casefold(): number for number, name in enumerate(calendar.month_name) if name}
+_MONTHS |= {name.casefold(): number for number, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
+_MONTH = r"(?P<month>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
+_ERA = r"(?:\s*(?P<era>bce|bc|b\.c\.e\.|b\.c\.|ce|ad|a\.d\.))?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_DATE_FORMS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"(?P<sign>[+-]?)(?P<year>\d{4,6})-(?P<month>\d{2})-(?P<day>\d{2})"
+        r"(?:T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})?)?",
+        r"(?P<sign>[+-]?)(?P<year>\d{4,6})-(?P<month>\d{2})",
+        rf"(?:the\s+)?{_DAY}\s+(?:of\s+)?{_MONTH},?\s+(?:ad\s+)?(?P<year>\d{{1,4}}){_ERA}",
+        rf"{_MONTH}\s+{_DAY},?\s+(?:ad\s+)?(?P<year>\d{{1,4}}){_ERA}",
+        rf"{_MONTH},?\s+(?P<year>\d{{3,4}}){_ERA}",
+        rf"(?P<sign>[+-]?)(?:ad\s+)?(?P<year>\d{{1,4}}){_ERA}",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A proleptic date at day, month or year precision; year 0 is 1 BC, as in XSD 1.1 and ISO 8601."""
+
+    year: int
+    month: int | None = None
+    day: int | None = None
+
+    @property
+    def datatype(self) -> str:
+        """Local name of the XSD type that holds this precision."""
+        return "gYear" if self.month is None else "gYearMonth" if self.day is None else "date"
+
+    @property
+    def first(self) -> tuple[int, int, int]:
+        """The first day that this may mean."""
+        return self.year, self.month or 1, self.day or 1
+
+    @property
+    def last(self) -> tuple[int, int, int]:
+        """The last day that this may mean."""
+        month = self.month or 12
+        return self.year, month, self.day or _days_in(self.year, month)
+
+    def __str__(self) -> str:
+        sign, year = ("-", -self.year) if self.year < 0 else ("", self.year)
+        parts = [f"{sign}{year:04d}", *(f"{part:02d}" for part in (self.month, self.day) if part is not None)]
+        return "-".join(parts)
+
+
+def _days_in(year: int, month: int) -> int:
+    # The calendar repeats every 400 years; the standard library knows years 1 to 9999 only.
+    return calendar.monthrange(2000 + year % 400, month)[1]
+
+
+def parse_date(text: str, *, bare_year: bool = True) -> Date | None:
+    """The date that the whole of `text` denotes, or None.
+
+    Args:
+        bare_year: whether one to four digits alone are a year.
+    """
+    stripped = text.strip()
+    if not bare_year and stripped.lstrip("+-").isdigit():
+        return None
+    for form in _DATE_FORMS:
+        match = form.fullmatch(stripped)
+        if match is None:
+            continue
+        found = match.groupdict()
+        year = int(found["year"])
+        if (found.get("era") or "").casefold().startswith("b"):
+            year = 1 - year
+        if found.get("sign") == "-":
+            year = -year
+        month = _month(found.get("month"))
+        day = int(found["day"]) if found.get("day") else None
+        if month == 0 and day in (0, None):  # Wikidata writes 1950-00-00 for a bare year
+            month, day = None, None
+        if day == 0:
+            day = None
+        if (month is not None and not 1 <= month <= 12) or (day and month and day > _days_in(year, month)):
+            return None
+        return Date(year, month, day)
+    return None
+
+
+def _month(text: str | None) -> int | None:
+    if not text:
+        return None
+    return int(text) if text.isdigit() else _MONTHS[text.casefold()]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number with its unit in normal form; the unit is empty for a bare number."""
+
+    amount: Decimal
+    unit: str = ""
+
+    def in_base_unit(self) -> Quantity:
+        """The same quantity in the base unit of its dimension; unknown units stay."""
+        dimension = _UNITS.get(self.unit)
+        return Quantity(self.amount * dimension[1], dimension[0]) if dimension else self
+
+
+# unit → (base unit, factor). Temperatures are left out: they do not convert by a factor.
+_UNITS: dict[str, tuple[str, Decimal]] = {
+    unit: (base, Decimal(factor))
+    for base, units in {
+        "m": {"mm": "0.001", "cm": "0.01", "m": "1", "km": "1000", "mi": "1609.344", "ft": "0.3048", "in": "0.0254",
+              "au": "149597870700", "ly": "9460730472580800"},
+        "m²": {"m²": "1", "km²": "1000000", "ha": "10000", "sq mi": "2589988.110336", "acre": "4046.8564224"},
+        "kg": {"mg": "0.000001", "g": "0.001", "kg": "1", "t": "1000", "lb": "0.45359237"},
+        "s": {"s": "1", "min": "60", "h": "3600", "d": "86400", "yr": "31557600"},
+    }.items()
+    for unit, factor in units.items()
+}  # fmt: skip
+_UNIT_NAMES = {
+    "millimetre": "mm", "millimeter": "mm", "centimetre": "cm", "centimeter": "cm", "metre": "m", "meter": "m",
+    "kilometre": "km", "kilometer": "km", "mile": "mi", "foot": "ft", "feet": "ft", "inch": "in", "inche": "in",
+    "square metre": "m²", "square meter": "m²", "m2": "m²", "square kilometre": "km²", "square kilometer": "km²",
+    "km2": "km²", "sq km": "km²", "hectare": "ha", "square mile": "sq mi", "gram": "g", "gramme": "g",
+    "milligram": "mg", "kilogram": "kg", "kilo": "kg", "tonne": "t", "pound": "lb", "second": "s", "sec": "s",
+    "minute": "min", "hour": "h", "hr": "h", "day": "d", "year": "yr", "astronomical unit": "au",
+    "light year": "ly", "light-year": "ly", "percent": "%", "per cent": "%", "°c": "°C", "degree celsius": "°C",
+    "degrees celsius": "°C", "u": "u", "da": "u", "people": "", "inhabitant": "", "person": "", "usd": "USD",
+    "dollar": "USD", "us dollar": "USD", "euro": "EUR", "kelvin": "K", "k": "K",
+}  # fmt: skip
+_SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_QUANTITY = re.compile(
+    r"(?P<sign>[+\-−]?)(?P<currency>[$€£]?)\s*"
+    r"(?P<number>\d{1,3}(?:[, \u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?|\.\d+)"
+    r"(?:\s*(?P<scale>hundred|thousand|million|billion|trillion)s?\b)?(?:\s*-?\s*(?P<unit>[^\d\s].{0,30}))?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def unit_name(text: str) -> str | None:
+    """The normal form of a unit ("" for plain counts), or None where it is not one we know."""
+    name = " ".join(text.strip().rstrip(".").split())
+    for form in (name, name.casefold(), name.casefold().removesuffix("s")):
+        if form in _UNITS or form in {"%", "°C", "USD", "EUR", "GBP"}:
+            return form
+        if form in _UNIT_NAMES:
+            return _UNIT_NAMES[form]
+    return None
+
+
+def parse_quantity(text: str) -> Quantity | None:
+    """The number, with scale and unit, that the whole of `text` denotes, or None."""
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None:
+        return None
+    unit = {"$": "USD", "€": "EUR", "£": "GBP", "": ""}[match["currency"]]
+    if match["unit"]:
+        named = unit_name(match["unit"])
+        if named is None:
+            return None
+        unit = named or unit
+    try:
+        amount = Decimal(re.sub(r"[, \u00a0\u202f]", "", match["number"]))
+    except InvalidOperation:
+        return None
+    amount *= _SCALES.get((match["scale"] or "").casefold(), 1)
+    return Quantity(-amount if match["sign"] in ("-", "−") else amount, unit)
+
+
+def format_number(amount: Decimal) -> str:
+    """Plain digits: no exponent, no trailing zeros after the point."""
+    text = format(amount, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text

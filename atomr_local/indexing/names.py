@@ -1,0 +1,37 @@
+"""Normal forms of names, so that two spellings of one name meet: case, accents, punctuation, qualifiers."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# Letters that compatibility decomposition leaves whole although readers take them for a base letter.
+_LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i", "þ": "th", "ð": "d", "ħ": "h"})
+_APOSTROPHES = re.compile(r"['’‘ʼʻ`´]")
+_NOT_WORD = re.compile(r"[\W_]+")
+_QUALIFIER = re.compile(r"^(?P<name>.*\S)\s*\((?P<qualifier>[^()]+)\)\s*$", re.DOTALL)
+_ARTICLE = re.compile(r"^(?:the|an?) (?=\S)")
+
+
+def name_key(text: str) -> str:
+    """`text` casefolded, accents stripped, punctuation as single spaces; never empty for a text with a mark in it."""
+    folded = unicodedata.normalize("NFKD", text.casefold())
+    bare = "".join(character for character in folded if not unicodedata.combining(character)).translate(_LETTERS)
+    key = _NOT_WORD.sub(" ", _APOSTROPHES.sub("", bare).replace("&", " and ")).strip()
+    return key or " ".join(text.casefold().split())
+
+
+def split_qualifier(text: str) -> tuple[str, str]:
+    """("Get Low", "song") for "Get Low (song)"; the qualifier is empty where there is none."""
+    match = _QUALIFIER.match(text)
+    return (match["name"], match["qualifier"]) if match else (text.strip(), "")
+
+
+def base_key(text: str) -> str:
+    """The key without a parenthetical qualifier and without a leading English article."""
+    return _ARTICLE.sub("", name_key(split_qualifier(text)[0]))
+
+
+def words(text: str) -> list[str]:
+    """The words of the text's key."""
+    return name_key(text).split()
