@@ -1,0 +1,264 @@
+"""llama.cpp as one sequence of tokens: the only file that touches its C interface for inference.
+
+An :class:`Engine` belongs to the thread that made it; only :meth:`Engine.tokenize` and its siblings that read
+the vocabulary may be called from elsewhere, and never after :meth:`Engine.close`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from atomr_local.backbone.threads import batch_threads, generation_threads, prepare_threads
+from atomr_local.errors import Cancelled, MissingPartError, ModelError
+
+BATCH_TOKENS = 512
+_ABORTED = 2
+_messages: deque[str] = deque(maxlen=50)
+_callbacks: list[Any] = []  # what C code holds a pointer to must never be collected
+
+
+def library() -> Any:
+    """llama_cpp, imported on first need, its messages collected instead of printed."""
+    prepare_threads()
+    try:
+        import llama_cpp
+    except (ImportError, OSError, RuntimeError) as error:
+        raise MissingPartError(
+            f"llama-cpp-python cannot be loaded: {error}", hint="Install it with: pip install llama-cpp-python"
+        ) from error
+    if not _callbacks:
+
+        @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator, unused-ignore]
+        def collect(level: int, text: bytes, user_data: Any) -> None:  # noqa: ARG001
+            if level in (3, 4, 5) and text:  # warnings, errors and their continuation
+                _messages.append(text.decode("utf-8", "replace"))
+
+        _callbacks.append(collect)
+        llama_cpp.llama_backend_init()
+    # Another user of the library in this process may have put its own printer back.
+    llama_cpp.llama_log_set(_callbacks[0], None)
+    return llama_cpp
+
+
+def last_messages() -> str:
+    """What llama.cpp complained about since the last load, on one line."""
+    return " ".join("".join(_messages).split())
+
+
+def _abort_flag_reader(api: Any) -> Any:
+    """A C function that says whether the byte it is given a pointer to is set.
+
+    It is asked between all the operations of an evaluation, from a thread that holds every other one up: Python
+    would have to take its interpreter lock each time. `strlen` of a two-byte buffer is 0 or 1 without it.
+    """
+    c = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
+    return ctypes.cast(c.strlen, api.ggml_abort_callback)
+
+
+class AbortFlag:
+    """A switch that stops an evaluation from any thread."""
+
+    def __init__(self) -> None:
+        self.memory = ctypes.create_string_buffer(2)
+
+    def set(self) -> None:
+        self.memory[0] = b"\1"
+
+    @property
+    def is_set(self) -> bool:
+        return self.memory[0] != b"\0"
+
+
+class Engine:
+    """A loaded model with a context of one sequence.
+
+    Attributes:
+        n_vocab: vocabulary size.
+        context_tokens: length of the sequence at most.
+        can_trim: whether the end of the sequence can be cut off; recurrent and hybrid models cannot.
+    """
+
+    def __init__(self, model: Path, adapter: Path | None, *, context_tokens: int, threads: int, batch: int) -> None:
+        """Load.
+
+        Args:
+            context_tokens: wanted context; capped to what the model was trained for.
+            threads, batch: threads while generating and while reading a prompt; 0 chooses.
+
+        Raises:
+            ModelError: llama.cpp cannot load the model or the adapter.
+            MissingPartError: llama-cpp-python is not installed.
+        """
+        self.api: Any = library()
+        api = self.api
+        self._model: Any = None
+        self._context: Any = None
+        _messages.clear()
+        parameters = api.llama_model_default_params()
+        parameters.n_gpu_layers = 0 if not api.llama_supports_gpu_offload() else -1
+        self._model = api.llama_model_load_from_file(str(model).encode("utf-8", "surrogateescape"), parameters)
+        if not self._model:
+            raise _load_error(model)
+        try:
+            self._open(adapter, context_tokens, generation_threads(threads), batch_threads(batch), model)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, adapter: Path | None, context_tokens: int, threads: int, batch: int, model: Path) -> None:
+        api = self.api
+        if not api.llama_model_has_decoder(self._model):
+            raise ModelError(f"{model} cannot generate text: it has no decoder")
+        self.vocab: Any = api.llama_model_get_vocab(self._model)
+        self.n_vocab: int = api.llama_vocab_n_tokens(self.vocab)
+        trained = api.llama_model_n_ctx_train(self._model)
+        self.context_tokens: int = min(context_tokens, trained) if trained > 0 else context_tokens
+        self.can_trim = not (api.llama_model_is_recurrent(self._model) or api.llama_model_is_hybrid(self._model))
+        settings = api.llama_context_default_params()
+        settings.n_ctx = self.context_tokens
+        settings.n_batch = settings.n_ubatch = min(BATCH_TOKENS, self.context_tokens)
+        settings.n_seq_max = 1
+        settings.n_threads = threads
+        settings.n_threads_batch = batch
+        settings.swa_full = True  # a pruned window could not be trimmed back
+        settings.no_perf = True
+        self._context = api.llama_init_from_model(self._model, settings)
+        if not self._context:
+            raise ModelError(
+                f"a context of {self.context_tokens} tokens for {model} cannot be made: {last_messages()}",
+                hint="There may not be enough memory: set a smaller llm.context_tokens.",
+            )
+        self._memory: Any = api.llama_get_memory(self._context)
+        self._reader: Any = _abort_flag_reader(api)
+        if adapter is not None:
+            self._apply(adapter)
+
+    def _apply(self, adapter: Path) -> None:
+        api = self.api
+        _messages.clear()
+        handle = api.llama_adapter_lora_init(self._model, str(adapter).encode("utf-8", "surrogateescape"))
+        if not handle:
+            raise ModelError(
+                f"{adapter} does not fit the model: {last_messages() or 'llama.cpp refused it'}",
+                title="Adapter not usable",
+                hint="An adapter works only with the model that it was trained on.",
+            )
+        one = (api.llama_adapter_lora_p_ctypes * 1)(handle)
+        if api.llama_set_adapters_lora(self._context, one, 1, (ctypes.c_float * 1)(1.0)):
+            raise ModelError(f"{adapter} cannot be applied", title="Adapter not usable")
+
+    def metadata(self, key: str) -> str | None:
+        """A value of the model file's header, as text; None when absent."""
+        name = key.encode()
+        size = self.api.llama_model_meta_val_str(self._model, name, ctypes.create_string_buffer(1), 1)
+        if size < 0:
+            return None
+        buffer = ctypes.create_string_buffer(size + 1)
+        self.api.llama_model_meta_val_str(self._model, name, buffer, size + 1)
+        return buffer.value.decode("utf-8", "replace")
+
+    # The vocabulary: read only, from any thread.
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        """Token ids of `text`; markers such as <|im_end|> become control tokens only when `special`."""
+        data = text.encode("utf-8", "replace")
+        room = len(data) + 8
+        buffer = (ctypes.c_int32 * room)()
+        count = self.api.llama_tokenize(self.vocab, data, len(data), buffer, room, False, special)
+        if count < 0:
+            raise ModelError(f"a text of {len(data)} bytes cannot be tokenised")
+        return buffer[:count]
+
+    def token_bytes(self, token: int) -> bytes:
+        """The text of a token, as bytes that may be part of a character; nothing for control tokens."""
+        for room in (64, 4096):
+            buffer = ctypes.create_string_buffer(room)
+            size = self.api.llama_token_to_piece(self.vocab, token, buffer, room, 0, False)
+            if size >= 0:
+                return buffer.raw[:size]
+        return b""
+
+    def token_text(self, token: int) -> str:
+        """A token as the vocabulary writes it, markers included; empty for -1."""
+        text = self.api.llama_vocab_get_text(self.vocab, token) if token >= 0 else b""
+        return (text or b"").decode("utf-8", "replace")
+
+    def is_end(self, token: int) -> bool:
+        return bool(self.api.llama_vocab_is_eog(self.vocab, token))
+
+    # The sequence.
+
+    def decode(self, tokens: Sequence[int], flag: AbortFlag) -> None:
+        """Append `tokens` (at most BATCH_TOKENS) to the sequence and compute the logits after the last one.
+
+        Raises:
+            Cancelled: `flag` was set; the sequence is as before or longer, so trim it.
+            ModelError: llama.cpp failed.
+        """
+        api = self.api
+        buffer = (ctypes.c_int32 * len(tokens))(*tokens)
+        api.llama_set_abort_callback(self._context, self._reader, ctypes.cast(flag.memory, ctypes.c_void_p))
+        status = api.llama_decode(self._context, api.llama_batch_get_one(buffer, len(tokens)))
+        if status == _ABORTED or flag.is_set:
+            raise Cancelled()
+        if status != 0:
+            raise ModelError(f"llama.cpp could not evaluate {len(tokens)} tokens (status {status})")
+
+    def logits(self) -> Any:
+        """The logits after the last token: float32 (n_vocab,), a view that the next decode overwrites."""
+        import numpy as np
+
+        pointer = self.api.llama_get_logits_ith(self._context, -1)
+        if not pointer:
+            raise ModelError("llama.cpp returned no logits")
+        return np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
+
+    def trim(self, length: int) -> bool:
+        """Cut the sequence to its first `length` tokens; False when the model cannot (the sequence is then empty)."""
+        if length > 0 and self.can_trim and self.api.llama_memory_seq_rm(self._memory, 0, length, -1):
+            complete = self.api.llama_memory_seq_pos_min(self._memory, 0) == 0
+            if complete and self.api.llama_memory_seq_pos_max(self._memory, 0) == length - 1:
+                return True
+        self.api.llama_memory_clear(self._memory, False)
+        return length == 0
+
+    def save(self) -> Any:
+        """The state of the sequence, an opaque buffer; None when it cannot be had."""
+        size = self.api.llama_state_seq_get_size(self._context, 0)
+        buffer = (ctypes.c_uint8 * size)()
+        return buffer if self.api.llama_state_seq_get_data(self._context, buffer, size, 0) == size else None
+
+    def restore(self, state: Any) -> bool:
+        """Replace the sequence by a saved one; False (and an empty sequence) when that fails."""
+        self.api.llama_memory_clear(self._memory, False)
+        if self.api.llama_state_seq_set_data(self._context, state, len(state), 0) == len(state):
+            return True
+        self.api.llama_memory_clear(self._memory, False)
+        return False
+
+    def close(self) -> None:
+        """Free the model. Idempotent."""
+        if self._context:
+            self.api.llama_free(self._context)
+        if self._model:
+            self.api.llama_model_free(self._model)
+        self._context = self._model = None
+
+
+def _load_error(model: Path) -> ModelError:
+    reason = last_messages()
+    if "unknown model architecture" in reason:
+        name = reason.split("unknown model architecture:", 1)[1].split()[0].strip("'\"")
+        return ModelError(
+            f"{model} has the architecture {name!r}, which this llama.cpp does not know",
+            hint="Upgrade llama-cpp-python, or choose another model.",
+        )
+    return ModelError(
+        f"{model} cannot be loaded: {reason or 'llama.cpp gave no reason'}",
+        hint="Download the file again, or choose another model (see `atomr models list`).",
+    )

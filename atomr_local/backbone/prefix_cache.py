@@ -1,0 +1,129 @@
+"""The prefix cache: what of a prompt need not be evaluated again.
+
+Two stores. The live sequence still holds the previous prompt, so a prompt that begins alike goes on from there.
+Snapshots keep the state at the end of each static part, so that kinds of prompts may alternate.
+
+What comes back from the cache is bit for bit what a cold evaluation would compute. Floating point sums depend on
+how many tokens are evaluated together, so batches are always cut at the same places, at the end of the static
+part and at multiples of GRID_TOKENS from its two ends, and reuse begins at such a place only. Generated tokens
+are evaluated one by one and are never reused. An answer therefore does not depend on what was asked before.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+GRID_TOKENS = 64
+
+
+class TokenSequence(Protocol):
+    """What the cache needs of a model (see :class:`atomr_local.backbone.engine.Engine`)."""
+
+    can_trim: bool
+    context_tokens: int
+
+    def decode(self, tokens: Sequence[int], flag: Any) -> None: ...
+    def trim(self, length: int) -> bool: ...
+    def save(self) -> Any: ...
+    def restore(self, state: Any) -> bool: ...
+
+
+def _common(first: Sequence[int], second: Sequence[int]) -> int:
+    """Length of the common prefix."""
+    for index, (one, other) in enumerate(zip(first, second, strict=False)):
+        if one != other:
+            return index
+    return min(len(first), len(second))
+
+
+class PrefixCache:
+    """Evaluates prompts on one sequence and remembers.
+
+    Snapshots take at most twice the memory of the context: the least recently used one goes first.
+    """
+
+    def __init__(self, sequence: TokenSequence, grid: int = GRID_TOKENS) -> None:
+        self._sequence = sequence
+        self._grid = grid
+        self._live: tuple[int, ...] = ()  # the prompt tokens that the sequence begins with
+        self._live_static = 0
+        self._snapshots: OrderedDict[tuple[int, ...], Any] = OrderedDict()
+
+    def evaluate(self, tokens: Sequence[int], static: int, flag: Any) -> int:
+        """Make the sequence hold exactly `tokens`, with logits after the last one.
+
+        Args:
+            static: how many of the first tokens are the static part.
+            flag: passed to the sequence's decode.
+
+        Returns:
+            how many tokens had to be evaluated; at least 1.
+
+        Raises:
+            Cancelled, ModelError: from the sequence; the cache stays usable.
+        """
+        prompt = tuple(tokens)
+        static = min(static, len(prompt) - 1)
+        try:
+            start = reused = self._reuse(prompt, static)
+            while start < len(prompt):
+                self._live, self._live_static = prompt[:start], static
+                end = self._batch_end(start, static, len(prompt))
+                self._sequence.decode(prompt[start:end], flag)
+                start = end
+                if start == static:
+                    self._remember(prompt[:static])
+            self._live = prompt
+        except BaseException:
+            if not self._sequence.trim(len(self._live)):
+                self._live = ()
+            raise
+        return len(prompt) - reused
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._live = ()
+        self._snapshots.clear()
+        self._sequence.trim(0)
+
+    def _batch_end(self, start: int, static: int, length: int) -> int:
+        return min(start + self._grid, static if start < static else length)
+
+    def _usable(self, known: tuple[int, ...], known_static: int, prompt: tuple[int, ...], static: int) -> int:
+        """How much of `known`, evaluated with `known_static`, can stand for the beginning of `prompt`."""
+        common = min(_common(known, prompt), len(prompt) - 1)
+        if known_static != static:  # behind the shorter static part the batches were cut elsewhere
+            common = min(common, known_static, static)
+            return common // self._grid * self._grid
+        origin = static if common >= static else 0
+        return origin + (common - origin) // self._grid * self._grid
+
+    def _reuse(self, prompt: tuple[int, ...], static: int) -> int:
+        """Bring the sequence to the longest known beginning of `prompt`; its length."""
+        can_trim = self._sequence.can_trim
+        live = self._usable(self._live, self._live_static, prompt, static) if can_trim else 0
+        best, usable = None, live
+        for prefix in self._snapshots:
+            length = self._usable(prefix, len(prefix), prompt, static)
+            if length > usable and (can_trim or length == len(prefix)):
+                best, usable = prefix, length
+        if prompt[:static] in self._snapshots:
+            self._snapshots.move_to_end(prompt[:static])
+        if best is not None:
+            restored = self._sequence.restore(self._snapshots[best])
+            if restored and (usable == len(best) or self._sequence.trim(usable)):
+                return usable
+            live = 0
+        return live if self._sequence.trim(live) else 0
+
+    def _remember(self, prefix: tuple[int, ...]) -> None:
+        if prefix in self._snapshots:
+            return
+        state = self._sequence.save()
+        if state is None:
+            return
+        self._snapshots[prefix] = state
+        while sum(map(len, self._snapshots)) > 2 * self._sequence.context_tokens:
+            self._snapshots.popitem(last=False)
