@@ -1,0 +1,150 @@
+"""Question → Atomic Reasoning Tree (AtomR, section 3.2), for small local models.
+
+The model writes the compact notation under a grammar, with worked examples chosen for the question. A plan that
+breaks a rule gets one repair attempt with the validator's complaint; after that the question falls back to a plan
+of one node, answered by direct RAG, and the plan says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from atomr_local.backbone.protocol import Backbone, Completion, Message, Prompt
+from atomr_local.backbone.templates import grammar_text, render
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import ModelError
+from atomr_local.planning.examples import ExampleLibrary
+from atomr_local.tree.compact import parse_compact, to_compact
+from atomr_local.tree.errors import TreeError
+from atomr_local.tree.nodes import ROOT_ID, Literal as TextArgument
+from atomr_local.tree.nodes import Node, Operator, Tree
+from atomr_local.tree.validation import Limits, validate
+
+_PACKAGE = "atomr_local.planning"
+_EXAMPLES = 4
+_MAX_TOKENS = 320
+_WORD = re.compile(r"\w+", re.UNICODE)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A tree and how it came about.
+
+    Attributes:
+        attempts: model calls made for it.
+        problems: why attempts were rejected, in order.
+    """
+
+    tree: Tree
+    origin: Literal["model", "fallback"]
+    attempts: int
+    problems: tuple[str, ...] = ()
+
+    @property
+    def compact(self) -> str:
+        return to_compact(self.tree)
+
+
+def fallback_tree(question: str) -> Tree:
+    """The plan of one node: the question itself, answered by direct RAG."""
+    return Tree(Node(ROOT_ID, question))
+
+
+def unfounded_names(tree: Tree) -> list[str]:
+    """Complaints about Search names that share no word with the question: the model took them from elsewhere."""
+    asked = {word.casefold() for word in _WORD.findall(tree.question)}
+    complaints = []
+    for node in tree.nodes():
+        if node.call is None or node.call.operator is not Operator.SEARCH:
+            continue
+        name = node.call.arguments[0]
+        if isinstance(name, TextArgument) and not name.references:
+            words = {word.casefold() for word in _WORD.findall(name.text)}
+            if words and not words & asked:
+                complaints.append(f"step {node.id} searches for {name.text!r}, which the question does not name")
+    return complaints
+
+
+class Planner:
+    def __init__(
+        self, backbone: Backbone, examples: ExampleLibrary, limits: Limits, *, seed: int = 0, shots: int = _EXAMPLES
+    ) -> None:
+        self._backbone = backbone
+        self._examples = examples
+        self._limits = limits
+        self._seed = seed
+        self._shots = shots
+
+    def plan(
+        self,
+        question: str,
+        *,
+        on_text: Callable[[str], None] | None = None,
+        on_call: Callable[[Prompt, Completion], None] | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> Plan:
+        """Decompose the question.
+
+        Args:
+            on_text: gets the plan's text as the model writes it.
+            on_call: told of each finished model call.
+
+        Raises:
+            ModelError: the model failed.
+            Cancelled: `cancellation` was thrown.
+        """
+        problems: list[str] = []
+        prompt = self._prompt(question)
+        for attempt in (1, 2):
+            completion = self._backbone.complete(
+                prompt,
+                max_tokens=_MAX_TOKENS,
+                grammar=grammar_text(_PACKAGE, "plan"),
+                seed=self._seed,
+                on_text=on_text,
+                cancellation=cancellation,
+            )
+            if on_call is not None:
+                on_call(prompt, completion)
+            tree, complaint = self._read(completion.text, question)
+            if tree is not None:
+                return Plan(tree, "model", attempt, tuple(problems))
+            problems.append(complaint)
+            prompt = self._repair(prompt, completion.text, complaint)
+            if not self._fits(prompt):
+                break
+        return Plan(fallback_tree(question), "fallback", len(problems), tuple(problems))
+
+    def _read(self, text: str, question: str) -> tuple[Tree | None, str]:
+        try:
+            tree = parse_compact(text, question)
+        except TreeError as error:
+            return None, str(error)
+        complaints = [problem.message for problem in validate(tree, self._limits)] or unfounded_names(tree)
+        return (None, complaints[0]) if complaints else (tree, "")
+
+    def _prompt(self, question: str) -> Prompt:
+        for shots in range(self._shots, -1, -1):
+            examples = self._examples.select(question, shots)
+            turns = tuple(
+                turn
+                for example in examples
+                for turn in (Message("user", example.question), Message("assistant", example.plan))
+            )
+            prompt = render(_PACKAGE, "plan", examples=turns, question=question)
+            if self._fits(prompt):
+                return prompt
+        raise ModelError(
+            "the question is too long for the model's context window", hint="Ask a shorter question or use a larger model."
+        )
+
+    def _fits(self, prompt: Prompt) -> bool:
+        return self._backbone.count_tokens(prompt) + _MAX_TOKENS <= self._backbone.info.context_tokens
+
+    @staticmethod
+    def _repair(prompt: Prompt, written: str, complaint: str) -> Prompt:
+        asked = Message("user", f"That plan is not valid: {complaint}. Write the whole plan again, corrected.")
+        return Prompt(prompt.static, (*prompt.dynamic, Message("assistant", written.strip()), asked))

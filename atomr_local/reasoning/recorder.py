@@ -1,0 +1,146 @@
+"""The recorder: forwards every event to the consumer and adds it up into the trace."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from atomr_local.reasoning.events import (
+    AnswerReady,
+    Event,
+    EvidenceFound,
+    Finished,
+    ModelCalled,
+    NodeFinished,
+    NodeStarted,
+    PlanReady,
+    QuestionAsked,
+    RetrievalStarted,
+    SourcesSelected,
+    WarningRaised,
+)
+from atomr_local.reasoning.trace import EvidenceTrace, LlmUse, NodeTrace, PlanTrace, Trace
+from atomr_local.sources.protocol import Evidence
+from atomr_local.tree.nodes import Literal, Node
+
+
+def _written(node: Node) -> list[Any]:
+    """The operator's arguments as the plan has them: texts, and lists of node ids for references."""
+    if node.call is None:
+        return []
+    return [
+        argument.text if isinstance(argument, Literal) else list(argument.ids) for argument in node.call.arguments
+    ]
+
+
+class Recorder:
+    """Adds events up into `trace`. Used from one thread."""
+
+    def __init__(self, question: str, strategy: str, settings: Mapping[str, Any], sink: Callable[[Event], None]) -> None:
+        self.trace = Trace(question=question, strategy=strategy, settings=dict(settings))
+        self._sink = sink
+        self._started = time.perf_counter()
+        self._known: dict[str, Evidence] = {}
+        self._use: dict[int | None, LlmUse] = {}
+        self.emit(QuestionAsked(question=question, strategy=strategy, settings=settings))
+
+    def emit(self, event: Event) -> None:
+        """Add the event to the trace and hand it on."""
+        match event:
+            case PlanReady():
+                self._plan(event)
+            case NodeStarted():
+                self.trace.node(event.node_id).resolved_question = event.resolved_question
+            case SourcesSelected():
+                self.trace.node(event.node_id).sources = [str(source) for source in event.sources]
+            case RetrievalStarted():
+                self.trace.totals.retrievals[str(event.source)] += 1
+            case EvidenceFound():
+                known = self.trace.node(event.node_id).evidence
+                known.extend(item.id for item in event.evidence if item.id not in known)
+            case ModelCalled():
+                self._called(event)
+            case NodeFinished():
+                self._node(event)
+            case WarningRaised():
+                self.trace.warnings.append(event.message)
+            case AnswerReady():
+                self.trace.status = event.status
+                self.trace.answer = event.answer
+                self.trace.answers = list(event.answers)
+                self.trace.confidence = event.confidence
+                self.trace.basis = event.basis
+        self._sink(event)
+
+    def take_in(self, found: Sequence[Evidence]) -> tuple[Evidence, ...]:
+        """The evidence with ids, e1, e2, … in order of appearance; a piece known already keeps its id."""
+        taken = []
+        for item in found:
+            key = json.dumps([str(item.source), item.title, item.text, item.locator.get("passage")], default=str)
+            if key not in self._known:
+                known = replace(item, id=f"e{len(self._known) + 1}")
+                self._known[key] = known
+                self.trace.evidence.append(
+                    EvidenceTrace(
+                        known.id, str(known.source), known.title, known.text, known.score, known.query, known.locator
+                    )
+                )
+            taken.append(self._known[key])
+        return tuple(taken)
+
+    def use_of(self, node_id: int | None) -> LlmUse:
+        """What the node has taken of the model so far; None: what served the whole question."""
+        return self._use.setdefault(node_id, LlmUse())
+
+    def finish(self) -> Trace:
+        """Close the trace and emit `Finished`."""
+        totals = self.trace.totals
+        totals.seconds = round(time.perf_counter() - self._started, 3)
+        use = LlmUse()
+        for part in self._use.values():
+            use.add(part)
+        totals.llm_calls = use.calls
+        totals.prompt_tokens = use.prompt_tokens
+        totals.evaluated_tokens = use.evaluated_tokens
+        totals.generated_tokens = use.generated_tokens
+        self._sink(Finished(trace=self.trace))
+        return self.trace
+
+    def _plan(self, event: PlanReady) -> None:
+        self.trace.plan = PlanTrace(event.compact, event.origin, event.attempts, list(event.problems))
+        self.trace.nodes = [
+            NodeTrace(
+                id=node.id,
+                parent=event.tree.parent_of(node.id),
+                question=node.question,
+                kind=str(node.kind),
+                resolved_question=node.question,
+                arguments=_written(node),
+                refs=list(node.references),
+            )
+            for node in event.tree.nodes()
+        ]
+
+    def _called(self, event: ModelCalled) -> None:
+        made = event.completion
+        self.use_of(event.node_id).add(
+            LlmUse(1, made.prompt_tokens, made.evaluated_tokens, made.generated_tokens)
+        )
+
+    def _node(self, event: NodeFinished) -> None:
+        node = self.trace.node(event.node_id)
+        node.answer = event.answer
+        node.answers = list(event.answers)
+        node.method = event.method
+        node.confidence = event.confidence
+        node.evidence = list(event.evidence)
+        node.cited = list(event.cited)
+        node.supported = event.supported
+        node.computation = event.computation
+        node.dropped = list(event.dropped)
+        node.error = dict(event.error) if event.error else None
+        node.seconds = event.seconds
+        node.llm = event.llm

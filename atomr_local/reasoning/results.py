@@ -1,0 +1,60 @@
+"""What a node came to, on its way to the nodes that depend on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from atomr_local.reasoning.trace import Method
+from atomr_local.sources.protocol import Evidence, Value, ValueKind
+
+
+@dataclass
+class Result:
+    """A node's result; no values means Unknown.
+
+    Attributes:
+        evidence: everything retrieved for it, best first.
+        cited: ids of the evidence that the answer names.
+        computation: the symbolic step that gave the answer, as text.
+        dropped: what limits left out.
+    """
+
+    values: tuple[Value, ...] = ()
+    method: Method | None = None
+    confidence: float | None = None
+    evidence: list[Evidence] = field(default_factory=list)
+    cited: list[str] = field(default_factory=list)
+    computation: str | None = None
+    dropped: list[str] = field(default_factory=list)
+    error: dict[str, str] | None = None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(value.text for value in self.values)
+
+    @property
+    def answer(self) -> str:
+        return ", ".join(self.texts) if self.values else "Unknown"
+
+
+def distinct(values: tuple[Value, ...] | list[Value]) -> tuple[Value, ...]:
+    """Values in order, each once: by graph entity where known, else by text without regard to case."""
+    seen: dict[str, Value] = {}
+    for value in values:
+        seen.setdefault(value.iri or value.text.casefold(), value)
+    return tuple(seen.values())
+
+
+def product_confidence(*parts: float | None) -> float | None:
+    """The product of those that are known; None when none is."""
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    result = 1.0
+    for part in known:
+        result *= part
+    return result
+
+
+def text_values(texts: list[str], score: float | None = None) -> tuple[Value, ...]:
+    return distinct([Value(text, ValueKind.TEXT, score=score) for text in texts])

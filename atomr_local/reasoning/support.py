@@ -1,0 +1,33 @@
+"""The citation check: does the cited evidence contain the answer?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from atomr_local.indexing.literals import parse_date
+from atomr_local.indexing.names import name_key, words
+from atomr_local.sources.protocol import Evidence
+
+_VERDICTS = {"yes", "no"}
+
+
+def holds(answer: str, evidence: Evidence) -> bool:
+    """Whether the evidence's title, text or rows contain the answer's words in order; dates in any usual form."""
+    wanted = words(name_key(answer))
+    if not wanted:
+        return False
+    rows = evidence.locator.get("rows") or ()
+    stored = (str(value) for row in rows for value in row.values()) if isinstance(rows, list | tuple) else ()
+    haystacks = [evidence.title, evidence.text, *stored]
+    needle = f" {' '.join(wanted)} "
+    if any(needle in f" {' '.join(words(name_key(hay)))} " for hay in haystacks):
+        return True
+    date = parse_date(answer, bare_year=False)
+    return date is not None and any(parse_date(hay) == date for hay in haystacks[2:])
+
+
+def supported(answers: Sequence[str], cited: Sequence[Evidence]) -> bool | None:
+    """Whether every answer stands in some cited evidence; None for yes/no, which no passage spells out."""
+    if not answers or all(answer.casefold() in _VERDICTS for answer in answers):
+        return None
+    return all(any(holds(answer, item) for item in cited) for answer in answers)
