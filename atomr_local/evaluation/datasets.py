@@ -1,0 +1,158 @@
+"""Question sets and prediction files: our format, and the published files that come near it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from atomr_local.errors import InputError
+from atomr_local.evaluation.metrics import Score, score_answer
+from atomr_local.evaluation.records import Record, read_records
+
+_ID_KEYS = ("id", "question_id", "index")  # 2wiki, hotpot, musique and crag say question_id; BlendQA only index
+_GOLD_KEYS = ("answers", "gold")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One hop of the gold reasoning chain, with the surface forms of the data set."""
+
+    head: str
+    relation: str
+    tail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question of a set.
+
+    Attributes:
+        id: unique within the set.
+        answers: the gold answers, any of which is right.
+        type: the data set's own category ("bridge", "comparison", "3hop1", …); empty where it has none.
+        gold_titles: titles of the pages that hold the answer.
+        evidences: the gold chain, first hop first.
+    """
+
+    id: str
+    question: str
+    answers: tuple[str, ...]
+    type: str = ""
+    gold_titles: tuple[str, ...] = ()
+    evidences: tuple[Fact, ...] = ()
+
+    def gold_fields(self) -> dict[str, Any]:
+        """What a prediction line carries along so that it can be diagnosed without this file."""
+        return {
+            "type": self.type,
+            "gold_titles": list(self.gold_titles),
+            "evidences": [[fact.head, fact.relation, fact.tail] for fact in self.evidences],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A scored line of a predictions file; `fields` is the whole line."""
+
+    question: str
+    predicted: str
+    gold: tuple[str, ...]
+    score: Score
+    fields: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def id(self) -> str:
+        """Its id where the line has one, else its question."""
+        given = self.fields.get("id")
+        return str(given) if isinstance(given, str | int) else self.question
+
+
+def load_questions(path: Path, *, offset: int = 0, limit: int | None = None) -> list[Question]:
+    """The questions of a JSON lines file, from `offset` on, at most `limit`.
+
+    The whole file is checked, also what is not taken.
+
+    Raises:
+        InputError: naming the file and line of what is wrong, a repeated id included.
+    """
+    questions: dict[str, Question] = {}
+    for record in read_records(path):
+        question = question_of(record)
+        if question.id in questions:
+            raise record.error(f"the id {question.id!r} occurs twice", hint="Give each question an id of its own.")
+        questions[question.id] = question
+    if not questions:
+        raise InputError(f"{path} holds no questions")
+    end = None if limit is None else offset + limit
+    return list(questions.values())[offset:end]
+
+
+def question_of(record: Record) -> Question:
+    """The question that a line describes.
+
+    Raises:
+        InputError: a key is missing or holds something else.
+    """
+    gold_key = next((key for key in _GOLD_KEYS if key in record.fields), _GOLD_KEYS[0])
+    kind = record.fields.get("type") or record.fields.get("question_type") or ""
+    return Question(
+        id=_id_of(record),
+        question=record.text("question").strip(),
+        answers=record.texts(gold_key),
+        type=str(kind),
+        gold_titles=_titles(record),
+        evidences=tuple(_facts(record)),
+    )
+
+
+def read_predictions(path: Path) -> list[Prediction]:
+    """Every line of a predictions file, scored.
+
+    Raises:
+        InputError: naming the file and line of what is wrong, or that there is no line.
+    """
+    predictions = [prediction_of(record) for record in read_records(path)]
+    if not predictions:
+        raise InputError(f"{path} holds no predictions")
+    return predictions
+
+
+def prediction_of(record: Record) -> Prediction:
+    """The prediction that a line describes. An empty `predicted` is an honest Unknown.
+
+    Raises:
+        InputError: a key is missing or holds something else.
+    """
+    predicted, gold = record.text("predicted", empty=True), record.texts("gold")
+    return Prediction(record.text("question"), predicted, gold, score_answer(predicted, gold), record.fields)
+
+
+def _id_of(record: Record) -> str:
+    for key in _ID_KEYS:
+        value = record.fields.get(key)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if value is not None:
+            raise record.error(f'"{key}" is neither a name nor a whole number')
+    return str(record.line)
+
+
+def _titles(record: Record) -> tuple[str, ...]:
+    titles = record.fields.get("gold_titles") or []
+    if not isinstance(titles, list) or not all(isinstance(title, str) for title in titles):
+        raise record.error('"gold_titles" is not a list of strings')
+    return tuple(titles)
+
+
+def _facts(record: Record) -> Iterator[Fact]:
+    facts = record.fields.get("evidences") or []
+    if not isinstance(facts, list):
+        raise record.error('"evidences" is not a list')
+    for fact in facts:
+        if not isinstance(fact, list) or len(fact) != 3 or not all(isinstance(part, str) for part in fact):
+            raise record.error('"evidences" holds something other than [head, relation, tail]')
+        yield Fact(*fact)

@@ -1,0 +1,123 @@
+"""Exact match, cover exact match and token F1, equal to the scorer of the published predictions.
+
+Normalisation is that of the SQuAD evaluation script (Rajpurkar et al., 2016), which HotpotQA, 2WikiMultihopQA and
+MuSiQue share: lower case, ASCII punctuation removed, the articles a, an and the removed, white space collapsed. The
+published AtomR predictions are scored with one difference: a hyphen separates words ("fifth-generation" is two
+tokens) instead of vanishing. That difference is what reproduces all fifteen published figures.
+
+An answer's score is its best over the gold answers (SQuAD). F1 follows the HotpotQA evaluation script (Yang et al.,
+2018): where prediction or gold is exactly yes, no or noanswer and the two differ, F1 is 0.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+from atomr_local.indexing.literals import parse_date, parse_quantity
+from atomr_local.indexing.names import name_key
+
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_PUNCTUATION = str.maketrans({"-": " "} | {mark: None for mark in string.punctuation if mark != "-"})
+_CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Scores of one answer, or means over many; each 0 to 1."""
+
+    em: float
+    cover_em: float
+    f1: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Means over `n` answers in %, rounded to two decimals."""
+
+    n: int
+    em: float
+    cover_em: float
+    f1: float
+
+    def to_dict(self) -> dict[str, float]:
+        return asdict(self)
+
+
+def normalize_answer(text: str) -> str:
+    """`text` as the scorer compares it.
+
+    An answer made of articles and punctuation alone ("A", "The The", "?!") keeps its lower-case form, since it
+    would otherwise equal an empty prediction.
+    """
+    lowered = text.lower()
+    words = _ARTICLES.sub(" ", lowered.translate(_PUNCTUATION)).split()
+    return " ".join(words or lowered.split())
+
+
+def exact_match(predicted: str, gold: str) -> bool:
+    return normalize_answer(predicted) == normalize_answer(gold)
+
+
+def cover_match(predicted: str, gold: str) -> bool:
+    """Whether the normalised gold answer stands anywhere in the normalised prediction."""
+    expected = normalize_answer(gold)
+    found = normalize_answer(predicted)
+    return expected in found if expected else not found
+
+
+def token_f1(predicted: str, gold: str) -> float:
+    """Harmonic mean of token precision and recall, tokens counted with multiplicity."""
+    found, expected = normalize_answer(predicted), normalize_answer(gold)
+    if found != expected and not _CLOSED_ANSWERS.isdisjoint((found, expected)):
+        return 0.0
+    found_tokens, expected_tokens = found.split(), expected.split()
+    common = (Counter(found_tokens) & Counter(expected_tokens)).total()
+    return 2 * common / (len(found_tokens) + len(expected_tokens)) if common else 0.0
+
+
+def same_value(one: str, other: str) -> bool:
+    """Whether two answers denote the same thing whatever their form.
+
+    Beyond :func:`exact_match`: one date or quantity written two ways ("1987-10-05", "October 5, 1987"), and names
+    that differ only in accents and punctuation. Not part of the published scorer; reported beside it.
+    """
+    if exact_match(one, other):
+        return True
+    if not one.strip() or not other.strip():
+        return False
+    if name_key(one) == name_key(other):
+        return True
+    for parse in (parse_date, parse_quantity):
+        first, second = parse(one), parse(other)
+        if first is not None and first == second:
+            return True
+    return False
+
+
+def score_answer(predicted: str, golds: Sequence[str]) -> Score:
+    """The answer's best score, metric by metric, over the gold answers; at least one is needed."""
+    return Score(
+        em=float(any(exact_match(predicted, gold) for gold in golds)),
+        cover_em=float(any(cover_match(predicted, gold) for gold in golds)),
+        f1=max(token_f1(predicted, gold) for gold in golds),
+    )
+
+
+def summarize(scores: Iterable[Score]) -> Summary:
+    """Means in %; zeros over no answers."""
+    counted = list(scores)
+    n = len(counted)
+
+    def mean(values: Iterable[float]) -> float:
+        return round(100 * sum(values) / n, 2) if n else 0.0
+
+    return Summary(
+        n=n,
+        em=mean(score.em for score in counted),
+        cover_em=mean(score.cover_em for score in counted),
+        f1=mean(score.f1 for score in counted),
+    )

@@ -1,0 +1,75 @@
+"""JSON lines that people hand in: one object a line, and errors that name the file and the line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from atomr_local.errors import InputError
+from atomr_local.indexing.readers.lines import LineReader
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line's object and where it stands."""
+
+    path: Path
+    line: int
+    fields: dict[str, Any]
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}:{self.line}"
+
+    def error(self, problem: str, *, hint: str = "") -> InputError:
+        return InputError(f"{self.place}: {problem}", hint=hint)
+
+    def text(self, key: str, *, empty: bool = False) -> str:
+        """The string under `key`.
+
+        Raises:
+            InputError: it is missing, not a string, or blank where `empty` is not allowed.
+        """
+        value = self.fields.get(key)
+        if not isinstance(value, str):
+            raise self.error(f'"{key}" is {"missing" if value is None else "not a string"}')
+        if not empty and not value.strip():
+            raise self.error(f'"{key}" is empty')
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """The non-empty list of strings under `key`; one string counts as a list of one.
+
+        Raises:
+            InputError: it is missing, empty or holds something else.
+        """
+        value = self.fields.get(key)
+        if isinstance(value, str):
+            value = [value]
+        if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
+            raise self.error(f'"{key}" is {"missing" if value is None else "not a list of strings with at least one"}')
+        if not all(item.strip() for item in value):
+            raise self.error(f'"{key}" holds an empty answer')
+        return tuple(value)
+
+
+def read_records(path: Path) -> Iterator[Record]:
+    """Each object of the file; blank lines are passed over.
+
+    Raises (while iterating):
+        InputError: the file cannot be read, or a line is not a JSON object in UTF-8.
+    """
+    for number, line in LineReader(path):
+        if not line.strip():
+            continue
+        try:
+            fields = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        except (UnicodeDecodeError, RecursionError, ValueError) as error:
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else "not UTF-8 text or too deeply nested"
+            raise InputError(f"{path}:{number}: not valid JSON: {reason}") from error
+        if not isinstance(fields, dict):
+            raise InputError(f"{path}:{number}: not a JSON object")
+        yield Record(path, number, fields)

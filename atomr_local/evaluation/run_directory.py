@@ -1,0 +1,228 @@
+"""The directory of one evaluation run: what is in it, and how it survives being killed.
+
+    run.json            what the run is: written first, compared on every resumption
+    predictions.jsonl   one line a finished question; a question whose line is here is done
+    traces.jsonl        its trace under the same id, written just before the prediction
+    report.json, report.md, diagnosis.jsonl   made from the three above, at any time
+
+A kill can cut the last line of either file short, or leave a trace without its prediction. Opening the directory
+for writing mends both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from atomr_local.errors import InputError
+from atomr_local.evaluation.datasets import Prediction, prediction_of
+from atomr_local.evaluation.records import Record, read_records
+
+RUN_FILE = "run.json"
+PREDICTIONS_FILE = "predictions.jsonl"
+TRACES_FILE = "traces.jsonl"
+_LOCK_FILE = ".lock"
+_MISSING = "(not there)"
+
+
+class RunDirectory:
+    """A run's directory, for reading; see :func:`writing` for adding to it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.predictions_file = path / PREDICTIONS_FILE
+        self.traces_file = path / TRACES_FILE
+
+    def description(self) -> dict[str, Any]:
+        """What the run is, as it was described when it began.
+
+        Raises:
+            InputError: the directory holds no run, or its description is damaged.
+        """
+        file = self.path / RUN_FILE
+        try:
+            described = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise InputError(
+                f"{self.path} holds no evaluation run ({RUN_FILE} is missing)",
+                hint="Name a directory that `atomr eval run --out` has written.",
+            ) from error
+        except (OSError, ValueError) as error:
+            raise InputError(f"{file} cannot be read: {error}") from error
+        if not isinstance(described, dict):
+            raise InputError(f"{file} is not a JSON object")
+        return described
+
+    def predictions(self) -> list[Prediction]:
+        """The finished questions in the order they were answered; none where the run has not begun.
+
+        Raises:
+            InputError: naming file and line of what is wrong.
+        """
+        return [prediction_of(record) for record in _lines(self.predictions_file)]
+
+    def traces(self) -> Iterator[dict[str, Any]]:
+        """The finished questions' traces, each with its question's "id".
+
+        Raises (while iterating):
+            InputError: naming file and line of what is wrong.
+        """
+        for record in _lines(self.traces_file):
+            record.text("id")
+            yield record.fields
+
+
+class RunWriter:
+    """Appends finished questions; each is on the disk when :meth:`add` returns."""
+
+    def __init__(self, predictions: IO[bytes], traces: IO[bytes], done: frozenset[str]) -> None:
+        self._predictions = predictions
+        self._traces = traces
+        self.done = done
+
+    def add(self, prediction: Mapping[str, Any], trace: Mapping[str, Any]) -> None:
+        # In this order, so that a kill between the two leaves a question undone rather than without its trace.
+        _append(self._traces, trace)
+        _append(self._predictions, prediction)
+
+
+@contextlib.contextmanager
+def writing(path: Path, description: Mapping[str, Any]) -> Iterator[RunWriter]:
+    """The run in `path` opened for adding questions: begun if new, mended and resumed if not.
+
+    Args:
+        description: what decides the answers; a directory begun with another one is refused.
+
+    Raises:
+        InputError: the directory cannot be written, belongs to another run, is being written by another process,
+            or holds a damaged line before the last.
+    """
+    described: dict[str, Any] = json.loads(json.dumps(description))
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with _locked(path / _LOCK_FILE, path):
+            done = _begin_or_resume(RunDirectory(path), described)
+            with (path / PREDICTIONS_FILE).open("ab") as predictions, (path / TRACES_FILE).open("ab") as traces:
+                yield RunWriter(predictions, traces, done)
+    except OSError as error:
+        raise InputError(f"{error.filename or path} cannot be written: {error.strerror or error}") from error
+
+
+def write_file(path: Path, text: str) -> None:
+    """Put `text` at `path`, whole or not at all."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with scratch.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def _begin_or_resume(run: RunDirectory, described: dict[str, Any]) -> frozenset[str]:
+    if not (run.path / RUN_FILE).exists():
+        if run.predictions_file.exists() or run.traces_file.exists():
+            raise InputError(
+                f"{run.path} holds predictions or traces but no {RUN_FILE}, so it cannot be resumed",
+                hint="Name another --out directory.",
+            )
+        write_file(run.path / RUN_FILE, json.dumps(described, ensure_ascii=False, indent=1) + "\n")
+        return frozenset()
+    _check_same(run.path, run.description(), described)
+    _cut_torn_line(run.predictions_file)
+    _cut_torn_line(run.traces_file)
+    done = [prediction.id for prediction in run.predictions()]
+    traced = [trace["id"] for trace in run.traces()]
+    if missing := set(done).difference(traced):
+        raise InputError(
+            f"{run.traces_file} lacks the trace of {min(missing)!r}, which {PREDICTIONS_FILE} has",
+            hint="Restore the file or name another --out directory.",
+        )
+    if len(traced) > len(done):
+        kept = {trace["id"]: trace for trace in run.traces() if trace["id"] in set(done)}
+        write_file(run.traces_file, "".join(f"{_line(trace)}\n" for trace in kept.values()))
+    return frozenset(done)
+
+
+def _check_same(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    differences = list(_differences(old, new))
+    if differences:
+        shown = "; ".join(f"{key} was {was}, is now {now}" for key, was, now in differences[:5])
+        more = f"; and {len(differences) - 5} more" if len(differences) > 5 else ""
+        raise InputError(
+            f"{path} was begun with other settings: {shown}{more}",
+            hint="Use the same settings to resume, or name another --out directory.",
+        )
+
+
+def _differences(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, str, str]]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in dict.fromkeys([*old, *new]):
+            yield from _differences(old.get(name, _MISSING), new.get(name, _MISSING), f"{key}.{name}" if key else name)
+    elif old != new:
+        yield key, *(value if value is _MISSING else json.dumps(value, ensure_ascii=False) for value in (old, new))
+
+
+def _lines(path: Path) -> Iterator[Record]:
+    if path.exists():
+        yield from read_records(path)
+
+
+def _line(fields: Mapping[str, Any]) -> str:
+    # A lone surrogate in model output cannot be written as UTF-8; ASCII JSON holds it.
+    text = json.dumps(fields, ensure_ascii=False)
+    return text if text.isascii() or _encodable(text) else json.dumps(fields)
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _append(stream: IO[bytes], fields: Mapping[str, Any]) -> None:
+    stream.write(f"{_line(fields)}\n".encode())
+    stream.flush()
+    os.fsync(stream.fileno())
+
+
+def _cut_torn_line(path: Path) -> None:
+    """Cut off what follows the last line feed."""
+    if not path.exists():
+        return
+    with path.open("rb+") as stream:
+        end = whole = stream.seek(0, os.SEEK_END)
+        while whole:
+            start = max(0, whole - 65536)
+            stream.seek(start)
+            found = stream.read(whole - start).rfind(b"\n")
+            if found >= 0:
+                whole = start + found + 1
+                break
+            whole = start
+        if whole < end:
+            stream.truncate(whole)
+
+
+@contextlib.contextmanager
+def _locked(file: Path, path: Path) -> Iterator[None]:
+    """Hold the directory for this process; the system lets go of it when the process ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # no advisory locks on this platform
+        yield
+        return
+    with file.open("ab") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(f"another evaluation is writing into {path}", hint="Wait for it to end.") from error
+        yield

@@ -1,0 +1,132 @@
+"""Ask a question set, one question after the other, and keep every prediction and trace."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from atomr_local.errors import AtomrError, Cancelled
+from atomr_local.evaluation.datasets import Question
+from atomr_local.evaluation.metrics import Score, score_answer
+from atomr_local.evaluation.run_directory import writing
+from atomr_local.reasoning.events import Event, Finished
+from atomr_local.reasoning.trace import PlanOrigin, Trace
+from atomr_local.tree.nodes import Tree
+
+
+class Asker(Protocol):
+    """What the runner needs of an assistant."""
+
+    def ask(self, question: str, *, plan: Tree | None = None, plan_origin: PlanOrigin = "user") -> Iterator[Event]: ...
+
+    def cancel(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One question has been answered, the `done`-th of `total`; `resumed` of them were answered by an earlier run."""
+
+    done: int
+    total: int
+    resumed: int
+    question: Question
+    trace: Trace
+    predicted: str
+    score: Score
+
+
+def predicted_answer(trace: Trace) -> str:
+    """What the published predictions would hold: the bare answers, joined; empty for Unknown and for failures."""
+    return ", ".join(trace.answers)
+
+
+def run(
+    assistant: Asker,
+    questions: Sequence[Question],
+    out_dir: Path,
+    *,
+    description: Mapping[str, Any],
+    plans: Mapping[str, Tree] | None = None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> int:
+    """Answer every question that `out_dir` does not hold yet.
+
+    A question that fails is kept as an empty prediction with status "failed", and the run goes on. Interrupted at
+    any point, the directory stays valid and the next run goes on from there.
+
+    Args:
+        description: what decides the answers (strategy, settings, question file); see `run_directory.writing`.
+        plans: by question id, plans to execute instead of planning.
+
+    Returns:
+        How many questions were answered now.
+
+    Raises:
+        InputError: `out_dir` cannot be used.
+        Cancelled: the user interrupted the run; the question at hand is not kept.
+    """
+    answered = 0
+    with writing(out_dir, description) as writer:
+        waiting = [question for question in questions if question.id not in writer.done]
+        resumed = len(questions) - len(waiting)
+        for question in waiting:
+            trace = _ask(assistant, question, (plans or {}).get(question.id))
+            predicted = predicted_answer(trace)
+            score = score_answer(predicted, question.answers)
+            writer.add(_prediction(question, trace, predicted, score), {"id": question.id} | trace.to_dict())
+            answered += 1
+            on_progress(Progress(resumed + answered, len(questions), resumed, question, trace, predicted, score))
+    return answered
+
+
+def _ask(assistant: Asker, question: Question, plan: Tree | None) -> Trace:
+    """The question's trace, also when it failed.
+
+    Raises:
+        Cancelled: the user interrupted.
+    """
+    trace: Trace | None = None
+    problem = "the assistant ended without a trace"
+    try:
+        if plan is None:
+            events = assistant.ask(question.question)
+        else:
+            events = assistant.ask(question.question, plan=plan, plan_origin="file")
+        with contextlib.closing(_closable(events)):
+            for event in events:
+                if isinstance(event, Finished):
+                    trace = event.trace
+    except KeyboardInterrupt:
+        assistant.cancel()
+        raise Cancelled("the evaluation was interrupted; the same command goes on from here") from None
+    except Cancelled:
+        raise
+    except AtomrError as error:
+        problem = str(error)
+    if trace is None:
+        trace = Trace(question=question.question, strategy="", settings={}, status="failed", warnings=[problem])
+    if trace.status == "cancelled":
+        raise Cancelled("the question was cancelled; the same command goes on from here")
+    return trace
+
+
+def _closable(events: Iterator[Event]) -> Any:
+    return events if hasattr(events, "close") else contextlib.ExitStack()
+
+
+def _prediction(question: Question, trace: Trace, predicted: str, score: Score) -> dict[str, Any]:
+    return {
+        "id": question.id,
+        "question": question.question,
+        "predicted": predicted,
+        "gold": list(question.answers),
+        "em": score.em,
+        "cover_em": score.cover_em,
+        "f1": round(score.f1, 4),
+        "status": trace.status,
+        "seconds": trace.totals.seconds,
+        **question.gold_fields(),
+    }
