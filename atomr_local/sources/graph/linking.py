@@ -1,0 +1,176 @@
+"""Entity linking: from a name, and what is said about it, to the entities of the graph that it may mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rapidfuzz import fuzz
+
+from atomr_local.indexing.graph_names import EntityRow, NameRow
+from atomr_local.indexing.names import base_key, name_key, split_qualifier, words
+from atomr_local.indexing.vocabulary import vocabulary
+from atomr_local.sources.graph.access import Graph
+
+LINKED = 0.6
+_EXACT, _FOLDED, _KEY, _BASE, _FUZZY, _PART = 1.0, 0.985, 0.97, 0.9, 0.88, 0.72
+_ALIAS_PENALTY = 0.01
+_LEAST_RATIO = 0.86
+_LEAST_COVERAGE = 0.6
+_CONTEXT_GAIN, _QUESTION_GAIN, _POPULARITY_GAIN = 0.12, 0.04, 0.01
+_QUALIFIER_LOSS = 0.04
+_TIE = 0.01
+_MAX_CANDIDATES = 40
+# Said of nearly every node's question, so they tell no entity from another.
+_STOP = frozenset({
+    "a", "an", "and", "are", "as", "at", "be", "by", "did", "do", "does", "for", "from", "had", "has", "have",
+    "he", "her", "his", "how", "in", "is", "it", "its", "of", "on", "or", "s", "she", "that", "the", "their",
+    "them", "they", "this", "to", "was", "were", "what", "when", "where", "which", "who", "whom", "whose",
+    "why", "with", "name", "named", "called",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An entity that a name may mean.
+
+    Attributes:
+        score: how surely, 0 to 1.
+        name: the name of the entity that matched.
+    """
+
+    entity: EntityRow
+    score: float
+    name: str
+
+
+class Linker:
+    """Links names over one graph. Thread-safe."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._context_words = lru_cache(maxsize=4096)(self._find_context_words)
+
+    def link(self, name: str, descriptor: str = "", question: str = "", limit: int = 10) -> list[Candidate]:
+        """Candidates, best first; none when no name of the graph is near enough."""
+        name = " ".join(name.split())
+        bare, qualifier = split_qualifier(name)
+        matched = self._matches(name, bare)
+        if not matched:
+            return []
+        # What the descriptor and the name's own qualifier say weighs more than the rest of the question.
+        said = _content(f"{descriptor} {qualifier}")
+        asked = _content(question) - said - set(words(name))
+        scored = [self._weigh(row, match, name, said, asked) for row, match in matched.values()]
+        scored.sort(key=lambda item: (-item.score, -item.entity.statements, item.entity.iri))
+        return _normalised(scored)[:limit]
+
+    def namesakes(self, iri: str) -> list[EntityRow]:
+        """Other entities of the same name, qualifiers aside, where one of the two was never told apart by an id.
+
+        A label without an id may stand for the same thing as one with: facts about it are then found under either.
+        """
+        graph = self._graph
+        row = graph.row(iri)
+        if row is None or not row.label:
+            return []
+        found: dict[str, EntityRow] = {}
+        for text in graph.names.names_of(iri)[:5]:
+            for other in graph.names.by_base(base_key(text), limit=20):
+                if other.entity.iri != iri and not (graph.resolved(iri) and graph.resolved(other.entity.iri)):
+                    found.setdefault(other.entity.iri, other.entity)
+        return list(found.values())
+
+    def _matches(self, name: str, bare: str) -> dict[str, tuple[NameRow, float]]:
+        """The best matching name of each candidate entity, with the score of the match alone."""
+        best: dict[str, tuple[NameRow, float]] = {}
+
+        def take(rows: Iterable[NameRow], score: float) -> None:
+            for row in rows:
+                if row.text == name:
+                    match = _EXACT
+                elif row.text.casefold() == name.casefold():
+                    match = max(score, _FOLDED)
+                else:
+                    match = score
+                if row.text != row.entity.label:
+                    match -= _ALIAS_PENALTY
+                if match > best.get(row.entity.iri, (row, 0.0))[1]:
+                    best[row.entity.iri] = (row, match)
+
+        names = self._graph.names
+        take(names.by_key(name_key(name)), _KEY)
+        take(names.by_base(base_key(name)), _BASE)
+        if not best and bare != name:
+            take(names.by_key(name_key(bare)), _BASE)
+        if not best:
+            for row in names.similar(name_key(name)):
+                take([row], _similarity(name_key(name), row.key))
+            best = {iri: found for iri, found in best.items() if found[1] >= LINKED}
+        top = sorted(best.items(), key=lambda item: (-item[1][1], -item[1][0].entity.statements, item[0]))
+        return dict(top[:_MAX_CANDIDATES])
+
+    def _weigh(self, row: NameRow, match: float, name: str, said: set[str], asked: set[str]) -> Candidate:
+        context = self._context_words(row.entity.iri)
+        score = match
+        if said:
+            score += _CONTEXT_GAIN * (_share(said, context) - 0.5)
+        if asked:
+            score += _QUESTION_GAIN * _share(asked, context)
+        qualifier = set(words(row.qualifier)) - _STOP
+        if qualifier and name_key(row.text) != name_key(name) and not qualifier & (said | asked):
+            score -= _QUALIFIER_LOSS
+        score += _POPULARITY_GAIN * min(1.0, math.log10(1 + row.entity.statements) / 4)
+        return Candidate(row.entity, score, row.text)
+
+    def _find_context_words(self, iri: str) -> frozenset[str]:
+        """Words that tell what the entity is: description, types, qualifiers, and what it is stated with."""
+        graph = self._graph
+        row = graph.row(iri)
+        texts = [row.description if row else ""]
+        texts += [split_qualifier(name)[1] for name in graph.names.names_of(iri)]
+        known = vocabulary().by_iri
+        for statement in graph.statements(iri, limit=60):
+            texts.append(graph.value(statement).text)
+            texts.append(graph.property_label(statement.property))
+            if statement.property in known:
+                texts.extend(known[statement.property].domain)
+        for statement in graph.statements(tail=iri, limit=30):
+            texts.append(graph.label(statement.subject))
+            texts.append(graph.property_label(statement.property))
+            if statement.property in known:
+                texts.append(known[statement.property].kind)
+        return frozenset(_content(" ".join(texts)))
+
+
+def _normalised(candidates: list[Candidate]) -> list[Candidate]:
+    """Scores within 0 to 1; lower where the next candidate is as good, because then the choice is a guess."""
+    if not candidates:
+        return []
+    tied = sum(1 for item in candidates if candidates[0].score - item.score < _TIE)
+    factor = 1.0 if tied == 1 else 0.75 if tied == 2 else 0.6
+    return [Candidate(c.entity, round(min(1.0, max(0.0, c.score)) * factor, 4), c.name) for c in candidates]
+
+
+def _content(text: str) -> set[str]:
+    return {word for word in words(text) if word not in _STOP}
+
+
+def _share(wanted: set[str], present: frozenset[str]) -> float:
+    return len(wanted & present) / len(wanted)
+
+
+def _similarity(key: str, other: str) -> float:
+    """How alike two keys are that are not equal; 0 where they may not be taken for each other."""
+    if [w for w in key.split() if w.isdigit()] != [w for w in other.split() if w.isdigit()]:
+        return 0.0
+    ratio = max(fuzz.ratio(key, other), fuzz.token_sort_ratio(key, other)) / 100
+    if ratio >= _LEAST_RATIO:
+        return _FUZZY * ratio
+    # A name with a part left out, such as a middle name: every given word must be there, and be most of it.
+    mine, theirs = set(key.split()), set(other.split())
+    if len(mine) >= 2 and mine <= theirs and len(key) / len(other) >= _LEAST_COVERAGE:
+        return _PART
+    return 0.0

@@ -1,0 +1,217 @@
+"""Relate: one hop from a head entity: to its tails, to a literal, or to what relates it to another entity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.indexing.literals import parse_date
+from atomr_local.indexing.vocabulary import PROPERTY
+from atomr_local.sources.graph.access import ROW_LIMIT, Answer, Graph, Statement, bound, term_iri
+from atomr_local.sources.graph.linking import LINKED, Linker
+from atomr_local.sources.graph.relations import SURE, UNDERSTOOD, Match, RelationMatcher
+from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
+
+_BEHIND_BEST = 0.25
+_TIE = 0.005
+_HEADS = 5
+_HEAD_WINDOW = 0.12
+_NAMESAKE = 0.8
+_SHOWN = 12
+_GENDER_PROPERTY = PROPERTY + "P21"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """An entity that the head may be, and how surely."""
+
+    iri: str
+    score: float
+
+
+@dataclass
+class _Found:
+    """Values gathered over the matches that were taken together."""
+
+    values: list[Value] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+
+
+class Relate:
+    """The operator over one graph. Thread-safe."""
+
+    def __init__(self, graph: Graph, linker: Linker, matcher: RelationMatcher) -> None:
+        self._graph = graph
+        self._linker = linker
+        self._matcher = matcher
+
+    def run(self, request: Request, cancellation: Cancellation) -> Retrieval:
+        if len(request.arguments) < 2:
+            return Retrieval()
+        head, relation = request.arguments[0], request.arguments[1]
+        heads = self.heads(head, request.question)
+        if not heads:
+            return Retrieval(link_score=0.0)
+        is_entity = relation.iri is not None or relation.kind is ValueKind.ENTITY
+        ranked = [] if is_entity else self._matcher.rank(relation.text, request.question, head.text)
+        cancellation.check()
+        # "Relate(Ann, Bob)": an entity where a relation could stand. A wording that is surely a relation is one.
+        if is_entity or not ranked or ranked[0].score < SURE:
+            between = self._between(heads, relation, request, is_entity)
+            if between is not None:
+                return between
+        for candidate in heads:
+            cancellation.check()
+            chosen = self._choose(candidate.iri, relation.text, ranked)
+            if chosen:
+                return self._answer(candidate, chosen, request)
+        understood = bool(ranked) and ranked[0].score >= SURE
+        return Retrieval(
+            link_score=heads[0].score, relation_score=ranked[0].score if ranked else 0.0, decided=understood
+        )
+
+    def heads(self, value: Value, question: str) -> list[Head]:
+        """Entities that a value may be, likeliest first; then those of the same name that it may have become."""
+        if value.iri is not None and self._graph.row(value.iri) is not None:
+            heads = [Head(value.iri, value.score if value.score is not None else 1.0)]
+        else:
+            found = [c for c in self._linker.link(value.text, question=question) if c.score >= LINKED * 0.75]
+            heads = [Head(c.entity.iri, c.score) for c in found if found[0].score - c.score <= _HEAD_WINDOW][:_HEADS]
+        known = {head.iri for head in heads}
+        for head in heads[:1]:
+            for row in self._linker.namesakes(head.iri):
+                if row.iri not in known and len(heads) < 2 * _HEADS:
+                    known.add(row.iri)
+                    heads.append(Head(row.iri, head.score * _NAMESAKE))
+        return heads
+
+    def _choose(self, head: str, wording: str, ranked: Sequence[Match]) -> list[Match]:
+        """The matches to follow from this head: the best that it has statements for, and its equals."""
+        best = ranked[0].score if ranked else 0.0
+        chosen: list[Match] = []
+        for match in ranked:
+            if match.score < UNDERSTOOD or match.score < best - _BEHIND_BEST:
+                break
+            if chosen and (chosen[0].score - match.score > _TIE or match.kind != chosen[0].kind):
+                break
+            if self._has(head, match):
+                chosen.append(match)
+        if chosen or best >= SURE:
+            return chosen
+        own = list(dict.fromkeys(statement.property for statement in self._graph.statements(head)))
+        return self._matcher.by_meaning(wording, own)
+
+    def _has(self, head: str, match: Match) -> bool:
+        if match.inverse:
+            return bool(self._graph.statements(prop=match.property, tail=head, limit=1))
+        return bool(self._graph.statements(head, match.property, limit=1))
+
+    def _answer(self, head: Head, chosen: Sequence[Match], request: Request) -> Retrieval:
+        found = _Found()
+        for match in chosen:
+            self._follow(head, match, request, found)
+        values = _distinct(found.values)
+        return Retrieval(
+            evidence=tuple(found.evidence),
+            values=tuple(values),
+            link_score=head.score,
+            relation_score=chosen[0].score,
+            decided=True,
+            dropped=tuple(found.dropped),
+        )
+
+    def _follow(self, head: Head, match: Match, request: Request, found: _Found) -> None:
+        graph = self._graph
+        pattern = (
+            f"?value {bound(match.property)} {bound(head.iri)} ." if match.inverse
+            else f"{bound(head.iri)} {bound(match.property)} ?value ."
+        )  # fmt: skip
+        answer = select_labelled(graph, pattern)
+        score = round(head.score * match.score, 4)
+        label = graph.property_label(match.property)
+        values = []
+        for row in answer.terms:
+            term = row["value"]
+            iri = term_iri(term)
+            if match.inverse:
+                value = graph.entity_value(iri, score) if iri is not None else None
+            else:
+                value = graph.value(Statement(head.iri, match.property, term), score)
+            if value is not None and self._fits(value, match.gender):
+                values.append(value)
+        values = _most_precise(_distinct(values))
+        values.sort(key=lambda value: value.text)
+        if answer.cut:
+            found.dropped.append(f"more than {ROW_LIMIT} values of {label}; the rest were left out")
+        found.values.extend(values)
+        name = graph.label(head.iri)
+        shown = ", ".join(value.text for value in values[:_SHOWN])
+        more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
+        text = f"{name} is the {label} of: {shown}{more}." if match.inverse else f"{name} — {label}: {shown}{more}."
+        found.evidence.append(_evidence(request, name, text, score, answer))
+
+    def _fits(self, value: Value, gender: str) -> bool:
+        if not gender or value.iri is None:
+            return True
+        stated = self._graph.statements(value.iri, _GENDER_PROPERTY, limit=1)
+        return not stated or self._graph.value(stated[0]).text.casefold() == gender
+
+    def _between(self, heads: Sequence[Head], other: Value, request: Request, is_entity: bool) -> Retrieval | None:
+        """The relations between head and `other`, or None where `other` seems to be no entity."""
+        tails = self.heads(other, request.question)
+        if not is_entity:
+            tails = [tail for tail in tails if tail.score >= SURE]
+        values: list[Value] = []
+        evidence: list[Evidence] = []
+        for head in heads:
+            for tail in tails:
+                score = round(head.score * tail.score, 4)
+                for one, two in ((head.iri, tail.iri), (tail.iri, head.iri)):
+                    if not self._graph.statements(one, tail=two, limit=1):
+                        continue
+                    answer = self._graph.select(
+                        f"SELECT DISTINCT ?relation WHERE {{ {bound(one)} ?relation {bound(two)} . }}"
+                    )
+                    labels = []
+                    for row in answer.rows:
+                        label = self._graph.property_label(row["relation"])
+                        labels.append(label)
+                        values.append(Value(label, ValueKind.RELATION, row["relation"], score))
+                    names = self._graph.label(one), self._graph.label(two)
+                    text = f"{names[0]} — {', '.join(labels)}: {names[1]}."
+                    evidence.append(_evidence(request, names[0], text, score, answer))
+                if values:
+                    return Retrieval(tuple(evidence), tuple(_distinct(values)), head.score, tail.score, decided=True)
+        if is_entity and tails:
+            return Retrieval(link_score=heads[0].score, relation_score=tails[0].score, decided=True)
+        return None
+
+
+def select_labelled(graph: Graph, pattern: str) -> Answer:
+    """The ?value of a pattern of bound terms, each with its label where it has one."""
+    return graph.select(
+        "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
+        f"SELECT DISTINCT ?value ?valueLabel WHERE {{\n  {pattern}\n  OPTIONAL {{ ?value rdfs:label ?valueLabel }}\n}}"
+    )
+
+
+def _evidence(request: Request, title: str, text: str, score: float, answer: Answer) -> Evidence:
+    locator = {"sparql": answer.sparql, "rows": list(answer.rows)}
+    return Evidence(SourceName.GRAPH, title, text, score, request.query, locator)
+
+
+def _distinct(values: Sequence[Value]) -> list[Value]:
+    return list({(value.iri or value.text.casefold()): value for value in reversed(values)}.values())[::-1]
+
+
+def _most_precise(values: list[Value]) -> list[Value]:
+    """Without the dates that another one says more precisely ("1950" beside "2 March 1950")."""
+    dates = {value.text: parse_date(value.text) for value in values if value.kind is ValueKind.DATE}
+    normal = {text: str(date) for text, date in dates.items() if date}
+    return [
+        value
+        for value in values
+        if not any(other.startswith(normal.get(value.text, "?") + "-") for other in normal.values())
+    ]

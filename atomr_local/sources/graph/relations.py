@@ -1,0 +1,279 @@
+"""From the wording of a relation to properties of the graph, forward (head → value) or inverse (value → head)."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rapidfuzz import fuzz
+
+from atomr_local.indexing.graph_names import PropertyRow
+from atomr_local.indexing.names import name_key
+from atomr_local.indexing.vocabulary import KnownProperty, vocabulary
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from atomr_local.indexing.embedding import Embedder
+
+UNDERSTOOD = 0.6
+SURE = 0.85
+_LABEL, _ALIAS, _WORDING, _WITHOUT_SMALL_WORDS, _WITHOUT_TYPE_WORDS = 1.0, 0.97, 0.95, 0.92, 0.88
+_LEXICAL = 0.85
+_TYPO_RATIO = 0.87
+_FLIPPED, _COMPLEMENT, _UNKNOWN_FLIPPED = 0.92, 0.97, 0.8
+_KIND_FITS, _KIND_MISFITS, _KIND_MISFITS_LABEL = 0.04, 0.3, 0.1
+_COSINE_FLOOR, _COSINE_MARGIN = 0.5, 0.04
+
+_SMALL = frozenset({
+    "a", "an", "the", "of", "is", "was", "are", "were", "be", "been", "his", "her", "its", "their", "s", "this",
+    "that", "who", "whom", "whose", "which", "what", "did", "do", "does", "has", "have", "had", "name", "in",
+    "at", "on",
+})  # fmt: skip
+_TYPES = frozenset({
+    "film", "films", "movie", "movies", "song", "songs", "single", "singles", "book", "books", "novel",
+    "novels", "album", "albums", "work", "works", "painting", "paintings", "person", "people", "series", "show",
+    "city", "cities", "country", "countries", "company", "companies", "things", "place",
+})  # fmt: skip
+# child and (father or mother) say the same thing from both ends; either may be what the graph holds.
+_COMPLEMENTS = {"P40": ("P22", "P25"), "P22": ("P40",), "P25": ("P40",), "P1376": ("P36",), "P36": ("P1376",),
+                "P155": ("P156",), "P156": ("P155",), "P1365": ("P1366",), "P1366": ("P1365",),
+                "P749": ("P355",), "P355": ("P749",), "P361": ("P527",), "P527": ("P361",),
+                "P127": ("P1830",), "P1830": ("P127",), "P710": ("P1344",), "P1344": ("P710",),
+                "P397": ("P398",), "P398": ("P397",), "P802": ("P1066",), "P1066": ("P802",),
+                "P184": ("P185",), "P185": ("P184",)}  # fmt: skip
+# The inverse of child does not tell the father from the mother.
+_GENDER = {"P22": "male", "P25": "female"}
+_CUES = (
+    (re.compile(r"\b(?:when|(?:what|which) (?:year|date|day|month|time)|how long ago|birthday|birth ?date)\b"), "time"),
+    (re.compile(r"\bhow (?:many|much|long|tall|high|far|large|big|heavy|deep|wide|fast)\b"), "quantity"),
+    (re.compile(r"\b(?:(?:what|which) (?:country|nation)|nationality)\b"), "country"),
+    (re.compile(r"\b(?:where|(?:what|which) (?:place|city|town|village))\b"), "place"),
+    (re.compile(r"^(?:who|whom|whose)\b"), "person"),
+)
+_COMPATIBLE = {
+    "time": {"time"},
+    "quantity": {"quantity", "string"},
+    "country": {"country", "place", "other"},
+    "place": {"place", "city", "country", "org", "other"},
+    "person": {"person", "org", "other"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A property that a wording may mean.
+
+    Attributes:
+        inverse: the head is the property's value.
+        score: how surely, 0 to 1.
+        kind: what the property's values are (see KnownProperty.kind).
+        gender: keep only results of this sex or gender, where the graph knows it.
+    """
+
+    property: str
+    inverse: bool
+    score: float
+    kind: str
+    gender: str = ""
+
+
+class RelationMatcher:
+    """Matches wordings to the properties of one graph. Thread-safe.
+
+    Args:
+        properties: those in use, the most used first.
+        embedder: gives the embedder when words alone do not decide; None: words only.
+    """
+
+    def __init__(self, properties: Sequence[PropertyRow], embedder: Callable[[], Embedder] | None) -> None:
+        self._known = vocabulary().by_iri
+        self._rows = {row.iri: row for row in properties}
+        self._texts = {row.iri: _names_of(row, self._known.get(row.iri)) for row in properties}
+        for known in self._known.values():
+            # Not in this graph, yet to be recognised: its absence is then an answer rather than a riddle.
+            self._texts.setdefault(known.iri, _known_names(known))
+        self._embedder = embedder
+        self._lock = threading.Lock()
+        self._vectors: dict[str, NDArray[np.float32]] = {}
+
+    def kind(self, prop: str) -> str:
+        """What the property's values are; see KnownProperty.kind."""
+        known = self._known.get(prop)
+        row = self._rows.get(prop)
+        if known is not None and not (row and known.kind == "other"):
+            return known.kind
+        if row is None:
+            return "other"
+        most = max(row.entities, row.dates, row.numbers, row.texts)
+        return (
+            "other" if row.entities == most else "time" if row.dates == most
+            else "quantity" if row.numbers == most else "string"
+        )  # fmt: skip
+
+    def rank(self, wording: str, question: str = "", head: str = "") -> list[Match]:
+        """Properties by words alone, best first.
+
+        Args:
+            question: the node's question; its wh-word tells which kind of value is asked for.
+            head: the head's name: in "the father of Ann", Ann's father is asked for.
+        """
+        phrase = name_key(wording)
+        if not phrase or vocabulary().compound.intersection((*phrase.split(), *wording.casefold().split())):
+            return []
+        phrase = _turned(phrase, name_key(question), name_key(head))
+        best: dict[tuple[str, bool], Match] = {}
+        expected = _expected_kind(name_key(question), phrase)
+
+        def take(match: Match) -> None:
+            key = (match.property, match.inverse)
+            if match.score > 0.3 and (key not in best or match.score > best[key].score):
+                best[key] = match
+
+        for iri, names in self._texts.items():
+            kind = self.kind(iri)
+            for text, inverse, worth in names:
+                score = _text_score(phrase, text, worth)
+                if score <= 0.3:
+                    continue
+                if not inverse:
+                    score = _with_kind(score, kind, expected)
+                take(Match(iri, inverse, score, kind))
+        for match in list(best.values()):
+            for other in self._other_ends(match, phrase):
+                take(other)
+        order = {iri: number for number, iri in enumerate(self._rows)}
+        return sorted(
+            best.values(),
+            key=lambda m: (-round(m.score, 4), m.inverse, order.get(m.property, len(order)), m.property),
+        )
+
+    def _other_ends(self, match: Match, phrase: str) -> Iterable[Match]:
+        """The same relation as it may stand in the graph the other way round."""
+        known = self._known.get(match.property)
+        if known is None:
+            if not match.inverse and phrase.endswith((" of", " by")):
+                yield replace(match, inverse=True, score=match.score * _UNKNOWN_FLIPPED)
+            return
+        if known.flip:
+            yield replace(match, inverse=not match.inverse, score=match.score * _FLIPPED)
+        if known.symmetric:
+            yield replace(match, inverse=not match.inverse, score=match.score * _COMPLEMENT)
+        for complement in _COMPLEMENTS.get(known.id, ()):
+            other = next(item for item in self._known.values() if item.id == complement)
+            yield Match(
+                other.iri, not match.inverse, match.score * _COMPLEMENT, match.kind,
+                _GENDER.get(known.id, "") if not match.inverse else "",
+            )  # fmt: skip
+
+    def by_meaning(self, wording: str, properties: Sequence[str]) -> list[Match]:
+        """The one of these properties that is clearly nearest in meaning, or none."""
+        names = {iri: self._meaning(iri) for iri in properties if iri in self._rows}
+        names = {iri: text for iri, text in names.items() if text}
+        if not names or self._embedder is None or vocabulary().compound.intersection(name_key(wording).split()):
+            return []
+        vectors = self._encode([wording, *names.values()])
+        scores = sorted(((float(vectors[0] @ vector), iri) for iri, vector in zip(names, vectors[1:], strict=True)))
+        best, iri = scores[-1]
+        runner_up = scores[-2][0] if len(scores) > 1 else 0.0
+        if best < _COSINE_FLOOR or best - runner_up < _COSINE_MARGIN:
+            return []
+        score = UNDERSTOOD + (SURE - UNDERSTOOD) * (best - _COSINE_FLOOR) / (1 - _COSINE_FLOOR)
+        return [Match(iri, False, min(SURE, score), self.kind(iri))]
+
+    def _meaning(self, iri: str) -> str:
+        row = self._rows[iri]
+        known = self._known.get(iri)
+        return row.label or (known.label if known else "")
+
+    def _encode(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        assert self._embedder is not None
+        embedder = self._embedder()
+        with self._lock:
+            missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if missing:
+            encoded = embedder.encode(missing)
+            with self._lock:
+                if len(self._vectors) > 20_000:
+                    self._vectors.clear()
+                self._vectors.update(zip(missing, encoded, strict=True))
+                return [self._vectors[text] if text in self._vectors else embedder.encode([text])[0] for text in texts]
+        with self._lock:
+            return [self._vectors[text] for text in texts]
+
+
+def _names_of(row: PropertyRow, known: KnownProperty | None) -> list[tuple[str, bool, float]]:
+    """(key, inverse, worth) of every wording of the property."""
+    names = [(name_key(row.label), False, _LABEL)] if row.label else []
+    names += [(name_key(text), False, _ALIAS) for text in row.names]
+    return names + (_known_names(known) if known else [])
+
+
+def _known_names(known: KnownProperty) -> list[tuple[str, bool, float]]:
+    return [
+        (name_key(known.label), False, _LABEL),
+        *((name_key(text), False, _WORDING) for text in known.names),
+        *((name_key(text), True, _WORDING) for text in known.inverse),
+    ]
+
+
+def _turned(phrase: str, question: str, head: str) -> str:
+    """The phrase without a trailing "of" that the question shows to belong to the head."""
+    noun = phrase.removesuffix(" of")
+    if noun != phrase and head and f"{phrase} {head}" in question:
+        return noun
+    return phrase
+
+
+def _expected_kind(question: str, phrase: str) -> str:
+    for pattern, kind in _CUES:
+        if pattern.search(phrase):
+            return kind
+    for pattern, kind in _CUES:
+        if pattern.search(question):
+            return kind
+    return ""
+
+
+def _with_kind(score: float, kind: str, expected: str) -> float:
+    if not expected:
+        # "when" was not asked, and a date is the rarer meaning of a wording such as "founded in".
+        return score
+    if kind == expected:
+        return min(1.0, score + _KIND_FITS)
+    if kind in _COMPATIBLE[expected]:
+        return score
+    return score - (_KIND_MISFITS_LABEL if score >= _LABEL else _KIND_MISFITS)
+
+
+def _text_score(phrase: str, text: str, worth: float) -> float:
+    if phrase == text:
+        return worth
+    small, other_small = _without(phrase, _SMALL), _without(text, _SMALL)
+    if small and small == other_small:
+        return worth * _WITHOUT_SMALL_WORDS
+    bare, other_bare = _without(small, _TYPES), _without(other_small, _TYPES)
+    if bare and bare == other_bare:
+        return worth * _WITHOUT_TYPE_WORDS
+    mine, theirs = {_stem(word) for word in small.split()}, {_stem(word) for word in other_small.split()}
+    shared = len(mine & theirs)
+    overlap = 2 * shared / (len(mine) + len(theirs)) if shared else 0.0
+    if len(small) >= 5 and not shared:
+        ratio = fuzz.ratio(small, other_small) / 100
+        overlap = ratio if ratio >= _TYPO_RATIO else 0.0
+    return worth * _LEXICAL * overlap
+
+
+def _without(text: str, words: frozenset[str]) -> str:
+    return " ".join(word for word in text.split() if word not in words)
+
+
+def _stem(word: str) -> str:
+    for suffix in ("ing", "ers", "ors", "er", "or", "ed", "es", "s", "e"):
+        if word.endswith(suffix) and len(word) - len(suffix) >= 4:
+            return word.removesuffix(suffix)
+    return word

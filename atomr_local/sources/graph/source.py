@@ -1,0 +1,139 @@
+"""The graph as a knowledge source: links, relates and filters by itself, and shows the query and rows it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import AtomrError, Cancelled, SourceError
+from atomr_local.indexing.names import words
+from atomr_local.sources.graph.access import Graph, bound
+from atomr_local.sources.graph.linking import LINKED, Candidate, Linker
+from atomr_local.sources.graph.relate import Relate
+from atomr_local.sources.graph.relations import RelationMatcher
+from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName
+from atomr_local.tree.nodes import Operator
+
+if TYPE_CHECKING:
+    from atomr_local.indexing.embedding import Embedder
+
+_FACTS = 8
+_LONGEST_MENTION = 9
+_MENTION_SCORE = 0.85
+
+
+class GraphSource:
+    """A graph index as :class:`KnowledgeSource`. Thread-safe."""
+
+    def __init__(self, graph: Graph, embedder: Callable[[], Embedder] | None = None) -> None:
+        self._graph = graph
+        self.linker = Linker(graph)
+        self._matcher = RelationMatcher(list(graph.properties.values()), embedder)
+        self._relate = Relate(graph, self.linker, self._matcher)
+
+    @classmethod
+    def open(cls, directory: Path, embedder_provider: Callable[[], Embedder] | None = None) -> GraphSource:
+        """Open the index in `directory`; the embedder is asked for only when words do not decide.
+
+        Raises:
+            KnowledgeIndexError: the directory holds no whole graph index.
+        """
+        return cls(Graph(directory), embedder_provider)
+
+    @property
+    def name(self) -> SourceName:
+        return SourceName.GRAPH
+
+    @property
+    def graph(self) -> Graph:
+        return self._graph
+
+    @property
+    def description(self) -> str:
+        counts = self._graph.manifest.counts
+        common = ", ".join(self._graph.property_label(iri) for iri in list(self._graph.properties)[:8])
+        return f"knowledge graph of {counts.get('entities', 0)} entities with exact facts: {common}"
+
+    def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
+        """See :class:`KnowledgeSource`."""
+        cancellation.check()
+        try:
+            if request.operator is Operator.SEARCH:
+                return self._search(request)
+            if request.operator is Operator.RELATE:
+                return self._relate.run(request, cancellation)
+            return self._mentioned(request, cancellation)
+        except (SourceError, Cancelled):
+            raise
+        except AtomrError as error:
+            raise SourceError(error.message, hint=error.hint) from error
+
+    def close(self) -> None:
+        self._graph.close()
+
+    # -- Search
+
+    def _search(self, request: Request) -> Retrieval:
+        if not request.arguments:
+            return Retrieval()
+        name, *descriptors = request.arguments
+        descriptor = " ".join(value.text for value in descriptors)
+        if name.iri is not None and (row := self._graph.row(name.iri)) is not None:
+            candidates = [Candidate(row, 1.0, row.label)]
+        else:
+            found = self.linker.link(name.text, descriptor, request.question, limit=max(1, request.top_k))
+            candidates = [candidate for candidate in found if candidate.score >= LINKED * 0.75]
+        if not candidates:
+            return Retrieval(link_score=0.0)
+        best = candidates[0]
+        return Retrieval(
+            evidence=tuple(self.describe(candidate, request.query) for candidate in candidates[: request.top_k]),
+            values=(self._graph.entity_value(best.entity.iri, best.score),),
+            link_score=best.score,
+            decided=True,
+        )
+
+    def describe(self, candidate: Candidate, query: str) -> Evidence:
+        """What the graph says of an entity, in short sentences, with the query that shows it."""
+        graph, iri = self._graph, candidate.entity.iri
+        label = graph.label(iri)
+        kinds = graph.types(iri)
+        opening = candidate.entity.description or ", ".join(kinds)
+        sentences = [f"{label}: {opening}."] if opening else []
+        sentences += [graph.sentence(statement) for statement in graph.main_facts(iri, _FACTS)]
+        answer = graph.select(f"SELECT ?property ?value WHERE {{ {bound(iri)} ?property ?value . }}")
+        locator = {"sparql": answer.sparql, "rows": list(answer.rows)}
+        return Evidence(SourceName.GRAPH, label, " ".join(sentences), candidate.score, query, locator)
+
+    # -- direct RAG
+
+    def _mentioned(self, request: Request, cancellation: Cancellation) -> Retrieval:
+        """Main facts of the entities that the question names."""
+        found: dict[str, Candidate] = {}
+        for mention in self._mentions(request.question or request.query):
+            cancellation.check()
+            for candidate in self.linker.link(mention, question=request.question, limit=1):
+                if candidate.score >= LINKED:
+                    found.setdefault(candidate.entity.iri, candidate)
+        best = sorted(found.values(), key=lambda item: -item.score)[: request.top_k]
+        return Retrieval(
+            evidence=tuple(self.describe(candidate, request.query) for candidate in best),
+            link_score=best[0].score if best else 0.0,
+        )
+
+    def _mentions(self, question: str) -> list[str]:
+        """Names of the graph that stand in the question, the longest first, none inside another."""
+        tokens = words(question)[:200]
+        taken = [False] * len(tokens)
+        mentions: list[str] = []
+        for size in range(min(_LONGEST_MENTION, len(tokens)), 0, -1):
+            for start in range(len(tokens) - size + 1):
+                piece = " ".join(tokens[start : start + size])
+                if any(taken[start : start + size]) or (size == 1 and len(piece) < 4):
+                    continue
+                if self._graph.names.by_key(piece, limit=1) or (size > 1 and self._graph.names.by_base(piece, limit=1)):
+                    mentions.append(piece)
+                    taken[start : start + size] = [True] * size
+        return mentions
