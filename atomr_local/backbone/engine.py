@@ -6,10 +6,12 @@ the vocabulary may be called from elsewhere, and never after :meth:`Engine.close
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import os
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +52,44 @@ def last_messages() -> str:
     return " ".join("".join(_messages).split())
 
 
+def _libc() -> Any:
+    return ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
+
+
+@contextlib.contextmanager
+def quiet_c_stderr() -> Iterator[None]:
+    """Drop what C code prints on its standard error stream; the file descriptor, Python's, is left alone.
+
+    For the one thing that llama.cpp prints past its log callback, the complaint about a grammar. Does nothing
+    where the stream cannot be reached.
+    """
+    libc = _libc()
+    try:
+        stream = ctypes.c_void_p.in_dll(libc, "__stderrp" if sys.platform == "darwin" else "stderr")
+    except ValueError:
+        yield
+        return
+    libc.fopen.restype = ctypes.c_void_p
+    libc.fclose.argtypes = [ctypes.c_void_p]
+    nothing = libc.fopen(os.devnull.encode(), b"w")
+    if not nothing:
+        yield
+        return
+    kept, stream.value = stream.value, nothing
+    try:
+        yield
+    finally:
+        stream.value = kept
+        libc.fclose(nothing)
+
+
 def _abort_flag_reader(api: Any) -> Any:
     """A C function that says whether the byte it is given a pointer to is set.
 
     It is asked between all the operations of an evaluation, from a thread that holds every other one up: Python
     would have to take its interpreter lock each time. `strlen` of a two-byte buffer is 0 or 1 without it.
     """
-    c = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
-    return ctypes.cast(c.strlen, api.ggml_abort_callback)
+    return ctypes.cast(_libc().strlen, api.ggml_abort_callback)
 
 
 class AbortFlag:
@@ -112,8 +144,10 @@ class Engine:
 
     def _open(self, adapter: Path | None, context_tokens: int, threads: int, batch: int, model: Path) -> None:
         api = self.api
-        if not api.llama_model_has_decoder(self._model):
-            raise ModelError(f"{model} cannot generate text: it has no decoder")
+        if api.llama_model_has_encoder(self._model) or api.llama_model_is_diffusion(self._model):
+            raise ModelError(
+                f"{model} does not generate text token by token", hint="Choose an instruction-tuned language model."
+            )
         self.vocab: Any = api.llama_model_get_vocab(self._model)
         self.n_vocab: int = api.llama_vocab_n_tokens(self.vocab)
         trained = api.llama_model_n_ctx_train(self._model)

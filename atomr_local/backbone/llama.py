@@ -13,6 +13,7 @@ from pathlib import Path
 
 from atomr_local.backbone.chat import ChatEncoder, EncodedPrompt
 from atomr_local.backbone.engine import AbortFlag, Engine
+from atomr_local.backbone.gguf import check_adapter, check_model
 from atomr_local.backbone.output import OutputText
 from atomr_local.backbone.prefix_cache import PrefixCache
 from atomr_local.backbone.protocol import BackboneInfo, Completion, Finish, Prompt
@@ -129,6 +130,9 @@ class LlamaBackbone:
             ModelError: a file is missing, damaged, too new or does not fit; the message names it.
             MissingPartError: llama-cpp-python is not installed.
         """
+        header = check_model(model)
+        if adapter is not None:
+            check_adapter(adapter, header)
         owner = _Owner()
         engine = owner.start(
             lambda: Engine(model, adapter, context_tokens=context_tokens, threads=threads, batch=batch_threads)

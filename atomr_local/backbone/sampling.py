@@ -7,7 +7,7 @@ import ctypes
 from collections.abc import Iterator
 from typing import Any
 
-from atomr_local.backbone.engine import Engine
+from atomr_local.backbone.engine import Engine, quiet_c_stderr
 from atomr_local.errors import ModelError
 
 _FIRST_CANDIDATES = 64
@@ -50,7 +50,8 @@ def compiled_grammar(engine: Engine, text: str | None) -> Iterator[Grammar | Non
     source = text.encode("utf-8", "replace")
     handle = None
     if text.strip() and b"\0" not in source:
-        handle = engine.api.llama_sampler_init_grammar(engine.vocab, source, b"root")
+        with quiet_c_stderr():
+            handle = engine.api.llama_sampler_init_grammar(engine.vocab, source, b"root")
     if not handle:
         raise ModelError(
             f"the output grammar cannot be parsed: {text[:80]!r}",
