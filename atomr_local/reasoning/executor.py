@@ -1,0 +1,193 @@
+"""Bottom-up execution of an Atomic Reasoning Tree (AtomR, Algorithm 1).
+
+An operator leaf retrieves and operates; a direct node reasons over the answers it refers to; a parent reasons over
+its children and, if that yields nothing, retrieves for its own question; a root that is still empty is answered
+from the model's own knowledge, and says so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import AtomrError, Cancelled
+from atomr_local.reasoning.arguments import fill_question, resolve_arguments, subjects
+from atomr_local.reasoning.events import NodeFinished, NodeStarted
+from atomr_local.reasoning.operators import Operators
+from atomr_local.reasoning.reader import Reader, Reading
+from atomr_local.reasoning.recorder import Recorder
+from atomr_local.reasoning.results import Result, product_confidence, text_values
+from atomr_local.reasoning.support import supported
+from atomr_local.reasoning.symbolic import Operand, compute
+from atomr_local.sources.protocol import Evidence
+from atomr_local.tree.nodes import Node, Tree
+
+
+class Executor:
+    def __init__(
+        self,
+        operators: Operators,
+        reader: Reader,
+        recorder: Recorder,
+        cancellation: Cancellation,
+        *,
+        reference_cap: int,
+    ) -> None:
+        self._operators = operators
+        self._reader = reader
+        self._recorder = recorder
+        self._cancellation = cancellation
+        self._cap = reference_cap
+
+    def execute(self, tree: Tree) -> Result:
+        """Answer the tree's root.
+
+        Raises:
+            Cancelled: the question was cancelled; what was found is in the recorder's trace.
+        """
+        results: dict[int, Result] = {}
+        for node in tree.bottom_up():
+            self._cancellation.check()
+            started = time.perf_counter()
+            question = fill_question(tree, node.question, results)
+            self._recorder.emit(NodeStarted(node_id=node.id, resolved_question=question))
+            try:
+                result = self._node(tree, node, question, results)
+            except Cancelled:
+                raise
+            except AtomrError as error:
+                # One node's failure is that node's: its parent still may find another way.
+                result = Result(error={"title": error.title, "message": error.message})
+            results[node.id] = result
+            self._finished(node, result, started)
+        return results[tree.root.id]
+
+    def _node(self, tree: Tree, node: Node, question: str, results: Mapping[int, Result]) -> Result:
+        if node.call is not None:
+            result = self._leaf(tree, node, question, results)
+        elif node.children:
+            result = self._parent(tree, node, question, results)
+        elif node.references:
+            result = self._over(tree, node, question, node.references, results, "sibling")
+        else:
+            result = self._operators.direct_rag(node.id, question)
+        if node.id == tree.root.id and not result.values:
+            self._closed_book(question, result)
+        return result
+
+    def _leaf(self, tree: Tree, node: Node, question: str, results: Mapping[int, Result]) -> Result:
+        assert node.call is not None
+        resolved = resolve_arguments(tree, node, results, self._cap)
+        if not resolved.combinations:
+            result = self._operators.direct_rag(node.id, question)
+        else:
+            result = self._operators.run(node.id, node.call.operator, question, resolved.combinations)
+        result.dropped.extend(resolved.dropped)
+        return result
+
+    def _parent(self, tree: Tree, node: Node, question: str, results: Mapping[int, Result]) -> Result:
+        children = [child.id for child in node.children]
+        passed = self._passed_up(tree, node, results)
+        result = passed or self._over(tree, node, question, children, results, "child")
+        if result.values:
+            return result
+        found = self._operators.direct_rag(node.id, question)
+        found.dropped = [*result.dropped, *found.dropped]
+        return found
+
+    def _passed_up(self, tree: Tree, node: Node, results: Mapping[int, Result]) -> Result | None:
+        """The last child's answer, where the last child already rests on all the others: a chain's end is its answer."""
+        last = node.children[-1]
+        resting: set[int] = set()
+        open_ids = [last.id]
+        while open_ids:
+            current = open_ids.pop()
+            if current in resting:
+                continue
+            resting.add(current)
+            below = tree.node(current)
+            open_ids.extend(below.references)
+            open_ids.extend(child.id for child in below.children)
+        if not {child.id for child in node.children} <= resting or not results[last.id].values:
+            return None
+        end = results[last.id]
+        return Result(
+            end.values, "child", end.confidence, list(end.evidence), list(end.cited), f"answer of [{last.id}]"
+        )
+
+    def _over(
+        self,
+        tree: Tree,
+        node: Node,
+        question: str,
+        ids: tuple[int, ...] | list[int],
+        results: Mapping[int, Result],
+        method: str,
+    ) -> Result:
+        """Reason over the answers of other nodes: symbolically where that applies, else by the model."""
+        known = {i: results[i] for i in ids if i in results}
+        evidence: list[Evidence] = []
+        cited: list[str] = []
+        for result in known.values():
+            evidence.extend(item for item in result.evidence if item not in evidence)
+            cited.extend(item for item in result.cited if item not in cited)
+        operands = [
+            Operand(i, tree.node(i).question, result.values, subjects(tree, i, results)) for i, result in known.items()
+        ]
+        computed = compute(node.question, operands, tree.question)
+        if computed is not None:
+            confidence = product_confidence(*(result.confidence for result in known.values()))
+            return Result(computed.values, "symbolic", confidence, evidence, cited, computed.computation)
+        if not any(result.values for result in known.values()):
+            return Result(evidence=evidence)
+        steps = [(fill_question(tree, tree.node(i).question, results), r.answer) for i, r in known.items()]
+        reading = self._reader.from_steps(node.id, question, steps)
+        result = self._from_reading(reading, evidence, cited)
+        if result.values:
+            result.method = "sibling" if method == "sibling" else "child"
+        return result
+
+    def _closed_book(self, question: str, result: Result) -> None:
+        reading = self._reader.from_memory(0, question)
+        if reading.answers:
+            result.values = text_values(list(reading.answers))
+            result.confidence = reading.confidence
+            result.method = "closed_book"
+            result.cited = []
+
+    @staticmethod
+    def _from_reading(reading: Reading, evidence: list[Evidence], cited: list[str]) -> Result:
+        error = {"title": "Answer not readable", "message": reading.problem} if reading.problem else None
+        return Result(
+            text_values(list(reading.answers)),
+            None,
+            reading.confidence,
+            evidence,
+            cited if reading.answers else [],
+            dropped=list(reading.dropped),
+            error=error,
+        )
+
+    def _finished(self, node: Node, result: Result, started: float) -> None:
+        by_id = {item.id: item for item in result.evidence}
+        cited = [by_id[item] for item in result.cited if item in by_id]
+        self._recorder.emit(
+            NodeFinished(
+                node_id=node.id,
+                answer=result.answer,
+                answers=result.texts,
+                method=result.method,
+                confidence=result.confidence,
+                evidence=tuple(by_id),
+                cited=tuple(result.cited),
+                supported=None
+                if result.method in {"symbolic", "closed_book"}
+                else supported(result.texts, cited),
+                computation=result.computation,
+                dropped=tuple(result.dropped),
+                error=result.error,
+                seconds=round(time.perf_counter() - started, 3),
+                llm=self._recorder.use_of(node.id),
+            )
+        )

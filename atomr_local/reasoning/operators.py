@@ -1,0 +1,188 @@
+"""The three operators on retrieved evidence (AtomR, sections 3.1 and 3.3).
+
+An answer that the graph is sure of goes through as it is, a Search that names a page title goes through as that
+title; otherwise the model reads. An operator that gives nothing is followed by direct RAG on the same evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from atomr_local.errors import ModelError
+from atomr_local.indexing.names import base_key, name_key, words
+from atomr_local.reasoning.reader import Reader, Reading
+from atomr_local.reasoning.results import Result, distinct, text_values
+from atomr_local.reasoning.retrieval import Gathered, Retriever, sureness
+from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
+from atomr_local.tree.nodes import Operator
+
+# Shares of the top-k score from which the published code keeps the first passage alone.
+_DOMINANT = {Operator.SEARCH: 0.75, Operator.RELATE: 0.85}
+_DOMINANT_FILTER_OVERLAP = 0.85
+
+
+def overlap_coefficient(query: str, text: str) -> float:
+    """|q ∩ p| / min(|q|, |p|) over the sets of words (AtomR, section 3.1, Filter)."""
+    q, p = set(words(query)), set(words(text))
+    return len(q & p) / min(len(q), len(p)) if q and p else 0.0
+
+
+def _dominant(evidence: list[Evidence], operator: Operator) -> list[Evidence]:
+    """The first piece alone where it carries most of the score of its source; else all."""
+    total = sum(item.score for item in evidence)
+    share = _DOMINANT.get(operator)
+    if share is None or len(evidence) < 2 or total <= 0 or len({item.source for item in evidence}) > 1:
+        return evidence
+    return evidence[:1] if evidence[0].score / total >= share else evidence
+
+
+class Operators:
+    def __init__(self, retriever: Retriever, reader: Reader, *, top_k: int, filter_overlap: float) -> None:
+        self._retriever = retriever
+        self._reader = reader
+        self._top_k = top_k
+        self._filter_overlap = filter_overlap
+
+    def run(
+        self, node_id: int, operator: Operator, question: str, combinations: Sequence[tuple[Value, ...]]
+    ) -> Result:
+        """Run the operator once for each combination of argument values and join the results.
+
+        Raises:
+            ModelError: the model failed.
+            Cancelled: the question was cancelled.
+        """
+        requests = [
+            Request(question, self._query(arguments), operator, arguments, self._top_k) for arguments in combinations
+        ]
+        gathered = self._retriever.gather(node_id, requests)
+        result = Result()
+        for found in gathered:
+            result.evidence.extend(item for item in found.evidence if item not in result.evidence)
+            result.dropped.extend(note for note in found.dropped if note not in result.dropped)
+        if operator is Operator.FILTER:
+            self._filter(node_id, requests, gathered, result)
+        else:
+            for request, found in zip(requests, gathered, strict=True):
+                self._one(node_id, request, found, result)
+        result.values = distinct(result.values)
+        if not result.values and not self._settled_empty(operator, gathered):
+            self._direct_rag(node_id, question, result)
+        problems = [problem for found in gathered for problem in found.problems]
+        if problems and not result.values:
+            result.error = {"title": "Source failed", "message": "; ".join(problems)}
+        return result
+
+    def direct_rag(self, node_id: int, question: str) -> Result:
+        """Retrieve for the question itself and answer from what is found."""
+        [found] = self._retriever.gather(node_id, [Request(question, question, top_k=self._top_k)])
+        result = Result(evidence=found.evidence, dropped=found.dropped)
+        self._direct_rag(node_id, question, result)
+        return result
+
+    @staticmethod
+    def _query(arguments: Sequence[Value]) -> str:
+        return " ".join(argument.text for argument in arguments)
+
+    @staticmethod
+    def _settled_empty(operator: Operator, gathered: Sequence[Gathered]) -> bool:
+        """A Filter that no entity passes is an answer: nothing, and known to be nothing."""
+        return operator is Operator.FILTER and bool(gathered) and all(found.decided for found in gathered)
+
+    def _one(self, node_id: int, request: Request, found: Gathered, result: Result) -> None:
+        if found.values and found.graph is not None:
+            self._add(result, found.values, [item.id for item in found.graph_evidence], sureness(found.graph))
+            return
+        if request.operator is Operator.SEARCH and (page := self._titled(request.arguments[0].text, found.evidence)):
+            self._add(result, (Value(page.title, ValueKind.ENTITY),), [page.id], None)
+            return
+        evidence = _dominant(found.evidence, request.operator or Operator.RELATE)
+        if not evidence:
+            return
+        question = request.question if len(request.arguments) < 2 else self._question(request)
+        reading = self._reader.from_evidence(node_id, question, evidence)
+        self._take(result, reading)
+
+    @staticmethod
+    def _question(request: Request) -> str:
+        """The node's question, made to name this run's head where it names several."""
+        head = request.arguments[0].text
+        return request.question if head.casefold() in request.question.casefold() else f"{request.question} ({head})"
+
+    @staticmethod
+    def _titled(name: str, evidence: Sequence[Evidence]) -> Evidence | None:
+        """The passage of the page with this name; a title's parenthetical may be missing in the name."""
+        texts = [item for item in evidence if item.source is SourceName.TEXT]
+        for key in (name_key, base_key):
+            for item in texts:
+                if key(item.title) == key(name):
+                    return item
+        return None
+
+    def _filter(
+        self, node_id: int, requests: Sequence[Request], gathered: Sequence[Gathered], result: Result
+    ) -> None:
+        open_requests: list[tuple[Request, Gathered]] = []
+        for request, found in zip(requests, gathered, strict=True):
+            if found.decided and found.graph is not None:
+                if found.values:
+                    self._add(result, found.values, [item.id for item in found.graph_evidence], sureness(found.graph))
+                result.method = "operator"
+            else:
+                open_requests.append((request, found))
+        kept = self._overlapping(open_requests, result)
+        if not kept:
+            return
+        candidates = [request.arguments[0] for request, _ in kept]
+        evidence: list[Evidence] = []
+        for rank in range(self._top_k):  # round robin, so that the weakest evidence of all stands last
+            for _, found in kept:
+                if rank < len(found.evidence) and found.evidence[rank] not in evidence:
+                    evidence.append(found.evidence[rank])
+        condition = kept[0][0].arguments[-1].text
+        reading = self._reader.select(node_id, [value.text for value in candidates], condition, evidence)
+        by_text = {value.text: value for value in candidates}
+        self._take(result, reading, [by_text[text] for text in reading.answers if text in by_text])
+
+    def _overlapping(
+        self, open_requests: Sequence[tuple[Request, Gathered]], result: Result
+    ) -> list[tuple[Request, Gathered]]:
+        scored = []
+        for request, found in open_requests:
+            overlap = max((overlap_coefficient(request.query, f"{e.title} {e.text}") for e in found.evidence), default=0.0)
+            scored.append((overlap, request, found))
+        if any(overlap > _DOMINANT_FILTER_OVERLAP for overlap, _, _ in scored):
+            threshold = _DOMINANT_FILTER_OVERLAP
+        else:
+            threshold = self._filter_overlap
+        kept = [(request, found) for overlap, request, found in scored if overlap >= threshold]
+        result.dropped.extend(
+            f"{request.arguments[0].text}: evidence overlaps the condition by {overlap:.2f}, under {threshold}"
+            for overlap, request, _ in scored
+            if overlap < threshold
+        )
+        return kept
+
+    def _direct_rag(self, node_id: int, question: str, result: Result) -> None:
+        if not result.evidence:
+            return
+        reading = self._reader.from_evidence(node_id, question, result.evidence)
+        self._take(result, reading)
+        if result.values:
+            result.method = "direct_rag"
+
+    @staticmethod
+    def _add(result: Result, values: tuple[Value, ...], cited: Sequence[str], confidence: float | None) -> None:
+        result.values += values
+        result.cited.extend(item for item in cited if item not in result.cited)
+        result.method = "operator"
+        if confidence is not None:
+            result.confidence = confidence if result.confidence is None else min(result.confidence, confidence)
+
+    def _take(self, result: Result, reading: Reading, values: Sequence[Value] | None = None) -> None:
+        result.dropped.extend(note for note in reading.dropped if note not in result.dropped)
+        if reading.problem is not None:
+            result.error = {"title": ModelError.title, "message": reading.problem}
+        taken = text_values(list(reading.answers)) if values is None else tuple(values)
+        if taken:
+            self._add(result, taken, [item.id for item in reading.cited], reading.confidence)

@@ -1,0 +1,155 @@
+"""Dynamic source selection and retrieval for one node (AtomR, section 3.3)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import Cancelled, SourceError
+from atomr_local.reasoning.events import EvidenceFound, RetrievalStarted, SourcesSelected, WarningRaised
+from atomr_local.reasoning.reader import Reader
+from atomr_local.reasoning.recorder import Recorder
+from atomr_local.sources.protocol import Evidence, KnowledgeSource, Request, Retrieval, SourceName, Value
+
+# A graph answer stands without asking the model which source to use where the graph is at least this sure of
+# the entity and of the relation.
+SURE_LINK = 0.85
+SURE_RELATION = 0.75
+# Below this the graph's own answer is not taken over as the operator's; its rows remain evidence to read.
+USABLE_RELATION = 0.5
+
+
+@dataclass
+class Gathered:
+    """What the chosen sources gave for one request.
+
+    Attributes:
+        evidence: of all sources, with ids.
+        graph: the graph's retrieval, if it was asked.
+        values: the graph's own result, where it is sure enough to stand.
+    """
+
+    evidence: list[Evidence] = field(default_factory=list)
+    graph: Retrieval | None = None
+    graph_evidence: tuple[Evidence, ...] = ()
+    dropped: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def decided(self) -> bool:
+        """Whether the graph settled the request, with values or by finding that there are none."""
+        return self.graph is not None and self.graph.decided and sureness(self.graph) >= USABLE_RELATION**2
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return self.graph.values if self.graph is not None and self.decided else ()
+
+
+def sureness(retrieval: Retrieval) -> float:
+    """How sure the graph is of its own answer: entity link times relation match, 0 to 1."""
+    link = 1.0 if retrieval.link_score is None else retrieval.link_score
+    relation = 1.0 if retrieval.relation_score is None else retrieval.relation_score
+    return link * relation
+
+
+class Retriever:
+    """Chooses sources for a request, asks them, and puts what they found into the trace."""
+
+    def __init__(
+        self,
+        sources: Mapping[SourceName, KnowledgeSource],
+        reader: Reader,
+        recorder: Recorder,
+        cancellation: Cancellation,
+    ) -> None:
+        self._sources = dict(sources)
+        self._reader = reader
+        self._recorder = recorder
+        self._cancellation = cancellation
+
+    @property
+    def names(self) -> tuple[SourceName, ...]:
+        return tuple(self._sources)
+
+    def gather(self, node_id: int, requests: Sequence[Request]) -> list[Gathered]:
+        """Choose the sources once for the node, then ask them for every request."""
+        if not self._sources:
+            return [Gathered() for _ in requests]
+        probes = self._probe(node_id, requests)
+        chosen, reason = self._choose(node_id, requests, probes)
+        self._recorder.emit(SourcesSelected(node_id=node_id, sources=chosen, reason=reason))
+        return [self._ask(node_id, request, chosen, probe) for request, probe in zip(requests, probes, strict=True)]
+
+    def everywhere(self, node_id: int, request: Request) -> Gathered:
+        """Ask every source at hand, without choosing."""
+        self._recorder.emit(SourcesSelected(node_id=node_id, sources=self.names, reason="all sources"))
+        return self._ask(node_id, request, self.names, None)
+
+    def _probe(self, node_id: int, requests: Sequence[Request]) -> list[Gathered | None]:
+        """The graph answers in milliseconds, so it is asked first; what it knows decides whether others are."""
+        if SourceName.GRAPH not in self._sources:
+            return [None] * len(requests)
+        return [self._one(node_id, SourceName.GRAPH, request) for request in requests]
+
+    def _choose(
+        self, node_id: int, requests: Sequence[Request], probes: Sequence[Gathered | None]
+    ) -> tuple[tuple[SourceName, ...], str]:
+        names = self.names
+        if len(names) == 1:
+            return names, "only source"
+        graphs = [probe.graph for probe in probes if probe is not None and probe.graph is not None]
+        if len(graphs) == len(requests) and all(self._sure(graph) for graph in graphs):
+            return (SourceName.GRAPH,), "rule: the graph links entity and relation surely"
+        if graphs and not any(graph.evidence for graph in graphs):
+            names = tuple(name for name in names if name is not SourceName.GRAPH)
+            if len(names) == 1:
+                return names, "rule: the graph has nothing on it"
+        options = [
+            ", ".join(combination)
+            for size in range(1, len(names) + 1)
+            for combination in itertools.combinations([str(name) for name in names], size)
+        ]
+        answer = self._reader.choose(node_id, requests[0].question, options)
+        return tuple(SourceName(name) for name in answer.split(", ")), "model"
+
+    @staticmethod
+    def _sure(graph: Retrieval) -> bool:
+        return (
+            graph.decided
+            and bool(graph.values)
+            and (graph.link_score or 0.0) >= SURE_LINK
+            and (graph.relation_score is None or graph.relation_score >= SURE_RELATION)
+        )
+
+    def _ask(
+        self, node_id: int, request: Request, chosen: Sequence[SourceName], probe: Gathered | None
+    ) -> Gathered:
+        merged = Gathered()
+        for name in chosen:
+            found = probe if name is SourceName.GRAPH and probe is not None else self._one(node_id, name, request)
+            merged.evidence.extend(item for item in found.evidence if item not in merged.evidence)
+            merged.dropped.extend(found.dropped)
+            merged.problems.extend(found.problems)
+            if name is SourceName.GRAPH:
+                merged.graph, merged.graph_evidence = found.graph, found.graph_evidence
+        return merged
+
+    def _one(self, node_id: int, name: SourceName, request: Request) -> Gathered:
+        self._cancellation.check()
+        self._recorder.emit(RetrievalStarted(node_id=node_id, source=name, query=request.query))
+        try:
+            retrieval = self._sources[name].retrieve(request, self._cancellation)
+        except Cancelled:
+            raise
+        except SourceError as error:
+            # One failing source must not take the question down: the others may still know.
+            self._recorder.emit(WarningRaised(message=f"step {node_id}: {error.title}: {error.message}"))
+            return Gathered(problems=[f"{name}: {error.message}"])
+        evidence = self._recorder.take_in(retrieval.evidence)
+        self._recorder.emit(EvidenceFound(node_id=node_id, source=name, evidence=evidence))
+        gathered = Gathered(list(evidence), dropped=list(retrieval.dropped))
+        if name is SourceName.GRAPH:
+            gathered.graph, gathered.graph_evidence = retrieval, evidence
+        return gathered

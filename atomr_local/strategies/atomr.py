@@ -1,0 +1,55 @@
+"""AtomR: plan an atomic reasoning tree, execute it bottom-up."""
+
+from __future__ import annotations
+
+from atomr_local.reasoning.events import ModelCalled, PlanFragment, PlanReady, StageChanged
+from atomr_local.reasoning.executor import Executor
+from atomr_local.reasoning.reader import shown_prompt
+from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.trace import PlanOrigin
+from atomr_local.strategies.protocol import Toolbox
+from atomr_local.tree.compact import to_compact
+from atomr_local.tree.nodes import Tree
+
+
+class AtomR:
+    name = "atomr"
+    summary = "plan a tree of atomic operations and answer it bottom-up (the default)"
+    uses_sources = True
+
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
+        if plan is None:
+            ready = make_plan(question, tools)
+        else:
+            ready = PlanReady(tree=plan, compact=to_compact(plan, with_root=True), origin=origin, attempts=0)
+        tools.recorder.emit(ready)
+        tools.recorder.emit(StageChanged(stage="reasoning"))
+        executor = Executor(
+            tools.operators,
+            tools.reader,
+            tools.recorder,
+            tools.cancellation,
+            reference_cap=tools.settings.limits.references,
+        )
+        return executor.execute(ready.tree)
+
+
+def make_plan(question: str, tools: Toolbox) -> PlanReady:
+    """Ask the planner, passing on what it writes as events."""
+    recorder = tools.recorder
+    recorder.emit(StageChanged(stage="planning"))
+    plan = tools.planner.plan(
+        question,
+        on_text=lambda text: recorder.emit(PlanFragment(text=text)),
+        on_call=lambda prompt, completion: recorder.emit(
+            ModelCalled(node_id=None, purpose="plan", prompt=shown_prompt(prompt), completion=completion)
+        ),
+        cancellation=tools.cancellation,
+    )
+    return PlanReady(
+        tree=plan.tree,
+        compact=to_compact(plan.tree, with_root=True),
+        origin=plan.origin,
+        attempts=plan.attempts,
+        problems=plan.problems,
+    )

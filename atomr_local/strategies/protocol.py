@@ -1,0 +1,67 @@
+"""What a reasoning method is: a question and the tools at hand, answered while events are emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from atomr_local.backbone.protocol import Backbone
+from atomr_local.cancellation import Cancellation
+from atomr_local.planning.planner import Planner
+from atomr_local.reasoning.operators import Operators
+from atomr_local.reasoning.reader import Reader
+from atomr_local.reasoning.recorder import Recorder
+from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.retrieval import Retriever
+from atomr_local.reasoning.trace import PlanOrigin
+from atomr_local.settings import Settings
+from atomr_local.sources.protocol import KnowledgeSource, SourceName
+from atomr_local.tree.nodes import Tree
+
+
+@dataclass
+class Toolbox:
+    """Everything a strategy may use for one question."""
+
+    backbone: Backbone
+    sources: Mapping[SourceName, KnowledgeSource]
+    planner: Planner
+    recorder: Recorder
+    cancellation: Cancellation
+    settings: Settings
+
+    def __post_init__(self) -> None:
+        limits = self.settings.limits
+        self.reader = Reader(
+            self.backbone,
+            self.recorder,
+            self.cancellation,
+            seed=self.settings.llm.seed,
+            evidence_tokens=limits.evidence_tokens,
+            passage_words=limits.passage_words,
+        )
+        self.retriever = Retriever(self.sources, self.reader, self.recorder, self.cancellation)
+        self.operators = Operators(
+            self.retriever, self.reader, top_k=self.settings.top_k, filter_overlap=self.settings.filter_overlap
+        )
+
+
+class Strategy(Protocol):
+    """A reasoning method. `summary` is one line for `atomr strategies`; `uses_sources` says whether it retrieves."""
+
+    name: str
+    summary: str
+    uses_sources: bool
+
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
+        """Answer the question, emitting `PlanReady` first and events for every step.
+
+        Args:
+            plan: a plan to execute instead of making one; strategies that do not plan refuse it.
+
+        Raises:
+            Cancelled: the question was cancelled.
+            AtomrError: the whole question failed.
+        """
+        ...

@@ -1,0 +1,98 @@
+"""Methods that answer in one node: the baselines that the tree is measured against."""
+
+from __future__ import annotations
+
+import time
+
+from atomr_local.errors import InputError
+from atomr_local.planning.planner import fallback_tree
+from atomr_local.reasoning.events import NodeFinished, NodeStarted, PlanReady, StageChanged
+from atomr_local.reasoning.reader import Reading
+from atomr_local.reasoning.results import Result, text_values
+from atomr_local.reasoning.support import supported
+from atomr_local.reasoning.trace import Method, PlanOrigin
+from atomr_local.sources.protocol import Evidence, Request
+from atomr_local.strategies.protocol import Toolbox
+from atomr_local.tree.compact import to_compact
+from atomr_local.tree.nodes import ROOT_ID, Tree
+
+
+class _SingleNode:
+    """A tree of the root alone; `_answer` gives the model's reading and the evidence it was shown."""
+
+    name = ""
+    summary = ""
+    uses_sources = False
+    method: Method = "closed_book"
+
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
+        if plan is not None:
+            raise InputError(f"the strategy {self.name} executes no plan", hint="Use --strategy atomr with --plan.")
+        tree = fallback_tree(question)
+        tools.recorder.emit(
+            PlanReady(tree=tree, compact=to_compact(tree, with_root=True), origin="fallback", attempts=0)
+        )
+        tools.recorder.emit(StageChanged(stage="reasoning"))
+        started = time.perf_counter()
+        tools.recorder.emit(NodeStarted(node_id=ROOT_ID, resolved_question=question))
+        reading, evidence = self._answer(question, tools)
+        cited = [item for item in reading.cited if item in evidence]
+        result = Result(
+            text_values(list(reading.answers)),
+            self.method if reading.answers else None,
+            reading.confidence,
+            evidence,
+            [item.id for item in cited],
+            dropped=list(reading.dropped),
+            error={"title": "Answer not readable", "message": reading.problem} if reading.problem else None,
+        )
+        tools.recorder.emit(
+            NodeFinished(
+                node_id=ROOT_ID,
+                answer=result.answer,
+                answers=result.texts,
+                method=result.method,
+                confidence=result.confidence,
+                evidence=tuple(item.id for item in evidence),
+                cited=tuple(result.cited),
+                supported=supported(result.texts, cited) if evidence else None,
+                computation=None,
+                dropped=tuple(result.dropped),
+                error=result.error,
+                seconds=round(time.perf_counter() - started, 3),
+                llm=tools.recorder.use_of(ROOT_ID),
+            )
+        )
+        return result
+
+    def _answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
+        raise NotImplementedError
+
+
+class Rag(_SingleNode):
+    name = "rag"
+    summary = "retrieve once for the whole question and answer from the passages in one call"
+    uses_sources = True
+    method: Method = "direct_rag"
+
+    def _answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
+        found = tools.retriever.everywhere(ROOT_ID, Request(question, question, top_k=tools.settings.top_k))
+        if not found.evidence:
+            return Reading(dropped=tuple(found.problems)), []
+        return tools.reader.from_evidence(ROOT_ID, question, found.evidence), found.evidence
+
+
+class ClosedBook(_SingleNode):
+    name = "closed-book"
+    summary = "answer from the model's own knowledge, without looking anything up"
+
+    def _answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
+        return tools.reader.from_memory(ROOT_ID, question), []
+
+
+class ChainOfThought(_SingleNode):
+    name = "cot"
+    summary = "think step by step from the model's own knowledge, then answer"
+
+    def _answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
+        return tools.reader.from_thoughts(ROOT_ID, question), []
