@@ -13,13 +13,13 @@ from pathlib import Path
 
 from atomr_local.backbone.chat import ChatEncoder, EncodedPrompt
 from atomr_local.backbone.engine import AbortFlag, Engine
-from atomr_local.backbone.gguf import check_adapter, check_model
 from atomr_local.backbone.output import OutputText
 from atomr_local.backbone.prefix_cache import PrefixCache
 from atomr_local.backbone.protocol import BackboneInfo, Completion, Finish, Prompt
 from atomr_local.backbone.sampling import Sampler, compiled_grammar
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError
+from atomr_local.gguf import check_adapter, check_model
 
 
 class _Owner:

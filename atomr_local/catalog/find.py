@@ -1,0 +1,141 @@
+"""What models and adapters are at hand, and which file a setting means."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from atomr_local import paths
+from atomr_local.catalog.starter import starter_embedder_path, starter_model_path
+from atomr_local.errors import MissingPartError, ModelError
+from atomr_local.gguf import GgufHeader, read_header
+
+STARTER = "starter"
+_CARD_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogEntry:
+    """A model, adapter or embedder at hand.
+
+    Attributes:
+        name: what the settings may call it.
+        size: bytes on disk.
+        header: what a GGUF file says about itself; None for an embedder or a file that cannot be read.
+        problem: why the file cannot be used; empty when it can.
+    """
+
+    name: str
+    kind: Literal["model", "adapter", "embedder"]
+    path: Path
+    size: int
+    header: GgufHeader | None = None
+    problem: str = ""
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.glob("*.gguf") if path.is_file())
+    except OSError:
+        return []
+
+
+def _adapter_files() -> list[Path]:
+    """Shipped adapters and the user's own, each once."""
+    folders = dict.fromkeys((paths.adapters_dir(), paths.models_dir() / "adapters"))
+    return [path for folder in folders for path in _files(folder)]
+
+
+def _is_path(value: str) -> bool:
+    return value.endswith(".gguf") or "/" in value or "\\" in value or value.startswith("~")
+
+
+def _named(value: str, files: list[Path], what: str, others: tuple[str, ...]) -> Path:
+    for path in files:
+        if path.stem == value:
+            return path
+    known = ", ".join([*others, *(path.stem for path in files)])
+    raise ModelError(f"there is no {what} named {value!r}", hint=f"At hand: {known}. A path of a GGUF file works too.")
+
+
+def find_model(name_or_path: str) -> Path:
+    """The GGUF file that a setting means: `starter`, the name of a file in the models directory, or a path.
+
+    A path is not checked to exist; loading it does that.
+
+    Raises:
+        ModelError: no model has this name; the hint lists those at hand.
+        MissingPartError: the starter is asked for and not installed.
+    """
+    if name_or_path == STARTER:
+        return starter_model_path()
+    if _is_path(name_or_path):
+        return Path(name_or_path).expanduser()
+    return _named(name_or_path, _files(paths.models_dir()), "model", (STARTER,))
+
+
+def find_adapter(setting: str, model: Path) -> Path | None:
+    """The adapter that a setting means for a model.
+
+    Args:
+        setting: `none`; `auto`, the first adapter whose card (a JSON file beside it, `<name>.json`) names in
+            `base_model` the general.name of the model; the name of an adapter; or a path.
+
+    Raises:
+        ModelError: no adapter has this name, or the model file cannot be read.
+    """
+    if setting == "none":
+        return None
+    if setting == "auto":
+        return _made_for(model)
+    if _is_path(setting):
+        return Path(setting).expanduser()
+    return _named(setting, _adapter_files(), "adapter", ("auto", "none"))
+
+
+def _made_for(model: Path) -> Path | None:
+    candidates = [(path, base) for path in _adapter_files() if (base := _base_model(path))]
+    if not candidates:
+        return None
+    name = read_header(model).name
+    return next((path for path, base in candidates if base == name), None)
+
+
+def _base_model(adapter: Path) -> str:
+    """The model that an adapter's card names; empty without a usable card."""
+    try:
+        with adapter.with_suffix(".json").open("rb") as stream:
+            card = json.loads(stream.read(_CARD_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return ""
+    base = card.get("base_model", "") if isinstance(card, dict) else ""
+    return base if isinstance(base, str) else ""
+
+
+def list_models() -> tuple[CatalogEntry, ...]:
+    """Everything at hand: the starter's parts, the models directory, the adapters. Unusable files are listed too."""
+    return (*_starter(), *map(_entry, _files(paths.models_dir())), *map(_entry, _adapter_files()))
+
+
+def _starter() -> Iterator[CatalogEntry]:
+    with contextlib.suppress(MissingPartError):
+        yield _entry(starter_model_path(), STARTER)
+    with contextlib.suppress(MissingPartError):
+        folder = starter_embedder_path()
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        yield CatalogEntry(STARTER, "embedder", folder, size)
+
+
+def _entry(path: Path, name: str = "") -> CatalogEntry:
+    name = name or path.stem
+    try:
+        header = read_header(path)
+    except ModelError as error:
+        kind: Literal["model", "adapter"] = "adapter" if path.parent.name == "adapters" else "model"
+        size = path.stat().st_size if path.exists() else 0
+        return CatalogEntry(name, kind, path, size, problem=error.message)
+    return CatalogEntry(name, "adapter" if header.kind == "adapter" else "model", path, header.size, header)
