@@ -1,0 +1,160 @@
+"""`atomr ask`, `atomr plan`, `atomr strategies`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from atomr_local.cli.options import model_options, overrides, print_json
+from atomr_local.errors import PlanError
+
+if TYPE_CHECKING:
+    from atomr_local.reasoning.events import Event
+    from atomr_local.reasoning.trace import Trace
+    from atomr_local.tree.nodes import Tree
+
+
+@click.command()
+@click.argument("question")
+@click.option("--json", "as_json", is_flag=True, help="Print the trace as JSON.")
+@click.option("--jsonl", "as_jsonl", is_flag=True, help="Print the events as they happen, one JSON object a line.")
+@click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="Execute this plan (compact, or the paper's JSON).")
+@click.option("--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
+@model_options
+def ask(
+    question: str, as_json: bool, as_jsonl: bool, plan_file: Path | None, strategy: str | None, **options: object
+) -> int:
+    """Answer one question: the answer, its citations, and the tree with each node's answer.
+
+    Example: atomr ask "Who is the mother of the author of Frankenstein?"
+    """
+    if as_json and as_jsonl:
+        raise click.UsageError("--json and --jsonl exclude each other")
+    from atomr_local.assistant import Assistant
+
+    with Assistant.open(**overrides(**options)) as assistant:
+        plan = _read_plan(plan_file, question) if plan_file is not None else None
+        events = assistant.ask(question, plan=plan, plan_origin="file", strategy=strategy)
+        try:
+            for event in events:
+                if as_jsonl:
+                    click.echo(json.dumps(event.to_dict(), ensure_ascii=False, default=str))
+                else:
+                    _note(event)
+        except KeyboardInterrupt:
+            assistant.cancel()
+            for _ in events:
+                pass
+        trace = assistant.last_trace
+        if trace is None:
+            return 130
+        if as_json:
+            print_json(trace.to_dict())
+        elif not as_jsonl:
+            from atomr_local.cli.answer_text import answer_text
+
+            click.echo(answer_text(trace))
+    return _status(trace)
+
+
+def _status(trace: Trace) -> int:
+    return {"failed": 1, "cancelled": 130}.get(trace.status, 0)
+
+
+def _note(event: Event) -> None:
+    """Progress on standard error, when a person is watching."""
+    from atomr_local.reasoning.events import NodeStarted, StageChanged
+    from atomr_local.sanitize import sanitize_line
+
+    if not sys.stderr.isatty():
+        return
+    if isinstance(event, StageChanged):
+        click.echo(f"… {sanitize_line(event.stage)}", err=True)
+    elif isinstance(event, NodeStarted):
+        click.echo(f"… [{event.node_id}] {sanitize_line(event.resolved_question)}", err=True)
+
+
+def _read_plan(file: Path, question: str) -> Tree:
+    """The plan in the file: compact text, the paper's JSON, a JSON line of a tree file, or a whole trace.
+
+    Raises:
+        PlanError: it cannot be read or is not valid.
+    """
+    from atomr_local.settings import load_settings
+    from atomr_local.tree.compact import parse_compact
+    from atomr_local.tree.errors import TreeError
+    from atomr_local.tree.paper import parse_paper
+    from atomr_local.tree.validation import Limits, validate
+
+    hint = "See `atomr tree check --help` for the two notations."
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError(f"{file} cannot be read: {error}", hint="Give a UTF-8 text file.") from error
+    try:
+        if text.lstrip().startswith("{"):
+            data = json.loads(text)
+            if isinstance(data.get("plan"), dict):  # a trace
+                tree = parse_compact(str(data["plan"].get("compact", "")), question)
+            else:
+                tree = parse_paper(data.get("reasoning_tree", data), question)
+        else:
+            tree = parse_compact(text, question)
+        limits = load_settings().limits
+        problems = validate(tree, Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out))
+    except (TreeError, json.JSONDecodeError, RecursionError) as error:
+        raise PlanError(f"{file}: {error}", hint=hint) from error
+    if problems:
+        raise PlanError(f"{file}: {problems[0].message}", hint=hint)
+    return tree
+
+
+@click.command()
+@click.argument("question")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan with its origin and attempts as JSON.")
+@click.option("--paper", is_flag=True, help="Print the published JSON notation.")
+@model_options
+def plan(question: str, as_json: bool, paper: bool, **options: object) -> int:
+    """Decompose a question into a reasoning tree, without answering it.
+
+    Example: atomr plan "Who is the father of the director of Jaws?"
+    """
+    from atomr_local.assistant import Assistant
+    from atomr_local.sanitize import sanitize
+    from atomr_local.tree.compact import to_compact
+    from atomr_local.tree.paper import to_paper
+
+    with Assistant.open(**overrides(**options)) as assistant:
+        ready = assistant.plan(question)
+    if as_json:
+        print_json(ready.to_dict() | {"reasoning_tree": to_paper(ready.tree)})
+    elif paper:
+        print_json(to_paper(ready.tree))
+    else:
+        if ready.origin == "fallback":
+            click.echo("No valid plan was found; this is the fallback plan.", err=True)
+        click.echo(sanitize(to_compact(ready.tree, with_root=True)).rstrip("\n"))
+    return 0
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+def strategies(as_json: bool) -> None:
+    """List the reasoning methods.
+
+    Example: atomr strategies
+    """
+    from atomr_local.strategies.registry import STRATEGIES
+
+    known = [{"name": item.name, "summary": item.summary} for item in STRATEGIES.values()]
+    if as_json:
+        print_json(known)
+        return
+    for item in known:
+        click.echo(f"{item['name']:<12} {item['summary']}")
+
+

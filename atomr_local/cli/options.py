@@ -1,0 +1,56 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class SourceList(click.ParamType[tuple[str, ...]] if hasattr(click.ParamType, "__class_getitem__") else click.ParamType):  # type: ignore[misc]
+    """A comma-separated list of local sources."""
+
+    name = "text,graph"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        if isinstance(value, tuple):
+            return value
+        names = tuple(dict.fromkeys(part.strip() for part in str(value).split(",") if part.strip()))
+        wrong = [name for name in names if name not in ("text", "graph")]
+        if wrong or not names:
+            self.fail(f"{value!r} is not a list of text and graph; the web is turned on with --web", param, ctx)
+        return names
+
+
+def model_options(command: Command) -> Command:
+    """--model, --adapter, --text-index, --graph-index, --sources, --web/--no-web."""
+    for option in reversed(
+        (
+            click.option("--model", metavar="NAME|PATH", help="Model to use (default: the settings')."),
+            click.option("--adapter", metavar="NAME|PATH", help="LoRA adapter: auto, none, a name or a GGUF file."),
+            click.option("--text-index", metavar="NAME", help="Text index to search."),
+            click.option("--graph-index", metavar="NAME", help="Graph index to search."),
+            click.option("--sources", type=SourceList(), help="Local sources that may be used, such as text,graph."),
+            click.option("--web/--no-web", default=None, help="Allow or forbid web search for this question."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def overrides(**options: Any) -> dict[str, Any]:
+    """The given options as settings overrides; `web` becomes web.enabled."""
+    web = options.pop("web", None)
+    given = {key: value for key, value in options.items() if value is not None}
+    if web is not None:
+        given["web"] = {"enabled": web}
+    return given
+
+
+def print_json(data: Any) -> None:
+    """JSON on standard output, nothing else; control characters escaped."""
+    click.echo(json.dumps(data, ensure_ascii=False, indent=2, default=str))
