@@ -166,7 +166,11 @@ def _differences(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, str, 
         for name in dict.fromkeys([*old, *new]):
             yield from _differences(old.get(name, _MISSING), new.get(name, _MISSING), f"{key}.{name}" if key else name)
     elif old != new:
-        yield key, *(value if value is _MISSING else json.dumps(value, ensure_ascii=False) for value in (old, new))
+        yield key, _shown(old), _shown(new)
+
+
+def _shown(value: Any) -> str:
+    return _MISSING if value is _MISSING else json.dumps(value, ensure_ascii=False)
 
 
 def _lines(path: Path) -> Iterator[Record]:
@@ -177,15 +181,11 @@ def _lines(path: Path) -> Iterator[Record]:
 def _line(fields: Mapping[str, Any]) -> str:
     # A lone surrogate in model output cannot be written as UTF-8; ASCII JSON holds it.
     text = json.dumps(fields, ensure_ascii=False)
-    return text if text.isascii() or _encodable(text) else json.dumps(fields)
-
-
-def _encodable(text: str) -> bool:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        return False
-    return True
+        return json.dumps(fields)
+    return text
 
 
 def _append(stream: IO[bytes], fields: Mapping[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,8 @@ from atomr_local.evaluation.run_directory import writing
 from atomr_local.reasoning.events import Event, Finished
 from atomr_local.reasoning.trace import PlanOrigin, Trace
 from atomr_local.tree.nodes import Tree
+
+_FAILURES_IN_A_ROW = 5
 
 
 class Asker(Protocol):
@@ -54,8 +55,9 @@ def run(
 ) -> int:
     """Answer every question that `out_dir` does not hold yet.
 
-    A question that fails is kept as an empty prediction with status "failed", and the run goes on. Interrupted at
-    any point, the directory stays valid and the next run goes on from there.
+    A question that fails is kept as an empty prediction with status "failed", and the run goes on; several failures
+    in a row stop it, and none of them is kept. Interrupted at any point, the directory stays valid and the next run
+    goes on from there.
 
     Args:
         description: what decides the answers (strategy, settings, question file); see `run_directory.writing`.
@@ -66,19 +68,29 @@ def run(
 
     Raises:
         InputError: `out_dir` cannot be used.
+        AtomrError: one question after the other failed.
         Cancelled: the user interrupted the run; the question at hand is not kept.
     """
     answered = 0
+    failed: list[tuple[Question, Trace]] = []
     with writing(out_dir, description) as writer:
         waiting = [question for question in questions if question.id not in writer.done]
         resumed = len(questions) - len(waiting)
-        for question in waiting:
+        for number, question in enumerate(waiting, start=1):
             trace = _ask(assistant, question, (plans or {}).get(question.id))
-            predicted = predicted_answer(trace)
-            score = score_answer(predicted, question.answers)
-            writer.add(_prediction(question, trace, predicted, score), {"id": question.id} | trace.to_dict())
-            answered += 1
-            on_progress(Progress(resumed + answered, len(questions), resumed, question, trace, predicted, score))
+            failed.append((question, trace))
+            if trace.status == "failed" and number < len(waiting):
+                if len(failed) == _FAILURES_IN_A_ROW:
+                    raise _gave_up(trace)
+                continue
+            for item, item_trace in failed:
+                predicted = predicted_answer(item_trace)
+                score = score_answer(predicted, item.answers)
+                prediction = _prediction(item, item_trace, predicted, score)
+                writer.add(prediction, {"id": item.id} | item_trace.to_dict())
+                answered += 1
+                on_progress(Progress(resumed + answered, len(questions), resumed, item, item_trace, predicted, score))
+            failed.clear()
     return answered
 
 
@@ -90,15 +102,11 @@ def _ask(assistant: Asker, question: Question, plan: Tree | None) -> Trace:
     """
     trace: Trace | None = None
     problem = "the assistant ended without a trace"
+    given: dict[str, Any] = {} if plan is None else {"plan": plan, "plan_origin": "file"}
     try:
-        if plan is None:
-            events = assistant.ask(question.question)
-        else:
-            events = assistant.ask(question.question, plan=plan, plan_origin="file")
-        with contextlib.closing(_closable(events)):
-            for event in events:
-                if isinstance(event, Finished):
-                    trace = event.trace
+        for event in assistant.ask(question.question, **given):
+            if isinstance(event, Finished):
+                trace = event.trace
     except KeyboardInterrupt:
         assistant.cancel()
         raise Cancelled("the evaluation was interrupted; the same command goes on from here") from None
@@ -106,6 +114,8 @@ def _ask(assistant: Asker, question: Question, plan: Tree | None) -> Trace:
         raise
     except AtomrError as error:
         problem = str(error)
+    except Exception as error:  # whatever one question meets, the others are still asked
+        problem = f"{type(error).__name__}: {error}"
     if trace is None:
         trace = Trace(question=question.question, strategy="", settings={}, status="failed", warnings=[problem])
     if trace.status == "cancelled":
@@ -113,8 +123,13 @@ def _ask(assistant: Asker, question: Question, plan: Tree | None) -> Trace:
     return trace
 
 
-def _closable(events: Iterator[Event]) -> Any:
-    return events if hasattr(events, "close") else contextlib.ExitStack()
+def _gave_up(last: Trace) -> AtomrError:
+    reason = last.warnings[-1] if last.warnings else "no reason given"
+    return AtomrError(
+        f"{_FAILURES_IN_A_ROW} questions in a row failed, the last with: {reason}",
+        title="Evaluation stopped",
+        hint="None of them is recorded: mend the cause and run the same command again.",
+    )
 
 
 def _prediction(question: Question, trace: Trace, predicted: str, score: Score) -> dict[str, Any]:

@@ -1,0 +1,154 @@
+"""Reports as Markdown, for people. Everything that comes from outside is sanitised and cannot break a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from atomr_local.evaluation.report import stage_names
+from atomr_local.evaluation.run_directory import write_file
+from atomr_local.sanitize import sanitize_line
+
+REPORT_FILE = "report.md"
+_METRIC_NAMES = {
+    "em": "EM",
+    "cover_em": "cover-EM",
+    "f1": "F1",
+    "value_em": "EM, any form of date or number",
+}
+_COST_NAMES = {
+    "seconds": "seconds",
+    "llm_calls": "LLM calls",
+    "prompt_tokens": "prompt tokens",
+    "evaluated_tokens": "evaluated tokens",
+    "generated_tokens": "generated tokens",
+}
+
+
+def write_report(directory: Path, report: Mapping[str, Any]) -> Path:
+    """Write the run's report.md and give its path."""
+    path = directory / REPORT_FILE
+    write_file(path, report_markdown(report))
+    return path
+
+
+def report_markdown(report: Mapping[str, Any]) -> str:
+    """The whole report of one run."""
+    run, cost, wrong = report["run"], report["cost"], report["diagnosis"]
+    settings = {key: value for key, value in run.items() if key not in {"schema", "settings"}}
+    sections = [
+        f"# Evaluation: {_cell(run.get('strategy', ''))}, {report['n']} questions",
+        _table(("setting", "value"), [(key, _plain(value)) for key, value in settings.items()]),
+        "## Scores, in %, with 95% bootstrap intervals",
+        _table(
+            ("metric", "value", "from", "to"),
+            [
+                (_METRIC_NAMES[metric], _figure(item["value"]), _figure(item["low"]), _figure(item["high"]))
+                for metric, item in report["scores"].items()
+            ],
+        ),
+        "## By type of question, in %",
+        _table(
+            ("type", "n", "EM", "cover-EM", "F1"),
+            [
+                (kind, item["n"], *(_figure(item[metric]) for metric in ("em", "cover_em", "f1")))
+                for kind, item in report["by_type"].items()
+            ],
+        ),
+        "## Cost, means a question",
+        _table(
+            ("what", "mean"),
+            [
+                *((name, f"{cost[key]:,}") for key, name in _COST_NAMES.items()),
+                ("seconds, median", f"{cost['seconds_median']:,}"),
+                ("seconds, longest", f"{cost['seconds_max']:,}"),
+                *((f"retrievals, {source}", f"{count:,}") for source, count in cost["retrievals"].items()),
+            ],
+        ),
+        "## What happened",
+        _table(
+            ("what", "count"),
+            [
+                *((f"status: {name}", count) for name, count in report["status"].items()),
+                *((f"answer rests on: {name}", count) for name, count in report["basis"].items()),
+                *((f"plan: {name}", count) for name, count in report["plan_origin"].items()),
+                *((f"nodes answered by: {name}", count) for name, count in report["nodes"]["methods"].items()),
+                ("nodes with an error", report["nodes"]["errors"]),
+                ("warnings", report["warnings"]["total"]),
+            ],
+        ),
+        f"## Where the {wrong['wrong']} wrong answers went wrong",
+        _table(
+            ("stage", "answers", "share"),
+            [
+                (stage, count, f"{100 * count / wrong['wrong']:.1f}%" if wrong["wrong"] else "–")
+                for stage, count in wrong["stages"].items()
+            ],
+        ),
+        "The rules are in `atomr_local/evaluation/diagnosis.py`; each question's line is in diagnosis.jsonl.",
+    ]
+    if report["warnings"]["most_frequent"]:
+        sections += [
+            "## Most frequent warnings",
+            _table(("count", "warning"), [(n, text) for text, n in report["warnings"]["most_frequent"].items()]),
+        ]
+    return "\n\n".join(sections) + "\n"
+
+
+def runs_table(reports: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    """One row a run: scores, cost, and the stages of its wrong answers.
+
+    Args:
+        reports: a name and what `build_report` returned, for each run.
+    """
+    head = ("run", "n", "EM", "cover-EM", "F1", *_COST_NAMES.values(), "wrong", *stage_names())
+    rows = []
+    for name, report in reports:
+        scores, wrong = report["scores"], report["diagnosis"]
+        rows.append(
+            (
+                name,
+                report["n"],
+                *(_with_interval(scores[metric]) for metric in ("em", "cover_em", "f1")),
+                *(f"{report['cost'][key]:,}" for key in _COST_NAMES),
+                wrong["wrong"],
+                *(wrong["stages"][stage] for stage in stage_names()),
+            )
+        )
+    return _table(head, rows)
+
+
+def comparison_markdown(first: str, second: str, compared: Mapping[str, Any]) -> str:
+    """What `compare_runs` returned, as a table."""
+    rows = []
+    for metric, name in _METRIC_NAMES.items():
+        item = compared[metric]
+        rows.append((name, _figure(item["first"]), _figure(item["second"]), _with_interval(item["difference"])))
+    title = f"{compared['n']} questions in common; in %, the difference with its paired 95% bootstrap interval"
+    return f"{title}\n\n{_table(('metric', first, second, 'difference'), rows)}\n"
+
+
+def _figure(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def _with_interval(item: Mapping[str, float]) -> str:
+    return f"{item['value']:.2f} [{item['low']:.2f}, {item['high']:.2f}]"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_plain(item)}" for key, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(_plain(item) for item in value)
+    return "–" if value is None or value == "" else str(value)
+
+
+def _cell(value: Any) -> str:
+    return sanitize_line(str(value))[:300].replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
