@@ -98,7 +98,7 @@ def question_of(record: Record) -> Question:
     gold_key = next((key for key in _GOLD_KEYS if key in record.fields), _GOLD_KEYS[0])
     kind = record.fields.get("type") or record.fields.get("question_type") or ""
     return Question(
-        id=_id_of(record),
+        id=id_of(record),
         question=record.text("question").strip(),
         answers=record.texts(gold_key),
         type=str(kind),
@@ -129,7 +129,12 @@ def prediction_of(record: Record) -> Prediction:
     return Prediction(record.text("question"), predicted, gold, score_answer(predicted, gold), record.fields)
 
 
-def _id_of(record: Record) -> str:
+def id_of(record: Record) -> str:
+    """The record's id: its "id", "question_id" or "index", else its line number.
+
+    Raises:
+        InputError: the id is neither a string nor a whole number.
+    """
     for key in _ID_KEYS:
         value = record.fields.get(key)
         if isinstance(value, str) and value.strip():

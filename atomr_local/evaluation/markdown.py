@@ -36,10 +36,9 @@ def write_report(directory: Path, report: Mapping[str, Any]) -> Path:
 def report_markdown(report: Mapping[str, Any]) -> str:
     """The whole report of one run."""
     run, cost, wrong = report["run"], report["cost"], report["diagnosis"]
-    settings = {key: value for key, value in run.items() if key not in {"schema", "settings"}}
     sections = [
-        f"# Evaluation: {_cell(run.get('strategy', ''))}, {report['n']} questions",
-        _table(("setting", "value"), [(key, _plain(value)) for key, value in settings.items()]),
+        f"# Evaluation: {_cell(run['settings']['strategy'])}, {report['n']} questions",
+        _table(("what", "value"), _setting_rows(report)),
         "## Scores, in %, with 95% bootstrap intervals",
         _table(
             ("metric", "value", "from", "to"),
@@ -127,6 +126,16 @@ def comparison_markdown(first: str, second: str, compared: Mapping[str, Any]) ->
         rows.append((name, _figure(item["first"]), _figure(item["second"]), _with_interval(item["difference"])))
     title = f"{compared['n']} questions in common; in %, the difference with its paired 95% bootstrap interval"
     return f"{title}\n\n{_table(('metric', first, second, 'difference'), rows)}\n"
+
+
+def _setting_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    run = report["run"]
+    rows = [("questions", _plain(run["questions"])), ("plans", _plain(run["plans"] or "made by the model"))]
+    made_with = report["made_with"]
+    for used in made_with:
+        asked = f" ({used['questions']} questions)" if len(made_with) > 1 else ""
+        rows += [(f"{key}{asked}", _plain(value)) for key, value in used.items() if key != "questions"]
+    return rows
 
 
 def _figure(value: float) -> str:

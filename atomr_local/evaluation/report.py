@@ -38,6 +38,7 @@ class _Usage:
     plans: Counter[str] = field(default_factory=Counter)
     methods: Counter[str] = field(default_factory=Counter)
     warnings: Counter[str] = field(default_factory=Counter)
+    made_with: Counter[str] = field(default_factory=Counter)
     nodes: int = 0
     node_errors: int = 0
 
@@ -46,6 +47,7 @@ class _Usage:
         self.seconds.append(totals["seconds"])
         self.costs.update({name: totals[name] for name in _COSTS})
         self.retrievals.update(totals["retrievals"])
+        self.made_with[json.dumps(trace["settings"], sort_keys=True)] += 1
         self.status[trace["status"]] += 1
         self.basis[trace["basis"]] += trace["status"] == "answered"
         self.plans[trace["plan"]["origin"]] += 1
@@ -57,6 +59,7 @@ class _Usage:
     def to_dict(self) -> dict[str, Any]:
         n = len(self.seconds) or 1
         return {
+            "made_with": [json.loads(text) | {"questions": count} for text, count in self.made_with.most_common()],
             "cost": {
                 "seconds": round(statistics.fmean(self.seconds), 2) if self.seconds else 0.0,
                 "seconds_median": round(statistics.median(self.seconds), 2) if self.seconds else 0.0,
@@ -79,8 +82,9 @@ def build_report(directory: Path) -> dict[str, Any]:
     """Make report.json and diagnosis.jsonl of a run from its predictions and traces.
 
     Returns:
-        What report.json holds: "scores" (each metric's value, low and high, in %), "by_type", "cost" (means a
-        question), "status", "basis", "plan_origin", "nodes", "diagnosis" and "warnings".
+        What report.json holds: "scores" (each metric's value, low and high, in %), "by_type", "made_with" (the
+        traces' settings; more than one where a run was resumed with another model file behind the same name),
+        "cost" (means a question), "status", "basis", "plan_origin", "nodes", "diagnosis" and "warnings".
 
     Raises:
         InputError: the directory holds no run, no finished question, or a damaged file.

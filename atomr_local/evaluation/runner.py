@@ -51,6 +51,7 @@ def run(
     *,
     description: Mapping[str, Any],
     plans: Mapping[str, Tree] | None = None,
+    before: Callable[[], None] = lambda: None,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> int:
     """Answer every question that `out_dir` does not hold yet.
@@ -62,6 +63,8 @@ def run(
     Args:
         description: what decides the answers (strategy, settings, question file); see `run_directory.writing`.
         plans: by question id, plans to execute instead of planning.
+        before: run once before the first question that is asked now, such as loading the model; what it raises
+            leaves the directory resumable.
 
     Returns:
         How many questions were answered now.
@@ -76,6 +79,8 @@ def run(
     with writing(out_dir, description) as writer:
         waiting = [question for question in questions if question.id not in writer.done]
         resumed = len(questions) - len(waiting)
+        if waiting:
+            before()
         for number, question in enumerate(waiting, start=1):
             trace = _ask(assistant, question, (plans or {}).get(question.id))
             failed.append((question, trace))

@@ -1,0 +1,202 @@
+"""`atomr eval`: run, score, report, compare."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from atomr_local.cli.options import model_options, overrides, print_json
+from atomr_local.errors import Cancelled, InputError
+from atomr_local.sanitize import sanitize, sanitize_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from atomr_local.evaluation.datasets import Question
+    from atomr_local.evaluation.runner import Progress
+    from atomr_local.settings import Settings
+    from atomr_local.tree.nodes import Tree
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.group()
+def evaluate() -> None:
+    """Run and score question sets.
+
+    Example: atomr eval score predictions.jsonl
+    """
+
+
+@evaluate.command()
+@click.option("--questions", "questions_file", type=_FILE, required=True, help="JSON lines: id, question, answers.")
+@click.option("--out", type=_FILE, required=True, help="Directory of the run; one that was begun is resumed.")
+@click.option("--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Ask at most N questions.")
+@click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Pass over the first N questions.")
+@click.option("--plans", "plans_file", type=_FILE, help="JSON lines: id, plan (compact); ask only these, with them.")
+@model_options
+def run(
+    *,
+    questions_file: Path,
+    out: Path,
+    strategy: str | None,
+    limit: int | None,
+    offset: int,
+    plans_file: Path | None,
+    **options: object,
+) -> None:
+    """Ask a question set and write predictions, traces and a report.
+
+    Interrupted, the same command goes on where it stopped.
+
+    Example: atomr eval run --questions questions.jsonl --out runs/first --limit 100
+    """
+    from atomr_local.evaluation.datasets import load_questions, read_predictions
+    from atomr_local.evaluation.description import describe_run
+    from atomr_local.evaluation.markdown import write_report
+    from atomr_local.evaluation.metrics import summarize
+    from atomr_local.evaluation.report import build_report
+    from atomr_local.evaluation.run_directory import PREDICTIONS_FILE
+    from atomr_local.settings import load_settings
+    from atomr_local.strategies.registry import find_strategy
+
+    settings = load_settings(**overrides(strategy=strategy, **options))
+    if not find_strategy(settings.strategy).uses_sources:
+        settings = settings.model_copy(update={"sources": ()})
+    questions = load_questions(questions_file, offset=offset, limit=limit)
+    if not questions:
+        raise InputError(f"{questions_file} holds no question after the first {offset}")
+    plans = None
+    if plans_file is not None:
+        plans, questions = _with_plans(plans_file, questions, settings)
+    _answer(settings, questions, out, describe_run(settings, questions_file, plans_file), plans)
+    report = write_report(out, build_report(out))
+    click.echo(f"The report is {report}", err=True)
+    click.echo(json.dumps(summarize(item.score for item in read_predictions(out / PREDICTIONS_FILE)).to_dict()))
+
+
+@evaluate.command()
+@click.argument("predictions", type=_FILE)
+def score(predictions: Path) -> None:
+    """Score a predictions file: n, EM, cover-EM and F1, in %.
+
+    Each line is a JSON object with "question", "predicted" and "gold", a list of answers of which any is right.
+
+    Example: atomr eval score predictions.jsonl
+    """
+    from atomr_local.evaluation.datasets import read_predictions
+    from atomr_local.evaluation.metrics import summarize
+
+    click.echo(json.dumps(summarize(item.score for item in read_predictions(predictions)).to_dict()))
+
+
+@evaluate.command()
+@click.argument("directory", type=_FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def report(directory: Path, as_json: bool) -> None:
+    """Make the report of a run anew from its predictions and traces, and print it.
+
+    Example: atomr eval report runs/first
+    """
+    from atomr_local.evaluation.markdown import report_markdown, write_report
+    from atomr_local.evaluation.report import build_report
+
+    built = build_report(directory)
+    write_report(directory, built)
+    if as_json:
+        print_json(built)
+    else:
+        click.echo(report_markdown(built), nl=False)
+
+
+@evaluate.command()
+@click.argument("first", type=_FILE)
+@click.argument("second", type=_FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+def compare(first: Path, second: Path, as_json: bool) -> None:
+    """Compare two runs on the questions that both answered, with paired bootstrap intervals.
+
+    Example: atomr eval compare runs/rag runs/atomr
+    """
+    from atomr_local.evaluation.markdown import comparison_markdown
+    from atomr_local.evaluation.report import compare_runs
+
+    compared = compare_runs(first, second)
+    if as_json:
+        print_json(compared)
+    else:
+        click.echo(sanitize(comparison_markdown(str(first), str(second), compared)), nl=False)
+
+
+def _with_plans(
+    plans_file: Path, questions: list[Question], settings: Settings
+) -> tuple[dict[str, Tree], list[Question]]:
+    """The plans, and those questions that have one."""
+    from atomr_local.evaluation.plans import load_plans
+    from atomr_local.tree.validation import Limits
+
+    if settings.strategy != "atomr":
+        raise InputError(f"the strategy {settings.strategy} executes no plans", hint="Use --plans with atomr only.")
+    limits = settings.limits
+    plans = load_plans(plans_file, questions, Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out))
+    planned = [question for question in questions if question.id in plans]
+    if not planned:
+        raise InputError(f"{plans_file} holds no plan for any of the questions", hint="Plans are matched by id.")
+    if len(planned) < len(questions):
+        click.echo(f"{len(questions) - len(planned)} questions without a plan are left out", err=True)
+    return plans, planned
+
+
+def _answer(
+    settings: Settings,
+    questions: list[Question],
+    out: Path,
+    description: dict[str, object],
+    plans: dict[str, Tree] | None,
+) -> None:
+    from atomr_local.assistant import Assistant
+    from atomr_local.evaluation.runner import run as run_questions
+
+    with Assistant.open(settings) as assistant:
+        try:
+            run_questions(
+                assistant,
+                questions,
+                out,
+                description=description,
+                plans=plans,
+                before=lambda: assistant.preload(_stage),
+                on_progress=_progress(),
+            )
+        except Cancelled as cancelled:
+            click.echo(cancelled.message, err=True)
+            raise
+
+
+def _stage(stage: str) -> None:
+    click.echo(f"… {sanitize_line(stage)}", err=True)
+
+
+def _progress() -> Callable[[Progress], None]:
+    """A line for each question on standard error, with the running means of this run."""
+    exact: list[float] = []
+    overlap: list[float] = []
+
+    def show(progress: Progress) -> None:
+        if not exact and progress.resumed:
+            click.echo(f"{progress.resumed} of {progress.total} questions are answered already", err=True)
+        exact.append(progress.score.em)
+        overlap.append(progress.score.f1)
+        means = f"EM {100 * sum(exact) / len(exact):.1f} F1 {100 * sum(overlap) / len(overlap):.1f}"
+        mark = "✓" if progress.score.em else "✗"
+        line = f"{progress.question.question} → {progress.predicted or progress.trace.status}"
+        seconds = progress.trace.totals.seconds
+        click.echo(
+            f"[{progress.done}/{progress.total}] {means} · {seconds:.1f} s · {mark} {sanitize_line(line)}", err=True
+        )
+
+    return show
