@@ -52,11 +52,17 @@ class KnownProperty:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The table, with its look-ups. `compound` are wordings that take more than one hop ("grandfather")."""
+    """The table, with its look-ups.
+
+    Attributes:
+        compound: wordings that take more than one hop ("grandfather").
+        countries: keys of the countries (and continents) that the key of an adjective or a short form stands for.
+    """
 
     by_iri: dict[str, KnownProperty]
     by_label: dict[str, KnownProperty]
     compound: frozenset[str]
+    countries: dict[str, frozenset[str]]
 
 
 @cache
@@ -67,8 +73,13 @@ def vocabulary() -> Vocabulary:
     for pid, entry in data["properties"].items():
         fields: dict[str, Any] = {name: tuple(part) if isinstance(part, list) else part for name, part in entry.items()}
         known.append(KnownProperty(pid, **fields))
+    countries: dict[str, set[str]] = {}
+    for country, adjectives in data["demonyms"].items():
+        for adjective in adjectives:
+            countries.setdefault(name_key(adjective), set()).add(name_key(country))
     return Vocabulary(
         by_iri={item.iri: item for item in known},
         by_label={name_key(item.label): item for item in known},
         compound=frozenset(data["compound"]),
+        countries={adjective: frozenset(keys) for adjective, keys in countries.items()},
     )

@@ -213,3 +213,11 @@ class Graph:
     def _uses(self, prop: str) -> int:
         row = self.properties.get(prop)
         return row.uses if row else 0
+
+
+def select_labelled(graph: Graph, pattern: str) -> Answer:
+    """The ?value of a pattern of bound terms, each with its label where it has one."""
+    return graph.select(
+        "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
+        f"SELECT DISTINCT ?value ?valueLabel WHERE {{\n  {pattern}\n  OPTIONAL {{ ?value rdfs:label ?valueLabel }}\n}}"
+    )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from rapidfuzz import fuzz
+from rapidfuzz.distance import DamerauLevenshtein
 
 from atomr_local.indexing.graph_names import EntityRow, NameRow
 from atomr_local.indexing.names import base_key, name_key, split_qualifier, words
@@ -16,10 +17,11 @@ from atomr_local.sources.graph.access import Graph
 
 LINKED = 0.6
 _EXACT, _FOLDED, _KEY, _BASE, _FUZZY, _PART = 1.0, 0.985, 0.97, 0.9, 0.88, 0.72
+_QUALIFIED = 0.95
 _ALIAS_PENALTY = 0.01
 _LEAST_RATIO = 0.86
 _LEAST_COVERAGE = 0.6
-_CONTEXT_GAIN, _QUESTION_GAIN, _POPULARITY_GAIN = 0.12, 0.04, 0.01
+_CONTEXT_GAIN, _QUESTION_GAIN, _POPULARITY_GAIN = 0.2, 0.04, 0.01
 _QUALIFIER_LOSS = 0.04
 _TIE = 0.01
 _MAX_CANDIDATES = 40
@@ -62,7 +64,7 @@ class Linker:
             return []
         # What the descriptor and the name's own qualifier say weighs more than the rest of the question.
         said = _content(f"{descriptor} {qualifier}")
-        asked = _content(question) - said - set(words(name))
+        asked = _content(question) - said - _content(name)
         scored = [self._weigh(row, match, name, said, asked) for row, match in matched.values()]
         scored.sort(key=lambda item: (-item.score, -item.entity.statements, item.entity.iri))
         return _normalised(scored)[:limit]
@@ -87,6 +89,8 @@ class Linker:
         """The best matching name of each candidate entity, with the score of the match alone."""
         best: dict[str, tuple[NameRow, float]] = {}
 
+        qualified = bare != name
+
         def take(rows: Iterable[NameRow], score: float) -> None:
             for row in rows:
                 if row.text == name:
@@ -95,6 +99,8 @@ class Linker:
                     match = max(score, _FOLDED)
                 else:
                     match = score
+                if not qualified and row.qualifier and row.base == name_key(name):
+                    match = max(match, _QUALIFIED)  # the graph's own qualifier tells namesakes apart
                 if row.text != row.entity.label:
                     match -= _ALIAS_PENALTY
                 if match > best.get(row.entity.iri, (row, 0.0))[1]:
@@ -103,7 +109,7 @@ class Linker:
         names = self._graph.names
         take(names.by_key(name_key(name)), _KEY)
         take(names.by_base(base_key(name)), _BASE)
-        if not best and bare != name:
+        if not best and qualified:
             take(names.by_key(name_key(bare)), _BASE)
         if not best:
             for row in names.similar(name_key(name)):
@@ -119,8 +125,8 @@ class Linker:
             score += _CONTEXT_GAIN * (_share(said, context) - 0.5)
         if asked:
             score += _QUESTION_GAIN * _share(asked, context)
-        qualifier = set(words(row.qualifier)) - _STOP
-        if qualifier and name_key(row.text) != name_key(name) and not qualifier & (said | asked):
+        qualifier = _content(row.qualifier)
+        if qualifier and name_key(row.text) != name_key(name) and not (qualifier | context) & (said | asked):
             score -= _QUALIFIER_LOSS
         score += _POPULARITY_GAIN * min(1.0, math.log10(1 + row.entity.statements) / 4)
         return Candidate(row.entity, score, row.text)
@@ -155,7 +161,8 @@ def _normalised(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def _content(text: str) -> set[str]:
-    return {word for word in words(text) if word not in _STOP}
+    """Words cut to their first letters, so that "mythology" meets "mythological"."""
+    return {word[:6] for word in words(text) if word not in _STOP}
 
 
 def _share(wanted: set[str], present: frozenset[str]) -> float:
@@ -169,8 +176,13 @@ def _similarity(key: str, other: str) -> float:
     ratio = max(fuzz.ratio(key, other), fuzz.token_sort_ratio(key, other)) / 100
     if ratio >= _LEAST_RATIO:
         return _FUZZY * ratio
-    # A name with a part left out, such as a middle name: every given word must be there, and be most of it.
-    mine, theirs = set(key.split()), set(other.split())
-    if len(mine) >= 2 and mine <= theirs and len(key) / len(other) >= _LEAST_COVERAGE:
-        return _PART
-    return 0.0
+    if DamerauLevenshtein.distance(key, other) <= (0 if len(key) < 5 else 1 if len(key) < 9 else 2):
+        return _FUZZY * ratio
+    # A name with a part left out, such as a middle name.
+    mine, theirs = key.split(), other.split()
+    if min(len(mine), len(theirs)) < 2:
+        return 0.0
+    ends_agree = mine[0] == theirs[0] and mine[-1] == theirs[-1]
+    if set(mine) <= set(theirs):
+        return _PART if ends_agree or len(key) / len(other) >= _LEAST_COVERAGE else 0.0
+    return _PART if ends_agree and set(theirs) <= set(mine) else 0.0

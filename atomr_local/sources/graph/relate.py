@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.literals import parse_date
 from atomr_local.indexing.vocabulary import PROPERTY
-from atomr_local.sources.graph.access import ROW_LIMIT, Answer, Graph, Statement, bound, term_iri
+from atomr_local.sources.graph.access import ROW_LIMIT, Answer, Graph, Statement, bound, select_labelled, term_iri
 from atomr_local.sources.graph.linking import LINKED, Linker
 from atomr_local.sources.graph.relations import SURE, UNDERSTOOD, Match, RelationMatcher
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
@@ -147,9 +147,12 @@ class Relate:
             found.dropped.append(f"more than {ROW_LIMIT} values of {label}; the rest were left out")
         found.values.extend(values)
         name = graph.label(head.iri)
-        shown = ", ".join(value.text for value in values[:_SHOWN])
-        more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
-        text = f"{name} is the {label} of: {shown}{more}." if match.inverse else f"{name} — {label}: {shown}{more}."
+        shown = [value.text for value in values[:_SHOWN]]
+        more = [f"and {len(values) - _SHOWN} more"] if len(values) > _SHOWN else []
+        if match.inverse:
+            text = " ".join([f"{other} — {label}: {name}." for other in shown] + more)
+        else:
+            text = f"{name} — {label}: {', '.join(shown + more)}."
         found.evidence.append(_evidence(request, name, text, score, answer))
 
     def _fits(self, value: Value, gender: str) -> bool:
@@ -187,14 +190,6 @@ class Relate:
         if is_entity and tails:
             return Retrieval(link_score=heads[0].score, relation_score=tails[0].score, decided=True)
         return None
-
-
-def select_labelled(graph: Graph, pattern: str) -> Answer:
-    """The ?value of a pattern of bound terms, each with its label where it has one."""
-    return graph.select(
-        "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
-        f"SELECT DISTINCT ?value ?valueLabel WHERE {{\n  {pattern}\n  OPTIONAL {{ ?value rdfs:label ?valueLabel }}\n}}"
-    )
 
 
 def _evidence(request: Request, title: str, text: str, score: float, answer: Answer) -> Evidence:

@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rapidfuzz import fuzz
@@ -32,7 +33,7 @@ _COSINE_FLOOR, _COSINE_MARGIN = 0.5, 0.04
 _SMALL = frozenset({
     "a", "an", "the", "of", "is", "was", "are", "were", "be", "been", "his", "her", "its", "their", "s", "this",
     "that", "who", "whom", "whose", "which", "what", "did", "do", "does", "has", "have", "had", "name", "in",
-    "at", "on",
+    "at", "on", "it", "he", "she", "they", "when", "where", "how",
 })  # fmt: skip
 _TYPES = frozenset({
     "film", "films", "movie", "movies", "song", "songs", "single", "singles", "book", "books", "novel",
@@ -97,6 +98,7 @@ class RelationMatcher:
         for known in self._known.values():
             # Not in this graph, yet to be recognised: its absence is then an answer rather than a riddle.
             self._texts.setdefault(known.iri, _known_names(known))
+        self._rank = lru_cache(maxsize=4096)(self._rank_uncached)
         self._embedder = embedder
         self._lock = threading.Lock()
         self._vectors: dict[str, NDArray[np.float32]] = {}
@@ -125,9 +127,12 @@ class RelationMatcher:
         phrase = name_key(wording)
         if not phrase or vocabulary().compound.intersection((*phrase.split(), *wording.casefold().split())):
             return []
-        phrase = _turned(phrase, name_key(question), name_key(head))
+        asked = name_key(question)
+        phrase = _turned(phrase, asked, name_key(head))
+        return list(self._rank(phrase, _expected_kind(asked, phrase)))
+
+    def _rank_uncached(self, phrase: str, expected: str) -> tuple[Match, ...]:
         best: dict[tuple[str, bool], Match] = {}
-        expected = _expected_kind(name_key(question), phrase)
 
         def take(match: Match) -> None:
             key = (match.property, match.inverse)
@@ -147,9 +152,11 @@ class RelationMatcher:
             for other in self._other_ends(match, phrase):
                 take(other)
         order = {iri: number for number, iri in enumerate(self._rows)}
-        return sorted(
-            best.values(),
-            key=lambda m: (-round(m.score, 4), m.inverse, order.get(m.property, len(order)), m.property),
+        return tuple(
+            sorted(
+                best.values(),
+                key=lambda m: (-round(m.score, 4), m.inverse, order.get(m.property, len(order)), m.property),
+            )
         )
 
     def _other_ends(self, match: Match, phrase: str) -> Iterable[Match]:
@@ -241,7 +248,6 @@ def _expected_kind(question: str, phrase: str) -> str:
 
 def _with_kind(score: float, kind: str, expected: str) -> float:
     if not expected:
-        # "when" was not asked, and a date is the rarer meaning of a wording such as "founded in".
         return score
     if kind == expected:
         return min(1.0, score + _KIND_FITS)

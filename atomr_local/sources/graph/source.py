@@ -10,6 +10,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, SourceError
 from atomr_local.indexing.names import words
 from atomr_local.sources.graph.access import Graph, bound
+from atomr_local.sources.graph.filtering import Filter
 from atomr_local.sources.graph.linking import LINKED, Candidate, Linker
 from atomr_local.sources.graph.relate import Relate
 from atomr_local.sources.graph.relations import RelationMatcher
@@ -32,6 +33,7 @@ class GraphSource:
         self.linker = Linker(graph)
         self._matcher = RelationMatcher(list(graph.properties.values()), embedder)
         self._relate = Relate(graph, self.linker, self._matcher)
+        self._filter = Filter(graph, self.linker, self._matcher, self._relate)
 
     @classmethod
     def open(cls, directory: Path, embedder_provider: Callable[[], Embedder] | None = None) -> GraphSource:
@@ -64,6 +66,8 @@ class GraphSource:
                 return self._search(request)
             if request.operator is Operator.RELATE:
                 return self._relate.run(request, cancellation)
+            if request.operator is Operator.FILTER:
+                return self._filter.run(request, cancellation)
             return self._mentioned(request, cancellation)
         except (SourceError, Cancelled):
             raise
