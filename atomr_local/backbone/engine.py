@@ -12,6 +12,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,10 @@ class Engine:
             )
         self._memory: Any = api.llama_get_memory(self._context)
         self._reader: Any = _abort_flag_reader(api)
+        self._flag: AbortFlag | None = None
+        # Every call into C gives up the interpreter lock, and a busy thread gives it back after 5 ms.
+        self.token_bytes = cache(self._token_bytes)
+        self.is_end = cache(self._is_end)
         if adapter is not None:
             self._apply(adapter)
 
@@ -208,8 +213,8 @@ class Engine:
             raise ModelError(f"a text of {len(data)} bytes cannot be tokenised")
         return buffer[:count]
 
-    def token_bytes(self, token: int) -> bytes:
-        """The text of a token, as bytes that may be part of a character; nothing for control tokens."""
+    def _token_bytes(self, token: int) -> bytes:
+        """The text of a token: bytes, perhaps part of a character; empty for control tokens. Seen as `token_bytes`."""
         for room in (64, 4096):
             buffer = ctypes.create_string_buffer(room)
             size = self.api.llama_token_to_piece(self.vocab, token, buffer, room, 0, False)
@@ -222,7 +227,8 @@ class Engine:
         text = self.api.llama_vocab_get_text(self.vocab, token) if token >= 0 else b""
         return (text or b"").decode("utf-8", "replace")
 
-    def is_end(self, token: int) -> bool:
+    def _is_end(self, token: int) -> bool:
+        """Whether a token ends the turn. Seen as `is_end`."""
         return bool(self.api.llama_vocab_is_eog(self.vocab, token))
 
     # The sequence.
@@ -235,9 +241,12 @@ class Engine:
             ModelError: llama.cpp failed.
         """
         api = self.api
+        if flag is not self._flag:
+            self._flag = flag  # kept alive for as long as llama.cpp holds the pointer
+            api.llama_set_abort_callback(self._context, self._reader, ctypes.cast(flag.memory, ctypes.c_void_p))
         buffer = (ctypes.c_int32 * len(tokens))(*tokens)
-        api.llama_set_abort_callback(self._context, self._reader, ctypes.cast(flag.memory, ctypes.c_void_p))
-        status = api.llama_decode(self._context, api.llama_batch_get_one(buffer, len(tokens)))
+        # Without positions and output marks: at the end of sequence 0, logits for the last token.
+        status = api.llama_decode(self._context, api.llama_batch(n_tokens=len(tokens), token=buffer))
         if status == _ABORTED or flag.is_set:
             raise Cancelled()
         if status != 0:
