@@ -54,11 +54,10 @@ class References:
         return self.ids
 
 
-Argument = Literal | References
-
-
 @dataclass(frozen=True, slots=True)
 class OperatorCall:
+    """An operator and its arguments. A call may stand as an argument of another, one level deep."""
+
     operator: Operator
     arguments: tuple[Argument, ...]
 
@@ -68,18 +67,22 @@ class OperatorCall:
         return tuple(dict.fromkeys(i for argument in self.arguments for i in argument.references))
 
 
+Argument = Literal | References | OperatorCall
+
+
 @dataclass(frozen=True)
 class Node:
     """One question of the tree.
 
     A node with a `call` is a leaf that runs an operator; one with children is answered from them; one with
-    neither is answered directly from the earlier nodes its question refers to (`[DR]`).
+    neither is answered directly from the earlier nodes that its question or `instruction` refers to (`[DR]`).
     """
 
     id: int
     question: str
     call: OperatorCall | None = None
     children: tuple[Node, ...] = ()
+    instruction: str = ""
 
     @property
     def kind(self) -> NodeKind:
@@ -91,8 +94,8 @@ class Node:
 
     @property
     def references(self) -> tuple[int, ...]:
-        """Ids referred to by the question text or the operator's arguments, in order, each once."""
-        ids = [int(match) for match in REFERENCE.findall(self.question)]
+        """Ids referred to by the question, the instruction or the operator's arguments, in order, each once."""
+        ids = [int(match) for match in REFERENCE.findall(f"{self.question} {self.instruction}")]
         if self.call is not None:
             ids.extend(self.call.references)
         return tuple(dict.fromkeys(ids))

@@ -1,0 +1,166 @@
+"""Operator calls as text: `Relate([3], "husband")`. Shared by the two notations.
+
+Written, an argument is `[i]`, `[i, j]` or a quoted string with escapes. Read, what published plans and small models
+write besides is accepted where it has one reading: quotes inside a string that nobody escaped
+(`Search("Hamilton Evans "Tony" James")`), pieces put together (`"capital in " + [1]`), text without quotes, and
+brackets or full stops after the call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from atomr_local.tree.errors import TreeError
+from atomr_local.tree.escaping import quote, unescape
+from atomr_local.tree.nodes import Argument, Literal, Operator, OperatorCall, References
+
+MAX_ARGUMENTS = 8
+
+_NAME = re.compile(r"([A-Za-z]\w*)\(")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_REFERENCES = re.compile(r"\[\s*[0-9]{1,4}\s*(?:,\s*[0-9]{1,4}\s*)*\]")
+_PIECE = r'(?:"(?:[^"\\]|\\.)*"|\[[0-9]{1,4}\])'
+_PIECES = re.compile(rf"{_PIECE}(?:\s*(?:\+\s*)?{_PIECE})+", re.DOTALL)
+_BARE = re.compile(r"[^,()]+")
+_ARGUMENT_ENDS = re.compile(r"\s*[,)]")
+_TRAILING = r"[\s\].;]*\Z"
+# After a quote that may have been meant as an inner one: the next argument must really begin, or the call really end.
+_STRING_ENDS = re.compile(rf'\s*(?:,\s*(?:"|\[[0-9]|[A-Za-z]\w*\()|\)\s*,|\)\)?{_TRAILING})')
+
+
+@dataclass(frozen=True, slots=True)
+class NestedCall:
+    """A call as written, where an argument may itself be a call."""
+
+    operator: Operator
+    arguments: tuple[Argument | OperatorCall, ...]
+
+    def plain(self) -> OperatorCall:
+        """The call, if none of its arguments is one.
+
+        Raises:
+            TreeError: an argument is a call.
+        """
+        arguments = tuple(argument for argument in self.arguments if not isinstance(argument, OperatorCall))
+        if len(arguments) != len(self.arguments):
+            raise TreeError("one operator stands inside another: give the inner one its own question")
+        return OperatorCall(self.operator, arguments)
+
+
+def looks_like_call(text: str) -> bool:
+    """True if `text` begins with a name and an opening bracket."""
+    return _NAME.match(text) is not None
+
+
+def format_references(references: References) -> str:
+    return "[" + ", ".join(str(i) for i in references.ids) + "]"
+
+
+def format_call(call: OperatorCall, inner: Mapping[int, OperatorCall] | None = None) -> str:
+    """`call` as text; a lone reference `[i]` with `i` in `inner` is replaced by that call."""
+    parts = []
+    for argument in call.arguments:
+        if isinstance(argument, Literal):
+            parts.append(quote(argument.text))
+        elif inner and len(argument.ids) == 1 and argument.ids[0] in inner:
+            parts.append(format_call(inner[argument.ids[0]]))
+        else:
+            parts.append(format_references(argument))
+    return f"{call.operator.value}({', '.join(parts)})"
+
+
+def parse_call(text: str) -> NestedCall:
+    """Read one operator call.
+
+    Raises:
+        TreeError: the text is not a call, is cut off, names an unknown operator, or nests calls twice.
+    """
+    text = text.strip()
+    call, end = _parse_call(text, 0, nested=False)
+    if re.compile(_TRAILING).match(text, end) is None:
+        raise TreeError(f"unexpected text after the operator: {_clip(text[end:])}")
+    return call
+
+
+def parse_quoted(text: str) -> str | None:
+    """The text of one quoted string, or None if `text` is anything else."""
+    match = _STRING.fullmatch(text)
+    return unescape(match.group()[1:-1]) if match else None
+
+
+def _clip(text: str, width: int = 60) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _parse_call(text: str, start: int, *, nested: bool) -> tuple[NestedCall, int]:
+    name = _NAME.match(text, start)
+    if name is None:
+        raise TreeError(f"not an operator: {_clip(text[start:])}")
+    try:
+        operator = Operator(name.group(1))
+    except ValueError:
+        raise TreeError(f"unknown operator {_clip(name.group(1))}: use Search, Relate or Filter") from None
+    arguments: list[Argument | OperatorCall] = []
+    position = name.end()
+    while True:
+        position = _skip_space(text, position)
+        argument, position = _parse_argument(text, position, operator, nested=nested)
+        arguments.append(argument)
+        if len(arguments) > MAX_ARGUMENTS:
+            raise TreeError(f"{operator} has more than {MAX_ARGUMENTS} arguments")
+        position = _skip_space(text, position)
+        if position >= len(text) or text[position] not in ",)":
+            raise TreeError(f"{operator} is cut off: its closing bracket is missing")
+        position += 1
+        if text[position - 1] == ")":
+            return NestedCall(operator, tuple(arguments)), position
+
+
+def _skip_space(text: str, position: int) -> int:
+    while position < len(text) and text[position].isspace():
+        position += 1
+    return position
+
+
+def _parse_argument(text: str, start: int, operator: Operator, *, nested: bool) -> tuple[Argument | OperatorCall, int]:
+    if _NAME.match(text, start):
+        if nested:
+            raise TreeError("operators stand inside one another more than once")
+        call, end = _parse_call(text, start, nested=True)
+        return call.plain(), end
+    if (match := _REFERENCES.match(text, start)) and _ARGUMENT_ENDS.match(text, match.end()):
+        return References(tuple(int(i) for i in re.findall(r"[0-9]+", match.group()))), match.end()
+    if (match := _STRING.match(text, start)) and _ARGUMENT_ENDS.match(text, match.end()):
+        return Literal(unescape(match.group()[1:-1])), match.end()
+    if (match := _PIECES.match(text, start)) and _ARGUMENT_ENDS.match(text, match.end()):
+        return Literal(_join(re.findall(_PIECE, match.group(), re.DOTALL))), match.end()
+    if text[start : start + 1] == '"' and (end := _closing_quote(text, start)) is not None:
+        return Literal(unescape(text[start + 1 : end])), end + 1
+    if (match := _BARE.match(text, start)) and (bare := match.group().strip()) and bare.count('"') % 2 == 0:
+        return Literal(unescape(bare)), match.end()
+    if start >= len(text) or text[start] not in ",)":
+        raise TreeError(f"{operator} has an argument that is cut off or not understood: {_clip(text[start:])}")
+    raise TreeError(f"{operator} has an empty argument")
+
+
+def _closing_quote(text: str, start: int) -> int | None:
+    """Position of the quote that ends the string begun at `start`, passing over inner quotes nobody escaped."""
+    position = start + 1
+    while position < len(text):
+        if text[position] == "\\":
+            position += 2
+            continue
+        if text[position] == '"' and _STRING_ENDS.match(text, position + 1):
+            return position
+        position += 1
+    return None
+
+
+def _join(pieces: list[str]) -> str:
+    joined = ""
+    for piece in pieces:
+        piece_text = unescape(piece[1:-1]) if piece.startswith('"') else piece
+        joined += piece_text if not joined or joined[-1].isspace() else " " + piece_text
+    return joined
