@@ -87,29 +87,25 @@ def _read_plan(file: Path, question: str) -> Tree:
     from atomr_local.settings import load_settings
     from atomr_local.tree.compact import parse_compact
     from atomr_local.tree.errors import TreeError
-    from atomr_local.tree.paper import parse_paper
-    from atomr_local.tree.validation import Limits, validate
+    from atomr_local.tree.paper import load_json, parse_paper
+    from atomr_local.tree.validation import Limits, check
 
-    hint = "See `atomr tree check --help` for the two notations."
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise PlanError(f"{file} cannot be read: {error}", hint="Give a UTF-8 text file.") from error
+    limits = load_settings().limits
     try:
-        if text.lstrip().startswith("{"):
-            data = json.loads(text)
-            if isinstance(data.get("plan"), dict):  # a trace
-                tree = parse_compact(str(data["plan"].get("compact", "")), question)
-            else:
-                tree = parse_paper(data.get("reasoning_tree", data), question)
-        else:
+        data = load_json(text) if text.lstrip().startswith("{") else None
+        if data is None:
             tree = parse_compact(text, question)
-        limits = load_settings().limits
-        problems = validate(tree, Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out))
-    except (TreeError, json.JSONDecodeError, RecursionError) as error:
-        raise PlanError(f"{file}: {error}", hint=hint) from error
-    if problems:
-        raise PlanError(f"{file}: {problems[0].message}", hint=hint)
+        elif isinstance(data, dict) and isinstance(data.get("plan"), dict):  # a trace
+            tree = parse_compact(str(data["plan"].get("compact", "")), question)
+        else:
+            tree = parse_paper(data.get("reasoning_tree", data) if isinstance(data, dict) else data, question)
+        check(tree, Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out))
+    except TreeError as error:
+        raise PlanError(f"{file}: {error}", hint="See `atomr tree --help` for the two notations.") from error
     return tree
 
 

@@ -123,7 +123,7 @@ class Planner:
             tree = parse_compact(text, question)
         except TreeError as error:
             return None, str(error)
-        complaints = [problem.message for problem in validate(tree, self._limits)] or unfounded_names(tree)
+        complaints = [p.message for p in validate(tree, self._limits) if p.fatal] or unfounded_names(tree)
         return (None, complaints[0]) if complaints else (tree, "")
 
     def _prompt(self, question: str) -> Prompt:

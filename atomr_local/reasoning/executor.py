@@ -50,7 +50,7 @@ class Executor:
         for node in tree.bottom_up():
             self._cancellation.check()
             started = time.perf_counter()
-            question = fill_question(tree, node.question, results)
+            question = fill_question(tree, node.instruction or node.question, results)
             self._recorder.emit(NodeStarted(node_id=node.id, resolved_question=question))
             try:
                 result = self._node(tree, node, question, results)
@@ -135,7 +135,7 @@ class Executor:
         operands = [
             Operand(i, tree.node(i).question, result.values, subjects(tree, i, results)) for i, result in known.items()
         ]
-        computed = compute(node.question, operands, tree.question)
+        computed = compute(node.instruction or node.question, operands, tree.question)
         if computed is not None:
             confidence = product_confidence(*(result.confidence for result in known.values()))
             return Result(computed.values, "symbolic", confidence, evidence, cited, computed.computation)

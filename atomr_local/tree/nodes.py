@@ -54,10 +54,11 @@ class References:
         return self.ids
 
 
+Argument = Literal | References
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorCall:
-    """An operator and its arguments. A call may stand as an argument of another, one level deep."""
-
     operator: Operator
     arguments: tuple[Argument, ...]
 
@@ -65,9 +66,6 @@ class OperatorCall:
     def references(self) -> tuple[int, ...]:
         """Ids referred to by any argument, in order, each once."""
         return tuple(dict.fromkeys(i for argument in self.arguments for i in argument.references))
-
-
-Argument = Literal | References | OperatorCall
 
 
 @dataclass(frozen=True)
