@@ -1,0 +1,171 @@
+"""`atomr graph`: build a graph index, query it, find entities in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from atomr_local.sanitize import sanitize_line
+from atomr_local.settings import load_settings
+
+if TYPE_CHECKING:
+    from atomr_local.indexing.graph_index import ProgressCallback
+
+_GRAPH_INDEX = click.option(
+    "--graph-index", metavar="NAME", help="Index to use; else the setting, the only one built, or the starter."
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+
+
+@click.group()
+def graph() -> None:
+    """Build and query graph indexes.
+
+    Example: atomr graph find "Marie Curie"
+    """
+
+
+@graph.command()
+@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--name", required=True, help="Name of the index; an older one of this name is replaced.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["auto", "nt", "facts-jsonl"]),
+    default="auto",
+    show_default=True,
+    help="N-Triples or facts in JSON lines, plain, .gz or .bz2; auto looks into each file.",
+)
+def build(inputs: tuple[Path, ...], name: str, format_: str) -> None:
+    """Build a graph index from facts.
+
+    Example: atomr graph build facts.jsonl --name mine
+    """
+    from atomr_local.indexing.graph_index import FORMATS, build_graph_index
+
+    chosen = next(item for item in FORMATS if item == format_)
+    with _progress() as progress:
+        manifest = build_graph_index(inputs, name, format=chosen, progress=progress)
+    counts = manifest.counts
+    click.echo(
+        f"{manifest.name}: {counts['triples']} facts on {counts['entities']} entities with {counts['properties']} "
+        f"properties, {manifest.bytes / 1e6:.1f} MB"
+    )
+    skipped = manifest.settings["skipped"]
+    if skipped["count"]:
+        click.echo(f"{skipped['count']} lines were skipped, such as:", err=True)
+        for file, line, reason in skipped["samples"]:
+            click.echo(f"  {sanitize_line(file)}:{line}: {sanitize_line(reason)}", err=True)
+
+
+@graph.command()
+@click.argument("sparql", metavar="SPARQL")
+@_JSON
+@click.option("--timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds at most.")
+@_GRAPH_INDEX
+def query(sparql: str, as_json: bool, timeout: float, graph_index: str | None) -> None:
+    """Run a read-only SPARQL query. Updates, SERVICE and LOAD are refused.
+
+    Prefixes that need no declaration: wd, wdt, rdfs, rdf, skos, schema, xsd.
+
+    Example: atomr graph query "SELECT ?label WHERE { ?s wdt:P36 ?city . ?city rdfs:label ?label } LIMIT 5"
+    """
+    from atomr_local.sources.graph.query import MAX_ROWS, run_query
+
+    result = run_query(_directory(graph_index), sparql, timeout=timeout)
+    if as_json:
+        data: dict[str, object] = {"variables": result.variables, "rows": result.rows, "cut": result.cut}
+        click.echo(json.dumps({"boolean": result.boolean} if result.boolean is not None else data))
+        return
+    if result.boolean is not None:
+        click.echo("yes" if result.boolean else "no")
+        return
+    click.echo("\t".join(sanitize_line(name) for name in result.variables))
+    for row in result.rows:
+        click.echo("\t".join(sanitize_line(row.get(name, "")) for name in result.variables))
+    if result.cut:
+        click.echo(f"More than {MAX_ROWS} rows; the rest were left out.", err=True)
+
+
+@graph.command()
+@click.argument("name", metavar="NAME")
+@click.option("--descriptor", default="", help="What it is, to tell namesakes apart, such as: 1929 film.")
+@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="Candidates at most.")
+@_JSON
+@_GRAPH_INDEX
+def find(name: str, descriptor: str, limit: int, as_json: bool, graph_index: str | None) -> None:
+    """Entities that a name may mean, likeliest first: what Search uses.
+
+    Example: atomr graph find Mercury --descriptor planet
+    """
+    from atomr_local.sources.graph import GraphSource
+
+    source = GraphSource.open(_directory(graph_index))
+    with closing(source):
+        candidates = source.linker.link(name, descriptor, limit=limit)
+        types = [source.graph.types(candidate.entity.iri) for candidate in candidates]
+        labels = [source.graph.label(candidate.entity.iri) for candidate in candidates]
+    if as_json:
+        found = [
+            {"iri": c.entity.iri, "label": label, "description": c.entity.description, "types": kinds, "score": c.score}
+            for c, label, kinds in zip(candidates, labels, types, strict=True)
+        ]
+        click.echo(json.dumps(found))
+        return
+    if not candidates:
+        click.echo(f"Nothing here is called {sanitize_line(name)}.", err=True)
+    for candidate, label, kinds in zip(candidates, labels, types, strict=True):
+        about = candidate.entity.description or ", ".join(kinds)
+        line = f"{candidate.score:.2f}  {label}" + (f" — {about}" if about else "") + f"  <{candidate.entity.iri}>"
+        click.echo(sanitize_line(line))
+
+
+def _directory(graph_index: str | None) -> Path:
+    from atomr_local.indexing.store import STARTER, index_path, resolve
+
+    name = resolve("graph", load_settings(graph_index=graph_index).graph_index)
+    if name != STARTER:
+        return index_path("graph", name)
+    from atomr_local.indexing.starter import ensure_index
+
+    directory: Path = ensure_index("graph", name)
+    return directory
+
+
+@contextmanager
+def _progress() -> Iterator[ProgressCallback]:
+    """Progress on standard error: a bar on a terminal, else a line per stage."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from atomr_local.indexing.graph_index import BuildProgress
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        last = ""
+
+        def plain(state: BuildProgress) -> None:
+            nonlocal last
+            if state.stage != last:
+                last = state.stage
+                console.print(f"{state.stage} …", highlight=False)
+
+        yield plain
+        return
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[triples]} facts"), TimeElapsedColumn()
+    )  # fmt: skip
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=1, triples=0)
+
+        def show(state: BuildProgress) -> None:
+            bar.update(
+                task, description=state.stage, completed=state.done, total=max(1, state.total), triples=state.triples
+            )
+
+        yield show

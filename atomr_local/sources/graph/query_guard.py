@@ -1,0 +1,59 @@
+"""What a query by the user may not do: SERVICE and LOAD make Oxigraph send requests over the network, updates write.
+
+Decided on SPARQL's own tokens (SPARQL 1.1, section 19.8), so that neither a string nor a comment can hide a keyword
+or be mistaken for one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from atomr_local.errors import QueryError
+
+_REFUSED = {
+    "SERVICE": "it would ask another server",
+    "LOAD": "it would fetch a file and change the graph",
+    **dict.fromkeys(
+        ("INSERT", "DELETE", "CLEAR", "DROP", "CREATE", "COPY", "MOVE", "ADD"), "it would change the graph"
+    ),
+}
+_CODEPOINT = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+_TOKEN = re.compile(
+    r"""
+    (?P<comment>\#[^\n]*)
+  | (?P<string>'{3}(?:'{0,2}(?:[^'\\]|\\.))*'{3} | "{3}(?:"{0,2}(?:[^"\\]|\\.))*"{3}
+      | '(?:[^'\\\n]|\\.)*' | "(?:[^"\\\n]|\\.)*")
+  | (?P<iri><(?:[^<>"{}|^`\\\x00-\x20]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*>)
+  | (?P<variable>[?$]\w+)
+  | (?P<tag>@[A-Za-z]+(?:-[A-Za-z0-9]+)*)
+  | (?P<prefixed>(?:[^\W\d][\w.\-]*)?:(?:[\w.\-:]|%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%])*)
+  | (?P<word>[^\W\d]\w*)
+  | (?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
+  | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def checked_query(text: str) -> str:
+    """The query as it may be run: line ends made uniform, which Oxigraph and we could otherwise see differently.
+
+    Raises:
+        QueryError: it holds an update or would leave this machine.
+    """
+    query = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+    # SPARQL lets \u escapes stand anywhere; whichever way the engine reads them, neither reading may be refused.
+    for reading in (query, _CODEPOINT.sub(_decoded, query)):
+        for match in _TOKEN.finditer(reading):
+            word = match["word"]
+            if word is not None and word.upper() in _REFUSED:
+                raise QueryError(
+                    f"{word.upper()} is not allowed: {_REFUSED[word.upper()]}",
+                    hint="Only SELECT, ASK, CONSTRUCT and DESCRIBE over the local graph can be run.",
+                )
+    return query
+
+
+def _decoded(match: re.Match[str]) -> str:
+    code = int(match[1] or match[2], 16)
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
