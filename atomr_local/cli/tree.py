@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +11,14 @@ import click
 
 from atomr_local.errors import InputError
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tree.compact import parse_compact, to_compact
+from atomr_local.tree.compact import parse_compact, split_compact, to_compact
 from atomr_local.tree.errors import TreeError
+from atomr_local.tree.escaping import is_hidden
 from atomr_local.tree.nodes import Tree
-from atomr_local.tree.paper import parse_paper, to_paper
+from atomr_local.tree.paper import load_json, parse_paper, to_paper
 from atomr_local.tree.validation import check as check_rules
 
-_LONGEST_FILE = 256 * 1024 * 1024
-_BLOCKS = re.compile(r"\n(?:[ \t]*\n)+")
+_MAX_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -36,14 +35,14 @@ def tree() -> None:
     """Check and convert reasoning trees.
 
     Two notations are read: JSON lines with "question" and "reasoning_tree" (the published one), and the compact
-    outline, whose first line is "0. question"; blank lines separate several outlines.
+    outline, in which each tree begins with a line "0. question".
 
     Example: atomr tree check plans.jsonl
     """
 
 
 @tree.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 def check(files: tuple[Path, ...]) -> int:
     """Check each tree of the files; one line for every rejected one, then the counts.
 
@@ -54,9 +53,9 @@ def check(files: tuple[Path, ...]) -> int:
         for read in _trees(file):
             if read.tree is not None:
                 accepted += 1
-            else:
-                rejected += 1
-                click.echo(f"{sanitize_line(str(file))}:{read.line}: {sanitize_line(read.reason)}")
+                continue
+            rejected += 1
+            click.echo(_complaint(file, read.line, read.reason))
     click.echo(f"{accepted} accepted, {rejected} rejected")
     return 1 if rejected else 0
 
@@ -65,70 +64,78 @@ def check(files: tuple[Path, ...]) -> int:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--to", "notation", type=click.Choice(["compact", "paper"]), required=True, help="Notation to write.")
 def convert(file: Path, notation: str) -> int:
-    """Write the file's trees in the other notation to standard output.
+    """Write the trees of a file in the other notation to standard output.
+
+    Rejected trees are left out and reported on standard error.
 
     Example: atomr tree convert plans.jsonl --to compact
     """
-    rejected = 0
-    written = 0
+    written = rejected = 0
     for read in _trees(file):
-        if read.tree is None:
-            rejected += 1
-            click.echo(f"{sanitize_line(str(file))}:{read.line}: {sanitize_line(read.reason)}", err=True)
-            continue
-        if notation == "paper":
-            click.echo(json.dumps({"question": read.tree.question, "reasoning_tree": to_paper(read.tree)}, ensure_ascii=False))
-        else:
-            click.echo(("\n" if written else "") + to_compact(read.tree, with_root=True), nl=False)
-        written += 1
+        reason = read.reason
+        if read.tree is not None:
+            try:
+                text = _paper_line(read.tree) if notation == "paper" else to_compact(read.tree, with_root=True)
+            except TreeError as error:
+                reason = error.message
+            else:
+                click.echo(f"\n{text}" if written and notation == "compact" else text)
+                written += 1
+                continue
+        rejected += 1
+        click.echo(_complaint(file, read.line, reason), err=True)
     return 1 if rejected else 0
 
 
+def _complaint(file: Path, line: int, reason: str) -> str:
+    return f"{sanitize_line(str(file))}:{line}: {sanitize_line(reason)}"
+
+
+def _paper_line(tree: Tree) -> str:
+    """One JSON line; characters that a terminal would act on or hide are escaped, so nothing is lost."""
+    line = json.dumps({"question": tree.question, "reasoning_tree": to_paper(tree)}, ensure_ascii=False)
+    if line.isascii() and line.isprintable():
+        return line
+    return "".join(json.dumps(c)[1:-1] if is_hidden(c) else c for c in line)
+
+
 def _trees(file: Path) -> Iterator[_Read]:
+    """Every tree of a file.
+
+    Raises:
+        InputError: the file cannot be read, is too large, or is not UTF-8.
+    """
     try:
-        if file.stat().st_size > _LONGEST_FILE:
-            raise InputError(f"{file} is larger than {_LONGEST_FILE >> 20} MiB", hint="Split the file.")
-        text = file.read_text(encoding="utf-8")
+        if file.stat().st_size > _MAX_BYTES:
+            raise InputError(f"{file} is larger than {_MAX_BYTES >> 20} MiB", hint="Split the file.")
+        text = file.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}", hint="Give the path of a text file.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{file} is not UTF-8 text (byte {error.start})", hint="Save it as UTF-8.") from error
-    if text.lstrip().startswith("{"):
-        yield from _json_lines(text)
-    else:
-        yield from _outlines(text)
-
-
-def _json_lines(text: str) -> Iterator[_Read]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
+    parts = _json_texts(text) if text.lstrip().startswith("{") else split_compact(text)
+    read = _parse_row if text.lstrip().startswith("{") else parse_compact
+    for line, part in parts:
         try:
-            row = json.loads(line)
-            if not isinstance(row, dict) or "reasoning_tree" not in row:
-                raise TreeError('the line is no JSON object with "question" and "reasoning_tree"')
-            question = row.get("question")
-            tree = parse_paper(row["reasoning_tree"], question if isinstance(question, str) else None)
+            tree = read(part)
             check_rules(tree)
         except TreeError as error:
-            yield _Read(number, None, error.message)
-        except (ValueError, RecursionError) as error:
-            yield _Read(number, None, f"not JSON: {error}")
+            yield _Read(line + (error.line or 1) - 1, None, error.message)
         else:
-            yield _Read(number, tree)
+            yield _Read(line, tree)
 
 
-def _outlines(text: str) -> Iterator[_Read]:
-    start = 0
-    for gap in [*_BLOCKS.finditer(text), None]:
-        block = text[start : gap.start() if gap else len(text)]
-        first = text.count("\n", 0, start) + 1
-        if block.strip():
-            try:
-                tree = parse_compact(block)
-                check_rules(tree)
-            except TreeError as error:
-                yield _Read(first + (error.line or 1) - 1, None, error.message)
-            else:
-                yield _Read(first, tree)
-        start = gap.end() if gap else len(text)
+def _json_texts(text: str) -> list[tuple[int, str]]:
+    """The JSON lines of a file, or the whole of it where it is one object over several lines."""
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if lines[0][1].strip() == "{":
+        return [(lines[0][0], text)]
+    return lines
+
+
+def _parse_row(text: str) -> Tree:
+    row = load_json(text)
+    if not isinstance(row, dict) or "reasoning_tree" not in row:
+        raise TreeError('not an object with "question" and "reasoning_tree"')
+    question = row.get("question")
+    return parse_paper(row["reasoning_tree"], question if isinstance(question, str) else None)

@@ -10,9 +10,9 @@ MAX_DEPTH = 64  # below any recursion limit, also that of comparing and printing
 MAX_ID = 9_999
 
 
-def check_size(text: str) -> None:
-    if len(text) > MAX_CHARACTERS:
-        raise TreeError(f"the plan is {len(text):,} characters long; at most {MAX_CHARACTERS:,} are read")
+def check_size(characters: int) -> None:
+    if characters > MAX_CHARACTERS:
+        raise TreeError(f"the plan is {characters:,} characters long; at most {MAX_CHARACTERS:,} are read")
 
 
 def check_count(nodes: int, *, line: int | None = None) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from atomr_local.tree.errors import TreeError
-from atomr_local.tree.escaping import quote, unescape
+from atomr_local.tree.escaping import quote, shown, unescape
 from atomr_local.tree.nodes import Argument, Literal, Operator, OperatorCall, References
 
 MAX_ARGUMENTS = 8
@@ -80,7 +80,7 @@ def parse_call(text: str) -> NestedCall:
     text = text.strip()
     call, end = _parse_call(text, 0, nested=False)
     if re.compile(_TRAILING).match(text, end) is None:
-        raise TreeError(f"unexpected text after the operator: {_clip(text[end:])}")
+        raise TreeError(f"unexpected text after the operator: {shown(text[end:])}")
     return call
 
 
@@ -90,18 +90,14 @@ def parse_quoted(text: str) -> str | None:
     return unescape(match.group()[1:-1]) if match else None
 
 
-def _clip(text: str, width: int = 60) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
 def _parse_call(text: str, start: int, *, nested: bool) -> tuple[NestedCall, int]:
     name = _NAME.match(text, start)
     if name is None:
-        raise TreeError(f"not an operator: {_clip(text[start:])}")
+        raise TreeError(f"not an operator: {shown(text[start:])}")
     try:
         operator = Operator(name.group(1))
     except ValueError:
-        raise TreeError(f"unknown operator {_clip(name.group(1))}: use Search, Relate or Filter") from None
+        raise TreeError(f"unknown operator {shown(name.group(1))}: use Search, Relate or Filter") from None
     arguments: list[Argument | OperatorCall] = []
     position = name.end()
     while True:
@@ -136,12 +132,12 @@ def _parse_argument(text: str, start: int, operator: Operator, *, nested: bool) 
         return Literal(unescape(match.group()[1:-1])), match.end()
     if (match := _PIECES.match(text, start)) and _ARGUMENT_ENDS.match(text, match.end()):
         return Literal(_join(re.findall(_PIECE, match.group(), re.DOTALL))), match.end()
-    if text[start : start + 1] == '"' and (end := _closing_quote(text, start)) is not None:
-        return Literal(unescape(text[start + 1 : end])), end + 1
+    if text[start : start + 1] == '"' and (closing := _closing_quote(text, start)) is not None:
+        return Literal(unescape(text[start + 1 : closing])), closing + 1
     if (match := _BARE.match(text, start)) and (bare := match.group().strip()) and bare.count('"') % 2 == 0:
         return Literal(unescape(bare)), match.end()
     if start >= len(text) or text[start] not in ",)":
-        raise TreeError(f"{operator} has an argument that is cut off or not understood: {_clip(text[start:])}")
+        raise TreeError(f"{operator} has an argument that is cut off or not understood: {shown(text[start:])}")
     raise TreeError(f"{operator} has an empty argument")
 
 

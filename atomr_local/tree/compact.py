@@ -65,7 +65,7 @@ def parse_compact(text: str, question: str | None = None) -> Tree:
     """
     if not isinstance(text, str):
         raise TreeError("the plan is not text")
-    check_size(text)
+    check_size(len(text))
     lines = [(number, line.rstrip()) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     drafts: list[_Draft] = []
     if lines and _ROOT_LINE.match(lines[0][1]):

@@ -49,6 +49,11 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(_character, text) if "\\" in text else text
 
 
+def shown(text: str, width: int = 80) -> str:
+    """`text` for a message: on one line, without hidden characters, cut after `width` characters."""
+    return escape(text if len(text) <= width else text[: width - 1] + "…")
+
+
 def quote(text: str) -> str:
     """`text` as a quoted argument."""
     return '"' + escape(text).replace('"', r"\"") + '"'

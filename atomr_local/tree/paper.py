@@ -22,12 +22,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from atomr_local.tree.bounds import MAX_ID, check_count, check_depth, check_size
 from atomr_local.tree.calls import format_call, format_references, looks_like_call, parse_call
 from atomr_local.tree.errors import TreeError
-from atomr_local.tree.escaping import escape
+from atomr_local.tree.escaping import shown
 from atomr_local.tree.nodes import REFERENCE, ROOT_ID, Argument, Literal, Node, OperatorCall, References, Tree
 
 _END = "[END]"
@@ -47,6 +49,7 @@ def parse_paper(source: object, question: str | None = None) -> Tree:
         TreeError: the object is not a tree in this notation, and for nothing else.
     """
     if isinstance(source, str):
+        check_size(len(source))
         source = load_json(source)
     if isinstance(source, Mapping) and isinstance(source.get("reasoning_tree"), Mapping):
         if question is None and isinstance(source.get("question"), str):
@@ -56,19 +59,17 @@ def parse_paper(source: object, question: str | None = None) -> Tree:
 
 
 def load_json(text: str) -> object:
-    """Parse JSON, refusing repeated keys.
+    """Parse JSON, refusing repeated keys. The length is not bounded: the text may hold more than a tree.
 
     Raises:
-        TreeError: the text is too long, is not JSON, is nested too deeply, or repeats a key.
+        TreeError: the text is not JSON, is nested too deeply, or repeats a key.
     """
-    check_size(text)
     try:
         value: object = json.loads(text, object_pairs_hook=_unique)
     except TreeError:
         raise
     except json.JSONDecodeError as error:
-        shown = f" ({_shown(text)})" if len(text) < 40 else ""
-        raise TreeError(f"not JSON: {error.msg} at character {error.pos}{shown}") from None
+        raise TreeError(f"not JSON: {error.msg} at character {error.pos} of {shown(text, 40)}") from None
     except (ValueError, RecursionError):
         raise TreeError("not usable JSON: nested too deeply or a number too long") from None
     return value
@@ -77,13 +78,9 @@ def load_json(text: str) -> object:
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     entries = dict(pairs)
     if len(entries) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise TreeError(f"key twice: {_shown(next(key for key in keys if keys.count(key) > 1))}")
+        counts = Counter(key for key, _ in pairs)
+        raise TreeError(f"key twice: {shown(counts.most_common(1)[0][0])}")
     return entries
-
-
-def _shown(text: str, width: int = 80) -> str:
-    return escape(text if len(text) <= width else text[: width - 1] + "…")
 
 
 def _check_types(source: object) -> Entries:
@@ -102,12 +99,12 @@ def _check_types(source: object) -> Entries:
             size += len(key) + len(value)
             continue
         if not isinstance(value, (list, tuple)) or not all(isinstance(child, str) for child in value):
-            raise TreeError(f"the value of {_shown(key)} is neither text nor a list of texts")
+            raise TreeError(f"the value of {shown(key)} is neither text nor a list of texts")
         if not value:
-            raise TreeError(f"no children in the list of {_shown(key)}")
+            raise TreeError(f"no children in the list of {shown(key)}")
         entries[key] = list(value)
         size += len(key) + sum(len(child) for child in value)
-    check_size(" " * size)
+    check_size(size)
     return entries
 
 
@@ -139,9 +136,9 @@ class _Reader:
                 if child not in self._entries:
                     if looks_like_call(child):
                         continue
-                    raise TreeError(f"no entry for the child {_shown(child)}")
+                    raise TreeError(f"no entry for the child {shown(child)}")
                 if child in parents:
-                    raise TreeError(f"the child {_shown(child)} is named twice")
+                    raise TreeError(f"the child {shown(child)} is named twice")
                 parents[child] = key
         return parents
 
@@ -173,15 +170,15 @@ class _Reader:
             for _ in self._entries:
                 ancestor = self._parents.get(ancestor, "")
             reason = "is part of a circle" if ancestor in self._parents else "is not reached from the question"
-            raise TreeError(f"the entry {_shown(key)} {reason}")
+            raise TreeError(f"the entry {shown(key)} {reason}")
 
     def _check_numbers(self) -> None:
         seen: dict[int, str] = {}
         for name, label in self._labels.items():
             if label is None:
-                raise TreeError(f"the child {_shown(name)} has no number")
+                raise TreeError(f"the child {shown(name)} has no number")
             if label.id in seen:
-                raise TreeError(f"number {label.id} stands for two questions: {_shown(seen[label.id])}; {_shown(name)}")
+                raise TreeError(f"number {label.id} stands for two questions: {shown(seen[label.id])}; {shown(name)}")
             if not label.question.strip():
                 raise TreeError(f"node {label.id} has no question")
             seen[label.id] = name
@@ -208,12 +205,12 @@ class _Reader:
             raise TreeError(f"node {node_id}: {error.message}") from None
 
     def _leaf(self, node_id: int, question: str, text: str) -> list[Node]:
-        if text.endswith(_END):
-            instruction = text.removesuffix(_END).removesuffix(" ")
+        if text.rstrip().endswith(_END):
+            instruction = text.rstrip().removesuffix(_END).removesuffix(" ")
             return [Node(node_id, question, instruction=instruction if instruction.strip() else "")]
         if not looks_like_call(text.strip()):
             if not REFERENCE.search(text):
-                raise TreeError(f"free text where an operator or [END] belongs: {_shown(text)}")
+                raise TreeError(f"free text where an operator or [END] belongs: {shown(text)}")
             return [Node(node_id, question, instruction=text)]
         call = parse_call(text)
         inner: list[Node] = []
@@ -243,15 +240,13 @@ class _Reader:
         return _renumber(text, {name: str(number) for name, number in self._dotted.items()})
 
 
+@dataclass(frozen=True, slots=True)
 class _Label:
-    """The number before a child's question."""
+    """The number before a child's question, and the question."""
 
-    __slots__ = ("dotted", "id", "question")
-
-    def __init__(self, node_id: int, question: str, *, dotted: bool) -> None:
-        self.id = node_id
-        self.question = question
-        self.dotted = dotted
+    id: int
+    question: str
+    dotted: bool
 
 
 def _split_label(name: str) -> _Label | None:
