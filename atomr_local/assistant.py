@@ -266,7 +266,7 @@ class Assistant:
             self._backbone = OpenAIBackbone(endpoint.url, endpoint.model, endpoint.api_key, endpoint.timeout)
             return
         from atomr_local.backbone.llama import LlamaBackbone
-        from atomr_local.catalog.models import find_adapter, find_model
+        from atomr_local.catalog.find import find_adapter, find_model
 
         path = find_model(settings.model)
         self._backbone = LlamaBackbone.load(
@@ -301,7 +301,7 @@ class Assistant:
         name = resolve(kind, configured)
         if not index_path(kind, name).exists():
             stage(f"preparing the {name} {kind} index, once")
-        directory = ensure_index(kind, name)
+        directory = ensure_index(kind, name, self.settings.embedder)
         self._index_names[kind] = name
         return directory
 

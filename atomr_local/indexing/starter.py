@@ -1,0 +1,72 @@
+"""The starter knowledge: shipped as text, built into indexes on first use."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from atomr_local import paths
+from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing.store import STARTER, IndexKind, index_path, read_manifest
+
+_SHIPPED: dict[IndexKind, str] = {"text": "articles.jsonl", "graph": "facts.jsonl"}
+
+
+def ensure_index(kind: IndexKind, name: str, embedder_setting: str = STARTER) -> Path:
+    """The directory of the whole index `name`; the starter is built when it is not there or older than what ships.
+
+    Safe when two processes do it at once: the second waits for the first.
+
+    Raises:
+        KnowledgeIndexError: the index is not whole, or the starter's files are missing.
+    """
+    directory = index_path(kind, name)
+    if name != STARTER:
+        read_manifest(directory)
+        return directory
+    source = paths.starter_knowledge_dir() / _SHIPPED[kind]
+    if not source.is_file():
+        raise KnowledgeIndexError(f"the starter knowledge is missing: {source}", hint="Install atomr-local again.")
+    with _locked(directory.parent):
+        if not _current(directory, source):
+            _builder(kind, embedder_setting)(source)
+    return directory
+
+
+def _current(directory: Path, source: Path) -> bool:
+    try:
+        manifest = read_manifest(directory)
+    except KnowledgeIndexError:
+        return False
+    with source.open("rb") as stream:
+        return [item.sha256 for item in manifest.inputs] == [hashlib.file_digest(stream, "sha256").hexdigest()]
+
+
+def _builder(kind: IndexKind, embedder_setting: str) -> Callable[[Path], object]:
+    if kind == "graph":
+        from atomr_local.indexing.graph_index import build_graph_index
+
+        return lambda source: build_graph_index([source], STARTER, format="facts-jsonl")
+    from atomr_local.indexing.embedding import open_embedder
+    from atomr_local.indexing.text_index import build_text_index
+
+    return lambda source: build_text_index([source], STARTER, embedder=open_embedder(embedder_setting))
+
+
+@contextlib.contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Hold the directory's lock file; without file locks (Windows), nothing is held: publishing is atomic anyway."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / ".starter.lock").open("w") as stream:
+        try:
+            import fcntl
+        except ImportError:
+            yield
+            return
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(stream, fcntl.LOCK_UN)

@@ -1,0 +1,127 @@
+"""The web source: DuckDuckGo through ddgs. Off unless the user turned it on; result pages are never fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import SourceError, WebDisabledError
+from atomr_local.sanitize import sanitize_line
+from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName
+
+_BACK_OFF = 3.0
+_LONGEST = 1000
+_LONGEST_QUERY = 400
+
+SearchFunction = Callable[[str, int], list[dict[str, Any]]]
+
+
+class WebSource:
+    """Web search as :class:`KnowledgeSource`. Thread-safe.
+
+    Args:
+        enabled: whether questions may leave this machine.
+        timeout: seconds to wait for the search engine.
+        region: DuckDuckGo region code.
+        search: stands in for the search engine in tests: (query, count) → rows with title, href, body.
+    """
+
+    def __init__(
+        self, *, enabled: bool, timeout: float = 10.0, region: str = "wt-wt", search: SearchFunction | None = None
+    ) -> None:
+        self._enabled = enabled
+        self._timeout = timeout
+        self._region = region
+        self._search = search or self._duckduckgo
+
+    @property
+    def name(self) -> SourceName:
+        return SourceName.WEB
+
+    @property
+    def description(self) -> str:
+        return "web search results: news, recent events"
+
+    def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
+        """Search results for the request's query.
+
+        Raises:
+            WebDisabledError: web access is off.
+            SourceError: no connection, time-out or rate limit.
+        """
+        if not self._enabled:
+            raise WebDisabledError("web search was asked for while it is off", hint="Turn it on with --web.")
+        cancellation.check()
+        query = sanitize_line(request.query)[:_LONGEST_QUERY]
+        rows = self._rows(query, request.top_k, cancellation)
+        cancellation.check()
+        retrieved_at = datetime.now(UTC).isoformat(timespec="seconds")
+        found = []
+        for rank, row in enumerate(rows):
+            url = safe_url(str(row.get("href", "")))
+            if url is None:
+                continue
+            found.append(
+                Evidence(
+                    source=SourceName.WEB,
+                    title=sanitize_line(str(row.get("title", "")))[:_LONGEST] or url,
+                    text=sanitize_line(str(row.get("body", "")))[:_LONGEST],
+                    score=1.0 / (rank + 1),
+                    query=query,
+                    locator={"url": url, "retrieved_at": retrieved_at},
+                )
+            )
+        return Retrieval(evidence=tuple(found[: request.top_k]))
+
+    def close(self) -> None:
+        """Nothing is kept open between searches."""
+
+    def _rows(self, query: str, count: int, cancellation: Cancellation) -> list[dict[str, Any]]:
+        from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
+
+        for attempt in (1, 2):
+            try:
+                return self._search(query, count)
+            except RatelimitException as error:
+                if attempt == 2:
+                    raise SourceError(
+                        "the search engine refuses more searches for now (rate limit)", hint="Wait some minutes."
+                    ) from error
+                cancellation.wait(_BACK_OFF)
+                cancellation.check()
+            except TimeoutException as error:
+                raise SourceError(
+                    f"the search engine did not answer within {self._timeout:g} seconds",
+                    hint="Check the connection, or set web.timeout higher.",
+                ) from error
+            except DDGSException as error:
+                if "no results" in str(error).casefold():
+                    return []
+                raise SourceError(
+                    f"the web search failed: {sanitize_line(str(error))[:200]}", hint="Check the connection."
+                ) from error
+        return []
+
+    def _duckduckgo(self, query: str, count: int) -> list[dict[str, Any]]:
+        from ddgs import DDGS
+
+        with DDGS(timeout=max(1, round(self._timeout))) as engine:
+            rows: list[dict[str, Any]] = engine.text(
+                query, region=self._region, max_results=count, backend="duckduckgo"
+            )
+        return rows
+
+
+def safe_url(text: str) -> str | None:
+    """The address if it is plain http or https without credentials; else None."""
+    url = sanitize_line(text)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc or " " in url:
+        return None
+    return url if len(url) <= 2 * _LONGEST else None
