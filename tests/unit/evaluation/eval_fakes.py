@@ -34,7 +34,7 @@ def make_trace(question: str, answers: list[str], **changed: Any) -> Trace:
         status="answered" if answers else "unknown",
         answer=", ".join(answers),
         answers=answers,
-        plan=PlanTrace("1. a = Search(\"b\")", "model", 1),
+        plan=PlanTrace('1. a = Search("b")', "model", 1),
         nodes=[
             NodeTrace(0, None, question, "root", answers=answers, method="child"),
             NodeTrace(1, 0, "a", "search", arguments=["b"], method="operator"),

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eval_fakes import SHARED, write_lines
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Fact, load_questions, read_predictions
-from eval_fakes import SHARED, write_lines
 
 GOOD = {"id": "q1", "question": "Who?", "answers": ["Ann"]}
 

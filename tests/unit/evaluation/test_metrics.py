@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from eval_fakes import SHARED
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +18,6 @@ from atomr_local.evaluation.metrics import (
     summarize,
     token_f1,
 )
-from eval_fakes import SHARED
 
 PUBLISHED = {
     "2wiki_test_500": (496, 66.33, 82.86, 78.75),

@@ -1,0 +1,211 @@
+"""`atomr eval` as a person meets it: output, exit status, errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eval_fakes import SHARED, FakeAssistant, read_lines, write_lines
+
+from atomr_local.cli.main import main
+
+PLAN = '1. Who is Ann? = Search("Ann")\n2. Who is [1]\'s father? = Relate([1], "father")'
+
+
+def atomr(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(["eval", *map(str, arguments)])
+    shown = capsys.readouterr()
+    assert "Traceback" not in shown.err
+    return int(ended.value.code or 0), shown.out, shown.err
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    return write_lines(
+        tmp_path / "questions.jsonl",
+        {"id": "q1", "question": "One?", "answers": ["Ann"]},
+        {"id": "q2", "question": "Two?", "answers": ["Bob"]},
+        {"id": "q3", "question": "Three?", "answers": ["Cid"]},
+    )
+
+
+@pytest.fixture
+def assistant(monkeypatch: pytest.MonkeyPatch) -> FakeAssistant:
+    """What `Assistant.open` gives; `opened` keeps the settings."""
+    fake = FakeAssistant({"One?": ["Ann"], "Two?": ["Bo"], "Three?": []})
+    fake.opened = []  # type: ignore[attr-defined]
+
+    class Opener:
+        @classmethod
+        def open(cls, settings: Any) -> FakeAssistant:
+            fake.opened.append(settings)  # type: ignore[attr-defined]
+            return fake
+
+    monkeypatch.setattr("atomr_local.assistant.Assistant", Opener)
+    return fake
+
+
+def test_score(capsys: pytest.CaptureFixture[str]) -> None:
+    file = SHARED / "predictions" / "crag_test_500.jsonl"
+    if not file.exists():
+        pytest.skip(f"{file} is not here")
+    status, out, err = atomr(capsys, "score", file)
+    assert (status, err) == (0, "")
+    assert json.loads(out) == {"n": 500, "em": 62.0, "cover_em": 67.0, "f1": 71.39}
+
+
+def test_score_tells_file_and_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "p.jsonl", {"question": "q", "predicted": "a", "gold": ["a"]}, '{"predicted": 7}')
+    status, out, err = atomr(capsys, "score", file)
+    assert (status, out) == (1, "")
+    assert f"{file}:2: " in err
+    assert atomr(capsys, "score", tmp_path / "absent.jsonl")[0] == 1
+    assert atomr(capsys, "score")[0] == 2
+
+
+def test_run_report_compare(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, questions: Path, assistant: FakeAssistant
+) -> None:
+    out_dir = tmp_path / "run"
+    status, out, err = atomr(capsys, "run", "--questions", questions, "--out", out_dir, "--limit", 2)
+    assert status == 0
+    assert json.loads(out) == {"n": 2, "em": 50.0, "cover_em": 50.0, "f1": 50.0}
+    assert "[1/2] EM 100.0" in err
+    assert {file.name for file in out_dir.iterdir() if file.name[0] != "."} == {
+        "run.json", "predictions.jsonl", "traces.jsonl", "report.json", "report.md", "diagnosis.jsonl"
+    }  # fmt: skip
+
+    status, out, err = atomr(capsys, "run", "--questions", questions, "--out", out_dir)  # extends it
+    assert status == 0
+    assert json.loads(out)["n"] == 3
+    assert "2 of 3 questions are answered already" in err
+    assert assistant.asked == ["One?", "Two?", "Three?"]
+
+    status, out, err = atomr(capsys, "report", out_dir)
+    assert status == 0
+    assert out == (out_dir / "report.md").read_text()
+    status, out, err = atomr(capsys, "report", out_dir, "--json")
+    assert json.loads(out) == json.loads((out_dir / "report.json").read_text())
+
+    status, out, err = atomr(capsys, "compare", out_dir, out_dir, "--json")
+    assert json.loads(out)["n"] == 3
+    assert "3 questions in common" in atomr(capsys, "compare", out_dir, out_dir)[1]
+
+
+def test_the_options_become_settings(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, questions: Path, assistant: FakeAssistant
+) -> None:
+    arguments = ("run", "--questions", questions, "--out", tmp_path / "run", "--sources", "graph", "--no-web")
+    assert atomr(capsys, *arguments, "--strategy", "rag", "--offset", 1, "--model", "m.gguf")[0] == 0
+    (settings,) = assistant.opened  # type: ignore[attr-defined]
+    assert (settings.strategy, settings.sources, settings.model) == ("rag", ("graph",), "m.gguf")
+    assert assistant.asked == ["Two?", "Three?"]
+    status, _, err = atomr(capsys, *arguments, "--strategy", "atomr", "--model", "m.gguf")
+    assert status == 1
+    assert 'settings.strategy was "rag", is now "atomr"' in err
+
+
+def test_no_secret_is_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, questions: Path, assistant: FakeAssistant,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("ATOMR_ENDPOINT__API_KEY", "s3cret")
+    assert atomr(capsys, "run", "--questions", questions, "--out", tmp_path / "run")[0] == 0
+    assert all("s3cret" not in file.read_text() for file in (tmp_path / "run").iterdir())
+
+
+def test_strategies_without_sources_open_no_index(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, questions: Path, assistant: FakeAssistant
+) -> None:
+    arguments = ("run", "--questions", questions, "--out", tmp_path / "run", "--strategy", "closed-book")
+    assert atomr(capsys, *arguments, "--text-index", "absent")[0] == 0
+    assert assistant.opened[0].sources == ()  # type: ignore[attr-defined]
+
+
+def test_given_plans(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, questions: Path, assistant: FakeAssistant
+) -> None:
+    plans = write_lines(tmp_path / "plans.jsonl", {"id": "q3", "plan": PLAN}, {"id": "elsewhere", "plan": "not read"})
+    arguments = ("run", "--questions", questions, "--out", tmp_path / "run", "--plans", plans)
+    status, out, err = atomr(capsys, *arguments)
+    assert status == 0
+    assert json.loads(out)["n"] == 1
+    assert "2 questions without a plan are left out" in err
+    (plan,) = assistant.plans
+    assert plan is not None
+    assert (plan.question, len(plan)) == ("Three?", 3)
+    assert read_lines(tmp_path / "run" / "traces.jsonl")[0]["plan"]["origin"] == "file"
+
+    write_lines(plans, {"id": "q3", "plan": PLAN.replace("Ann", "Eve")})
+    status, _, err = atomr(capsys, *arguments)
+    assert status == 1
+    assert "plans.sha256 was" in err
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ({"id": "q1", "plan": "1. x = Find(7)"}, "plans.jsonl:1: the plan is not valid"),
+        (
+            {"id": "q1", "plan": "1. Who is [2]? = Search([2])\n2. Who is [1]? = Search([1])"},
+            "plans.jsonl:1: the plan is not valid",
+        ),
+        ({"id": "q1"}, 'plans.jsonl:1: "plan" is missing'),
+        ({"id": "other", "plan": PLAN}, "holds no plan for any"),
+        ("{", "plans.jsonl:1: not valid JSON"),
+    ],
+)
+def test_bad_plans(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, questions: Path, assistant: FakeAssistant,
+    line: dict[str, Any] | str, told: str,
+) -> None:  # fmt: skip
+    plans = write_lines(tmp_path / "plans.jsonl", line)
+    arguments = ("run", "--questions", questions, "--out", tmp_path / "run", "--plans", plans)
+    status, _, err = atomr(capsys, *arguments)
+    assert status == 1
+    assert told in err
+    assert not (tmp_path / "run").exists()
+    assert assistant.asked == []
+    assert "executes no plans" in atomr(capsys, *arguments, "--strategy", "rag")[2]
+
+
+def test_an_interrupt_ends_with_130_and_goes_on(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, questions: Path, assistant: FakeAssistant
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    assistant.answers["Two?"] = interrupt
+    arguments = ("run", "--questions", questions, "--out", tmp_path / "run")
+    status, out, err = atomr(capsys, *arguments)
+    assert (status, out) == (130, "")
+    assert "goes on from here" in err
+    assistant.answers["Two?"] = ["Bob"]
+    assert json.loads(atomr(capsys, *arguments)[1]) == {"n": 3, "em": 66.67, "cover_em": 66.67, "f1": 66.67}
+
+
+def test_bad_input_writes_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, questions: Path, assistant: FakeAssistant
+) -> None:
+    out = tmp_path / "run"
+    for bad, status in (
+        (("--questions", tmp_path / "absent.jsonl", "--out", out), 1),
+        (("--questions", questions, "--out", out, "--offset", 9), 1),
+        (("--questions", questions, "--out", out, "--strategy", "psychic"), 1),
+        (("--questions", questions, "--out", out, "--text-index", "absent"), 1),
+        (("--questions", questions, "--out", out, "--limit", 0), 2),
+        (("--questions", questions, "--out", out, "--sources", "web"), 2),
+        (("--questions", questions), 2),
+    ):
+        assert atomr(capsys, "run", *bad)[0] == status
+        assert not out.exists()
+
+
+@pytest.mark.parametrize("command", [(), ("run",), ("score",), ("report",), ("compare",)])
+def test_help_has_an_example(capsys: pytest.CaptureFixture[str], command: tuple[str, ...]) -> None:
+    status, out, _ = atomr(capsys, *command, "--help")
+    assert status == 0
+    assert "Example: atomr eval" in out

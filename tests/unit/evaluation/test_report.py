@@ -1,0 +1,158 @@
+"""Reports: figures, intervals, tables that outside text cannot break, comparison of two runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eval_fakes import FakeAssistant, make_trace, read_lines
+
+from atomr_local.errors import InputError
+from atomr_local.evaluation.bootstrap import mean_interval
+from atomr_local.evaluation.datasets import Question
+from atomr_local.evaluation.markdown import comparison_markdown, report_markdown, runs_table, write_report
+from atomr_local.evaluation.report import build_report, compare_runs
+from atomr_local.evaluation.runner import run
+from atomr_local.reasoning.trace import PlanTrace
+
+SETTINGS = {"strategy": "atomr", "model": "fake"}
+DESCRIPTION = {"questions": {"file": "q.jsonl", "sha256": "ab"}, "plans": None, "settings": SETTINGS}
+QUESTIONS = [
+    Question("q1", "One?", ("Ann",), "bridge"),
+    Question("q2", "Two?", ("October 5, 1987",), "bridge"),
+    Question("q3", "Three?", ("Cid",), "comparison"),
+    Question("q4", "Four?", ("Dee",)),
+]
+
+
+def make_run(out: Path, answers: dict[str, Any]) -> Path:
+    run(FakeAssistant(answers), QUESTIONS, out, description=DESCRIPTION)
+    return out
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> Path:
+    return make_run(
+        tmp_path / "run",
+        {
+            "One?": ["Ann"],
+            "Two?": ["1987-10-05"],
+            "Three?": make_trace("Three?", [], plan=PlanTrace("", "fallback", 2), warnings=["\x1b[31mcut | off"]),
+            "Four?": make_trace("Four?", [], status="failed", warnings=["no | memory"]),
+        },
+    )
+
+
+def test_figures(finished: Path) -> None:
+    report = build_report(finished)
+    assert report == json.loads((finished / "report.json").read_text())
+    assert report["n"] == 4
+    assert {name: item["value"] for name, item in report["scores"].items()} == {
+        "em": 25.0,
+        "cover_em": 25.0,
+        "f1": 33.33,  # "1987-10-05" shares the year's token with "October 5, 1987"
+        "value_em": 50.0,
+    }
+    assert report["by_type"] == {
+        "bridge": {"n": 2, "em": 50.0, "cover_em": 50.0, "f1": 66.67},
+        "(none)": {"n": 1, "em": 0.0, "cover_em": 0.0, "f1": 0.0},
+        "comparison": {"n": 1, "em": 0.0, "cover_em": 0.0, "f1": 0.0},
+    }
+    cost = report["cost"]
+    assert (cost["seconds"], cost["llm_calls"], cost["prompt_tokens"], cost["evaluated_tokens"]) == (2.0, 3, 100, 60)
+    assert cost["retrievals"] == {"graph": 1, "text": 2, "web": 0}
+    assert report["status"] == {"answered": 2, "unknown": 1, "failed": 1}
+    assert report["plan_origin"] == {"model": 3, "fallback": 1}
+    assert report["nodes"]["methods"] == {"child": 4, "operator": 4}
+    assert report["made_with"] == [
+        {"model": "fake", "adapter": None, "sources": ["text"], "web": False, "questions": 4}
+    ]
+    stages = report["diagnosis"]["stages"]
+    assert report["diagnosis"]["wrong"] == sum(stages.values()) == 3
+    assert (stages["form"], stages["planning"], stages["error"]) == (1, 1, 1)
+    assert [(line["id"], line["stage"]) for line in read_lines(finished / "diagnosis.jsonl")] == [
+        ("q2", "form"),
+        ("q3", "planning"),
+        ("q4", "error"),
+    ]
+
+
+def test_reports_are_the_same_every_time(finished: Path) -> None:
+    build_report(finished)
+    first = (finished / "report.json").read_bytes()
+    build_report(finished)
+    assert (finished / "report.json").read_bytes() == first
+
+
+def test_markdown_holds_the_figures_and_nothing_harmful(finished: Path) -> None:
+    text = write_report(finished, build_report(finished)).read_text()
+    assert "| EM | 25.00 |" in text
+    assert "| bridge | 2 | 50.00 |" in text
+    assert "| planning | 1 | 33.3% |" in text
+    assert "| LLM calls | 3.0 |" in text
+    assert "\x1b" not in text
+    assert "no \\| memory" in text
+    for line in text.splitlines():
+        if line.startswith("|") and "warning" not in line and "\\|" not in line:
+            assert line.endswith("|")
+
+
+def test_one_row_a_run(finished: Path) -> None:
+    head, rule, row = runs_table([("atomr, text | graph", build_report(finished))]).splitlines()
+    assert head.count("|") == rule.count("|") == row.replace("\\|", "").count("|")
+    assert row.startswith("| atomr, text \\| graph | 4 | 25.00 [")
+
+
+def test_intervals() -> None:
+    half = [1.0, 0.0] * 50
+    interval = mean_interval(half)
+    assert interval.value == 50
+    # The normal approximation: 1.96 · sqrt(0.25 / 100) = 9.8 points either way.
+    assert interval.low == pytest.approx(40.2, abs=1.1)
+    assert interval.high == pytest.approx(59.8, abs=1.1)
+    assert mean_interval(half) == interval
+    assert mean_interval(half, seed=1, resamples=50) != interval
+    certain = mean_interval([1.0] * 20)
+    assert (certain.value, certain.low, certain.high) == (100, 100, 100)
+    assert mean_interval([]).value == 0
+
+
+def test_comparison_is_paired(tmp_path: Path, finished: Path) -> None:
+    better = make_run(tmp_path / "b", {"One?": ["Ann"], "Two?": [], "Three?": ["Cid"], "Four?": ["Dee"]})
+    compared = compare_runs(finished, better)
+    assert compared["n"] == 4
+    assert compared["em"]["first"] == 25
+    assert compared["em"]["second"] == 75
+    assert compared["em"]["difference"]["value"] == 50
+    assert compared["value_em"]["difference"]["value"] == 25
+    same = compare_runs(finished, finished)["em"]["difference"]
+    assert (same["value"], same["low"], same["high"]) == (0, 0, 0)
+    text = comparison_markdown("a", "b", compared)
+    assert "| EM | 25.00 | 75.00 | 50.00 [" in text
+
+
+def test_bad_directories(tmp_path: Path, finished: Path) -> None:
+    with pytest.raises(InputError, match="holds no evaluation run"):
+        build_report(tmp_path / "absent")
+    with pytest.raises(InputError, match="holds no evaluation run"):
+        compare_runs(finished, tmp_path)
+    other = tmp_path / "other"
+    run(FakeAssistant({"Nine?": ["x"]}), [Question("q9", "Nine?", ("x",))], other, description=DESCRIPTION)
+    with pytest.raises(InputError, match="no question in common"):
+        compare_runs(finished, other)
+    (other / "predictions.jsonl").write_text("")
+    with pytest.raises(InputError, match="no finished question"):
+        build_report(other)
+    (finished / "traces.jsonl").write_text('{"id": "q1"}\n')
+    with pytest.raises(InputError, match=r"the trace of 'q1' is not an atomr\.trace/1"):
+        build_report(finished)
+
+
+def test_an_unfinished_run_can_be_reported(tmp_path: Path, finished: Path) -> None:
+    lines = (finished / "predictions.jsonl").read_text().splitlines(keepends=True)
+    (finished / "predictions.jsonl").write_text(lines[0])
+    report = build_report(finished)
+    assert report["n"] == 1
+    assert "Evaluation: atomr, 1 questions" in report_markdown(report)
