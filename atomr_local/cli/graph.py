@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
-
 import click
 
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
-
-if TYPE_CHECKING:
-    from atomr_local.indexing.graph_index import ProgressCallback
 
 _GRAPH_INDEX = click.option(
     "--graph-index", metavar="NAME", help="Index to use; else the setting, the only one built, or the starter."
@@ -46,21 +40,18 @@ def build(inputs: tuple[Path, ...], name: str, format_: str) -> None:
 
     Example: atomr graph build facts.jsonl --name mine
     """
+    from atomr_local.cli.progress import build_progress, report_skipped
     from atomr_local.indexing.graph_index import FORMATS, build_graph_index
 
     chosen = next(item for item in FORMATS if item == format_)
-    with _progress() as progress:
+    with build_progress(lambda state: f"{getattr(state, 'triples', 0)} facts") as progress:
         manifest = build_graph_index(inputs, name, format=chosen, progress=progress)
     counts = manifest.counts
     click.echo(
         f"{manifest.name}: {counts['triples']} facts on {counts['entities']} entities with {counts['properties']} "
         f"properties, {manifest.bytes / 1e6:.1f} MB"
     )
-    skipped = manifest.settings["skipped"]
-    if skipped["count"]:
-        click.echo(f"{skipped['count']} lines were skipped, such as:", err=True)
-        for file, line, reason in skipped["samples"]:
-            click.echo(f"  {sanitize_line(file)}:{line}: {sanitize_line(reason)}", err=True)
+    report_skipped(manifest.settings["skipped"])
 
 
 @graph.command()
@@ -126,46 +117,7 @@ def find(name: str, descriptor: str, limit: int, as_json: bool, graph_index: str
 
 
 def _directory(graph_index: str | None) -> Path:
-    from atomr_local.indexing.store import STARTER, index_path, resolve
-
-    name = resolve("graph", load_settings(graph_index=graph_index).graph_index)
-    if name != STARTER:
-        return index_path("graph", name)
     from atomr_local.indexing.starter import ensure_index
+    from atomr_local.indexing.store import resolve
 
-    directory: Path = ensure_index("graph", name)
-    return directory
-
-
-@contextmanager
-def _progress() -> Iterator[ProgressCallback]:
-    """Progress on standard error: a bar on a terminal, else a line per stage."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from atomr_local.indexing.graph_index import BuildProgress
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        last = ""
-
-        def plain(state: BuildProgress) -> None:
-            nonlocal last
-            if state.stage != last:
-                last = state.stage
-                console.print(f"{state.stage} …", highlight=False)
-
-        yield plain
-        return
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[triples]} facts"), TimeElapsedColumn()
-    )  # fmt: skip
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("starting", total=1, triples=0)
-
-        def show(state: BuildProgress) -> None:
-            bar.update(
-                task, description=state.stage, completed=state.done, total=max(1, state.total), triples=state.triples
-            )
-
-        yield show
+    return ensure_index("graph", resolve("graph", load_settings(graph_index=graph_index).graph_index))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -165,7 +166,9 @@ class _Build:
         table.create_index("id", config=BTree())
         if self.passages > EXACT_ROWS:
             table.create_index(VECTOR, config=IvfSq(distance_type="cosine"))
-        table.optimize(cleanup_older_than=timedelta(0))
+        with warnings.catch_warnings():  # it warns of other readers; a table being built has none
+            warnings.simplefilter("ignore", UserWarning)
+            table.optimize(cleanup_older_than=timedelta(0))
         left = [
             index.name
             for index in table.list_indices()

@@ -1,0 +1,43 @@
+"""`atomr web`: search the web, when it is turned on."""
+
+from __future__ import annotations
+
+import click
+
+from atomr_local.cli.options import overrides, print_json
+from atomr_local.sanitize import sanitize_line
+from atomr_local.settings import load_settings
+
+
+@click.group()
+def web() -> None:
+    """Search the web, when it is turned on.
+
+    Example: atomr web search "lunar eclipse" --web
+    """
+
+
+@web.command()
+@click.argument("query")
+@click.option("--web/--no-web", default=None, help="Allow or forbid web search for this call.")
+@click.option("-k", "top_k", type=click.IntRange(1, 20), default=5, show_default=True, help="Results wanted.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+def search(query: str, web: bool | None, top_k: int, as_json: bool) -> None:
+    """Search DuckDuckGo. Refused while web access is off.
+
+    Example: atomr web search "lunar eclipse" --web
+    """
+    from atomr_local.cancellation import Cancellation
+    from atomr_local.sources.protocol import Request
+    from atomr_local.sources.web import WebSource
+
+    settings = load_settings(**overrides(web=web)).web
+    source = WebSource(enabled=settings.enabled, timeout=settings.timeout, region=settings.region)
+    found = source.retrieve(Request(query, query, top_k=top_k), Cancellation()).evidence
+    if as_json:
+        print_json([{"title": e.title, "text": e.text, "locator": dict(e.locator)} for e in found])
+        return
+    for item in found:
+        click.echo(f"{sanitize_line(item.title)}\n  {sanitize_line(item.text)}\n  {item.locator['url']}")
+    if not found:
+        click.echo("Nothing was found.", err=True)
