@@ -21,8 +21,8 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import starter_model_path
 from atomr_local.errors import Cancelled, MissingPartError, ModelError
 
-PLAN = "You break questions into steps. Answer with short steps only, one on each line. " * 4
-READ = "You read passages and answer in a few words, from the passages only. " * 4
+PLAN = "You break questions into steps. Answer with short steps only, one on each line. " * 2
+READ = "You read passages and answer in a few words, from the passages only. " * 2
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def backbone() -> Iterator[LlamaBackbone]:
         path = starter_model_path()
     except MissingPartError as error:
         pytest.skip(f"no starter model: {error.message}")
-    backbone = LlamaBackbone.load(path, None, context_tokens=3072, threads=0, batch_threads=0)
+    backbone = LlamaBackbone.load(path, None, context_tokens=1024, threads=0, batch_threads=0)
     yield backbone
     backbone.close()
 
@@ -45,7 +45,7 @@ def forget(backbone: LlamaBackbone) -> None:
     backbone._cache = PrefixCache(backbone._engine)
 
 
-LONG = " ".join(f"Item {number} is kept in room {number * 7 % 13}." for number in range(180))
+LONG = " ".join(f"Item {number} is kept in room {number * 7 % 13}." for number in range(55))
 
 
 def test_greedy_is_deterministic_and_counts_tokens(backbone: LlamaBackbone) -> None:
@@ -67,14 +67,14 @@ def test_text_has_no_markers_and_length_is_told(backbone: LlamaBackbone) -> None
 
 
 def test_what_the_cache_gives_back_is_bit_for_bit_a_cold_evaluation(backbone: LlamaBackbone) -> None:
-    questions = ["Who wrote Hamlet?", "Is the sea salty? " + LONG[:900], "Is the sea salty? " + LONG[:940]]
+    questions = ["Who wrote Hamlet?", "Is the sea salty? " + LONG[:400], "Is the sea salty? " + LONG[:440]]
     asked = [(question, system) for question in questions for system in (PLAN, READ)]
     cold = []
     for question, system in asked:
         forget(backbone)
-        cold.append(backbone.complete(prompt(question, system), max_tokens=8))
+        cold.append(backbone.complete(prompt(question, system), max_tokens=4))
     forget(backbone)
-    warm = [backbone.complete(prompt(question, system), max_tokens=8) for question, system in asked]
+    warm = [backbone.complete(prompt(question, system), max_tokens=4) for question, system in asked]
     assert [completion.tokens for completion in warm] == [completion.tokens for completion in cold]  # logprobs too
     static = backbone.count_tokens(prompt("", READ)) - 10
     for completion in warm[2:]:  # both kinds of prompt have been seen: their static parts are never read again
@@ -134,7 +134,9 @@ def test_lazy_grammar_chooses_what_masking_every_token_would(
     assert lazy.tokens == masked.tokens
 
 
-@pytest.mark.parametrize("grammar", ["", "  ", 'root ::= "yes', 'other ::= "a"', "root ::= missing", "root ::= \0", "]["])
+@pytest.mark.parametrize(
+    "grammar", ["", "  ", 'root ::= "yes', 'other ::= "a"', "root ::= missing", "root ::= \0", "]["]
+)
 def test_bad_grammar_is_an_error_not_a_crash(
     backbone: LlamaBackbone, grammar: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -197,16 +199,14 @@ def test_markers_in_contents_are_not_control_tokens(backbone: LlamaBackbone) -> 
 
 def test_tokens_are_those_of_the_rendered_template_as_a_whole(backbone: LlamaBackbone) -> None:
     question = "  Where is\n\nthe Åland archipelago?  \n"
-    whole = (
-        f"<|im_start|>system\n{READ}<|im_end|>\n<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n"
-    )
+    whole = f"<|im_start|>system\n{READ}<|im_end|>\n<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n"
     assert list(backbone._encoder.encode(prompt(question)).tokens) == backbone._engine.tokenize(whole, special=True)
 
 
 def test_the_static_part_does_not_depend_on_what_follows(backbone: LlamaBackbone) -> None:
     ends = {backbone._encoder.encode(prompt(question)).static for question in ("Who?", "\n\nx", " y", "<|im_end|>")}
     assert len(ends) == 1
-    assert ends.pop() > 60
+    assert ends.pop() > 30
 
 
 def test_cancel_while_the_prompt_is_read(backbone: LlamaBackbone) -> None:
@@ -217,9 +217,7 @@ def test_cancel_while_the_prompt_is_read(backbone: LlamaBackbone) -> None:
     timer.start()
     fragments: list[str] = []
     with pytest.raises(Cancelled):
-        backbone.complete(
-            prompt(LONG, PLAN), max_tokens=100, cancellation=cancellation, on_text=fragments.append
-        )
+        backbone.complete(prompt(LONG, PLAN), max_tokens=100, cancellation=cancellation, on_text=fragments.append)
     timer.join()
     assert fragments == []
     again = backbone.complete(prompt("What is the capital of France?"), max_tokens=10)
@@ -254,9 +252,7 @@ def test_cancel_while_generating(backbone: LlamaBackbone) -> None:
             cancellation.cancel()
 
     with pytest.raises(Cancelled):
-        backbone.complete(
-            prompt("Tell me a long story."), max_tokens=500, on_text=listen, cancellation=cancellation
-        )
+        backbone.complete(prompt("Tell me a long story."), max_tokens=500, on_text=listen, cancellation=cancellation)
     assert len(fragments) == 3
     assert backbone.complete(prompt("What is the capital of France?"), max_tokens=10).tokens == expected.tokens
 
@@ -275,7 +271,7 @@ def test_a_call_that_waits_its_turn_can_be_cancelled(backbone: LlamaBackbone) ->
         long = pool.submit(
             backbone.complete,
             prompt("Tell me a long story."),
-            max_tokens=2000,
+            max_tokens=800,
             grammar="root ::= [a-z ]{2000}",
             on_text=lambda _: running.set(),
             cancellation=first,
@@ -320,9 +316,7 @@ def test_a_prompt_that_does_not_fit_names_both_numbers(backbone: LlamaBackbone) 
 
 
 def test_a_full_context_works(backbone: LlamaBackbone) -> None:
-    text = LONG + " one" * 2000
-    while backbone.count_tokens(prompt(text)) > backbone.info.context_tokens - 4:
-        text = text[: -len(" one")]
+    text = LONG + " one" * (backbone.info.context_tokens - 4 - backbone.count_tokens(prompt(LONG)))
     completion = backbone.complete(prompt(text), max_tokens=4, grammar="root ::= [a-z]{50}")
     assert completion.prompt_tokens == backbone.info.context_tokens - 4
     assert completion.generated_tokens == 4
@@ -339,7 +333,7 @@ def test_the_context_is_capped_to_what_the_model_was_trained_for() -> None:
 
 
 def test_closing_ends_a_running_call_and_refuses_new_ones() -> None:
-    backbone = LlamaBackbone.load(starter_model_path(), context_tokens=3072)
+    backbone = LlamaBackbone.load(starter_model_path(), context_tokens=2560)
     running = threading.Event()
     with ThreadPoolExecutor() as pool:
         call = pool.submit(
