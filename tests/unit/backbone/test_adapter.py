@@ -70,7 +70,7 @@ def test_an_adapter_that_llama_cpp_refuses_gives_its_reason(
 ) -> None:
     """Half of a pair: the header is in order, the adapter is not."""
     half = {"blk.0.attn_output.weight.lora_a": ((WIDTH, RANK), bytes(4 * WIDTH * RANK))}
-    with pytest.raises(ModelError, match="lora_b|lora") as caught:
+    with pytest.raises(ModelError, match="lora") as caught:
         LlamaBackbone.load(starter, lora_adapter(tmp_path / "half.gguf", half), context_tokens=512)
     assert caught.value.title == "Adapter not usable"
     assert capfd.readouterr() == ("", "")
