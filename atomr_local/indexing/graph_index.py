@@ -223,7 +223,10 @@ class _Build:
                     more = False
             self._report("loading", self._before)
             if written:
-                graph.bulk_load(path=str(spool), format=RdfFormat.N_TRIPLES)
+                try:
+                    graph.bulk_load(path=str(spool), format=RdfFormat.N_TRIPLES)
+                except (OSError, ValueError, SyntaxError, RuntimeError) as error:
+                    raise KnowledgeIndexError(f"the facts cannot be loaded: {error}") from error
             spool.unlink()
         if names is not None:
             names.flush()

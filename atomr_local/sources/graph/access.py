@@ -110,7 +110,7 @@ class Graph:
             raise KnowledgeIndexError(f"{directory} has no {STORE} store", hint="Build the index again.")
         try:
             self._store: Store = Store.read_only(str(directory / STORE))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RuntimeError) as error:  # corruption comes as RuntimeError
             raise KnowledgeIndexError(
                 f"{directory / STORE} cannot be opened: {error}", hint="Build the index again."
             ) from error
@@ -138,7 +138,7 @@ class Graph:
                 if quad.predicate.value not in _NAMING and isinstance(quad.subject, NamedNode)
             )
             return list(islice(found, limit))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
             raise SourceError(f"the graph in {self.directory} cannot be read: {error}") from error
 
     def select(self, query: str) -> Answer:
@@ -148,7 +148,7 @@ class Graph:
             results: Any = self._store.query(sparql)
             variables = [variable.value for variable in results.variables]
             solutions = list(results)
-        except (OSError, ValueError, SyntaxError) as error:
+        except (OSError, ValueError, SyntaxError, RuntimeError) as error:
             raise SourceError(f"the graph in {self.directory} cannot be queried: {error}") from error
         terms = [{name: row[name] for name in variables if row[name] is not None} for row in solutions]
         kept = tuple(terms[:ROW_LIMIT])

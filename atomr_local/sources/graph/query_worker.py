@@ -46,7 +46,7 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
             names = [variable.value for variable in result.variables]
             rows = [{name: _text(row[name]) for name in names if row[name] is not None} for row in found]
         return {"variables": names, "rows": rows[:limit], "boolean": None, "cut": len(rows) > limit}
-    except (SyntaxError, ValueError, OSError) as error:
+    except (SyntaxError, ValueError, OSError, RuntimeError) as error:
         return {"error": getattr(error, "msg", None) or str(error)}
 
 

@@ -26,6 +26,7 @@ SURE = 0.85
 _LABEL, _ALIAS, _WORDING, _WITHOUT_SMALL_WORDS, _WITHOUT_TYPE_WORDS = 1.0, 0.97, 0.95, 0.92, 0.88
 _LEXICAL = 0.85
 _TYPO_RATIO = 0.87
+_OTHER_WAY = 0.75
 _FLIPPED, _COMPLEMENT, _UNKNOWN_FLIPPED = 0.92, 0.97, 0.8
 _KIND_FITS, _KIND_MISFITS, _KIND_MISFITS_LABEL = 0.04, 0.3, 0.1
 _COSINE_FLOOR, _COSINE_MARGIN = 0.5, 0.04
@@ -259,6 +260,8 @@ def _with_kind(score: float, kind: str, expected: str) -> float:
 def _text_score(phrase: str, text: str, worth: float) -> float:
     if phrase == text:
         return worth
+    if phrase.endswith(" of") != text.endswith(" of"):
+        worth *= _OTHER_WAY  # "father of" and "father" are opposite ends
     small, other_small = _without(phrase, _SMALL), _without(text, _SMALL)
     if small and small == other_small:
         return worth * _WITHOUT_SMALL_WORDS
