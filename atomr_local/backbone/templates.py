@@ -27,12 +27,6 @@ def _sections(package: str, name: str) -> tuple[Message, ...]:
     )
 
 
-@lru_cache(maxsize=16)
-def grammar_text(package: str, name: str) -> str:
-    """The GBNF file `grammars/<name>.gbnf` of a package."""
-    return files(package).joinpath("grammars", f"{name}.gbnf").read_text(encoding="utf-8")
-
-
 def render(package: str, name: str, *, examples: tuple[Message, ...] = (), **slots: str) -> Prompt:
     """Fill the template `prompts/<name>.txt` of a package.
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from atomr_local.backbone.protocol import Backbone, Completion, Message, Prompt
-from atomr_local.backbone.templates import grammar_text, render
+from atomr_local.backbone.templates import render
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.planning.examples import ExampleLibrary
+from atomr_local.planning.grammar import plan_grammar
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import ROOT_ID, Literal as TextArgument
@@ -25,7 +26,7 @@ from atomr_local.tree.validation import Limits, validate
 
 _PACKAGE = "atomr_local.planning"
 _EXAMPLES = 4
-_MAX_TOKENS = 320
+_MAX_TOKENS = 400
 _WORD = re.compile(r"\w+", re.UNICODE)
 
 
@@ -98,11 +99,12 @@ class Planner:
         """
         problems: list[str] = []
         prompt = self._prompt(question)
+        grammar = plan_grammar(question)
         for attempt in (1, 2):
             completion = self._backbone.complete(
                 prompt,
                 max_tokens=_MAX_TOKENS,
-                grammar=grammar_text(_PACKAGE, "plan"),
+                grammar=grammar,
                 seed=self._seed,
                 on_text=on_text,
                 cancellation=cancellation,

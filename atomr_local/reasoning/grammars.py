@@ -5,17 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from atomr_local.backbone.gbnf import literal
+
 _CHARACTER = r'char ::= [^"\\\x7F\x00-\x1F]'
 _MAX_ANSWERS = 6
-
-
-def literal(text: str) -> str:
-    """`text` as a quoted GBNF terminal."""
-    escaped = "".join(
-        f"\\{c}" if c in '"\\' else c if " " <= c <= "~" else f"\\U{ord(c):08X}" if ord(c) > 0xFFFF else f"\\u{ord(c):04X}"
-        for c in text
-    )
-    return f'"{escaped}"'
 
 
 def one_of(texts: Sequence[str]) -> str:

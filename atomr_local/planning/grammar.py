@@ -1,0 +1,100 @@
+"""The grammar of plans for one question: what it lets through needs no repair.
+
+A grammar cannot count, but plans are small, so numbering is unrolled: a rule exists for every top-level step and
+every number its first sub-step may have. Numbers are then breadth first and unique, references point only to steps
+answered before, and a Search names words that stand beside each other in the question, so that no name is invented.
+"""
+
+from __future__ import annotations
+
+from atomr_local.backbone.gbnf import literal
+
+TOP_LEVEL = 4
+SUB_STEPS = 3
+_QUESTION_CHARACTERS = 110
+_TEXT_CHARACTERS = 60
+_MOST_WORDS = 80
+
+_FIXED = rf"""
+char ::= [^\[\]\r\n="\\\x00-\x1F\x7F]
+begin ::= [^\[\]\r\n="\\\x00-\x20\x7F]
+text ::= "\"" begin char{{0,{_TEXT_CHARACTERS}}} "\""
+"""
+
+
+def plan_grammar(question: str) -> str:
+    """GBNF, rule `root`, of the compact plans for the question, root line left out."""
+    rules: dict[str, str] = {"root": " | ".join(f"step-1-of-{size}-at-{size + 1}" for size in range(1, TOP_LEVEL + 1))}
+    for size in range(1, TOP_LEVEL + 1):
+        for place in range(1, size + 1):
+            least = size + 1
+            for first in range(least, least + SUB_STEPS * (place - 1) + 1):
+                _step(rules, size, place, first)
+    _names(rules, question)
+    return "\n".join(f"{name} ::= {body}" for name, body in rules.items()) + _FIXED
+
+
+def _step(rules: dict[str, str], size: int, place: int, first: int) -> None:
+    """Top-level step `place` of `size`; its sub-steps, if any, are numbered from `first`."""
+    before = tuple(range(1, place))
+
+    def then(used: int) -> str:
+        return f" step-{place + 1}-of-{size}-at-{first + used}" if place < size else ""
+
+    head = f'"{place}. " {_question(rules, before)}'
+    choices = [f'" = " {_call(rules, before)} "\\n"{then(0)}']
+    if before and place == size:
+        choices.append(f'"\\n"{then(0)}')  # the last step may compare or count earlier answers, without an operator
+    # A third or fourth step draws the earlier ones together; broken down further, small models ramble.
+    for count in range(1, SUB_STEPS + 1) if place <= 2 or place < size else ():
+        lines = []
+        for index in range(count):
+            known = before + tuple(range(first, first + index))
+            lines.append(f'" {first + index}. " {_question(rules, known)} " = " {_call(rules, known)} "\\n"')
+        choices.append(f'"\\n" {" ".join(lines)}{then(count)}')
+    rules[f"step-{place}-of-{size}-at-{first}"] = f"{head} ({' | '.join(choices)})"
+
+
+def _suffix(known: tuple[int, ...]) -> str:
+    return "-".join(map(str, known)) or "none"
+
+
+def _reference(rules: dict[str, str], known: tuple[int, ...]) -> str:
+    name = f"reference-{_suffix(known)}"
+    rules.setdefault(name, " | ".join(f'"[{number}]"' for number in known))
+    return name
+
+
+def _question(rules: dict[str, str], known: tuple[int, ...]) -> str:
+    name = f"question-{_suffix(known)}"
+    middle = f"(char | {_reference(rules, known)})" if known else "char"
+    rules.setdefault(name, f"begin {middle}{{1,{_QUESTION_CHARACTERS}}}")
+    return name
+
+
+def _call(rules: dict[str, str], known: tuple[int, ...]) -> str:
+    name = f"call-{_suffix(known)}"
+    if name in rules:
+        return name
+    choices = ['"Search(\\"" name "\\"" (", " text)? ")"', '"Relate(\\"" name "\\", " text ")"']
+    if known:
+        reference = _reference(rules, known)
+        choices += [f'"{operator}(" {reference} ", " text ")"' for operator in ("Relate", "Filter")]
+        choices.append(f'"Search(" {reference} ", " text ")"')
+    rules[name] = " | ".join(choices)
+    return name
+
+
+def _names(rules: dict[str, str], question: str) -> None:
+    """`name`: any run of the question's words, the last one without the punctuation at its end."""
+    words = question.replace('"', "").replace("\\", "").replace("[", "").replace("]", "").split()[:_MOST_WORDS]
+    starts = []
+    for index, word in enumerate(words):
+        bare = word.rstrip("?!.,;:") or word
+        possessive = bare.removesuffix("'s").removesuffix("’s")
+        endings = [literal(form) for form in dict.fromkeys((bare, possessive)) if form]
+        more = f" | {literal(word + ' ')} name-{index + 1}" if index + 1 < len(words) else ""
+        rules[f"name-{index}"] = f"{' | '.join(endings)}{more}"
+        if any(character.isalnum() for character in bare):
+            starts.append(f"name-{index}")
+    rules["name"] = " | ".join(starts) or "begin char{0,60}"
