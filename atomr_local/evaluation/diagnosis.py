@@ -6,7 +6,8 @@ hop of the gold chain in the order in which the tree ran them:
     form        the answer has the gold value in another form (a date written otherwise): wrong by the scorer only
     error       the question failed, with a message
     planning    the plan is the fallback, or some hop has no operator leaf of its own that names the hop's relation
-                and leads back, through its references, to the entity in the question that the chain starts from
+                (a Relate: in its arguments after the head) and leads back, through its references, to the entity
+                in the question that the chain starts from
     linking     the hop's node gave another value, and the Search that it refers to gave another entity than the head
     retrieval   … and the node's evidence holds neither the fact nor the gold page about the head
     reading     … although it was there
@@ -133,6 +134,13 @@ class _Trace:
         arguments = [argument for argument in node["arguments"] if isinstance(argument, str)]
         return name_key(" | ".join(arguments if node_id == ROOT_ID else [node["question"], *arguments]))
 
+    def relation_text(self, node_id: int) -> str:
+        """Where the plan names the relation: a Relate's arguments after the head, elsewhere anywhere."""
+        node = self.nodes[node_id]
+        if node["kind"] != "relate":
+            return self.own_text(node_id)
+        return name_key(" | ".join(argument for argument in node["arguments"][1:] if isinstance(argument, str)))
+
     def sources_of(self, node_id: int) -> list[int]:
         """The node, and all that it rests on: its references, their children, and so on."""
         found: list[int] = []
@@ -189,7 +197,7 @@ def _leaf_for(hop: Hop, seen: _Trace, taken: Sequence[int]) -> int | None:
 
 
 def _asks_for(hop: Hop, leaf: int, seen: _Trace) -> bool:
-    own = f" {seen.own_text(leaf)} "
+    own = f" {seen.relation_text(leaf)} "
     if not any(f" {wording} " in own for wording in hop.relation):
         return False
     behind = " ".join(seen.own_text(node_id) for node_id in seen.sources_of(leaf))

@@ -154,6 +154,9 @@ def test_planning() -> None:
     assert stage(CHAIN, fallback) == Diagnosis(Stage.PLANNING, "no valid plan: no such step")
     missing_hop = chain_trace(second="occupation")
     assert stage(CHAIN, missing_hop).stage is Stage.PLANNING
+    wrong_relation = chain_trace()
+    wrong_relation.node(2).arguments = [[1], "film"]  # whatever its question says, this is what is looked up
+    assert stage(CHAIN, wrong_relation).stage is Stage.PLANNING
     other_film = chain_trace()
     for item in other_film.nodes[1:]:
         item.question = item.question.replace("Sierras", "Sea")
