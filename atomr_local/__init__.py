@@ -1,10 +1,10 @@
 """atomr-local: an offline-first local assistant whose answers can be checked.
 
-    from atomr_local import Assistant
-    with Assistant.open() as assistant:
-        for event in assistant.ask("..."):
-            ...
-        trace = assistant.last_trace
+from atomr_local import Assistant
+with Assistant.open() as assistant:
+    for event in assistant.ask("..."):
+        ...
+    trace = assistant.last_trace
 """
 
 from __future__ import annotations

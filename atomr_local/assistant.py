@@ -191,7 +191,9 @@ class Assistant:
             result = method.run(question, plan, origin, self._tools(sources, recorder, cancellation))
             recorder.emit(_conclusion(result))
         except Cancelled:
-            recorder.emit(AnswerReady(status="cancelled", answer="Cancelled.", answers=(), confidence=None, basis="evidence"))
+            recorder.emit(
+                AnswerReady(status="cancelled", answer="Cancelled.", answers=(), confidence=None, basis="evidence")
+            )
         except AtomrError as error:
             _failed(recorder, f"{error.title}: {error.message}" + (f" {error.hint}" if error.hint else ""))
         except Exception as error:  # the consumer waits for `Finished`: whatever happens, it must come
@@ -301,15 +303,16 @@ class Assistant:
         name = resolve(kind, configured)
         if not index_path(kind, name).exists():
             stage(f"preparing the {name} {kind} index, once")
-        directory = ensure_index(kind, name, self.settings.embedder)
+        directory = ensure_index(kind, name, self._shared_embedder)
         self._index_names[kind] = name
         return directory
 
     def _shared_embedder(self) -> Embedder:
         if self._embedder is None:
-            from atomr_local.indexing.embedding import open_embedder
+            from atomr_local.catalog.starter import find_embedder
+            from atomr_local.indexing.embedding import SentenceEmbedder
 
-            self._embedder = open_embedder(self.settings.embedder)
+            self._embedder = SentenceEmbedder(find_embedder(self.settings.embedder))
         return self._embedder
 
 
@@ -324,9 +327,13 @@ def _ignore(_event: Event) -> None:
 def _checked(question: str) -> str:
     question = sanitize_line(question)
     if not question:
-        raise InputError("the question is empty", hint='Ask something, such as: atomr ask "What is the capital of Japan?"')
+        raise InputError(
+            "the question is empty", hint='Ask something, such as: atomr ask "What is the capital of Japan?"'
+        )
     if len(question) > _LONGEST_QUESTION:
-        raise InputError(f"the question has {len(question)} characters, more than {_LONGEST_QUESTION}", hint="Shorten it.")
+        raise InputError(
+            f"the question has {len(question)} characters, more than {_LONGEST_QUESTION}", hint="Shorten it."
+        )
     return question
 
 

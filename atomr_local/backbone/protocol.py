@@ -49,7 +49,8 @@ class Completion:
 
     Attributes:
         text: the whole output, end-of-turn markers removed.
-        tokens: each generated token with its natural log-probability under the unconstrained model.
+        tokens: each generated token with its natural log-probability under the unconstrained model; nan where
+            a server does not tell.
         finish: why it ended.
         prompt_tokens: tokens submitted.
         evaluated_tokens: prompt tokens that the model really had to read (the rest came from the prefix cache).
@@ -69,10 +70,11 @@ class Completion:
 
     @property
     def mean_probability(self) -> float | None:
-        """exp of the mean token log-probability; None for an empty completion."""
+        """exp of the mean token log-probability; None for an empty completion or where these are unknown."""
         if not self.tokens:
             return None
-        return math.exp(sum(token.logprob for token in self.tokens) / len(self.tokens))
+        mean = sum(token.logprob for token in self.tokens) / len(self.tokens)
+        return None if math.isnan(mean) else math.exp(mean)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ def _sections(package: str, name: str) -> tuple[Message, ...]:
     )
 
 
-def render(package: str, name: str, *, examples: tuple[Message, ...] = (), **slots: str) -> Prompt:
+def render(package: str, name: str, examples: tuple[Message, ...] = (), /, **slots: str) -> Prompt:
     """Fill the template `prompts/<name>.txt` of a package.
 
     Args:

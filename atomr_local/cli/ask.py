@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 @click.argument("question")
 @click.option("--json", "as_json", is_flag=True, help="Print the trace as JSON.")
 @click.option("--jsonl", "as_jsonl", is_flag=True, help="Print the events as they happen, one JSON object a line.")
-@click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="Execute this plan (compact, or the paper's JSON).")
+@click.option(
+    "--plan", "plan_file", type=click.Path(path_type=Path), help="Execute this plan (compact, or the paper's JSON)."
+)
 @click.option("--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
 @model_options
 def ask(
@@ -152,5 +154,3 @@ def strategies(as_json: bool) -> None:
         return
     for item in known:
         click.echo(f"{item['name']:<12} {item['summary']}")
-
-

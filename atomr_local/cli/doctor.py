@@ -48,7 +48,9 @@ def _packages() -> list[Finding]:
         try:
             found.append(Finding(name, "ok", version(name)))
         except PackageNotFoundError:
-            found.append(Finding(name, "missing", "not installed", "Install atomr-local again with the README's command."))
+            found.append(
+                Finding(name, "missing", "not installed", "Install atomr-local again with the README's command.")
+            )
     return found
 
 

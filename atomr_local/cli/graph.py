@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from pathlib import Path
+
 import click
 
 from atomr_local.sanitize import sanitize_line

@@ -11,7 +11,9 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class SourceList(click.ParamType[tuple[str, ...]] if hasattr(click.ParamType, "__class_getitem__") else click.ParamType):  # type: ignore[misc]
+class SourceList(
+    click.ParamType[tuple[str, ...]] if hasattr(click.ParamType, "__class_getitem__") else click.ParamType
+):  # type: ignore[misc]
     """A comma-separated list of local sources."""
 
     name = "text,graph"

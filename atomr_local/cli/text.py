@@ -37,25 +37,27 @@ def build(inputs: tuple[Path, ...], name: str, format: str, limit: int | None) -
     Example: atomr text build articles.jsonl --name mine
     """
     from atomr_local.backbone.threads import prepare_threads
+    from atomr_local.catalog.starter import find_embedder
     from atomr_local.cli.progress import build_progress, report_skipped
-    from atomr_local.indexing.embedding import open_embedder
+    from atomr_local.indexing.embedding import SentenceEmbedder
     from atomr_local.indexing.text_index import build_text_index
 
     prepare_threads()
-    embedder = open_embedder(load_settings().embedder)
+    embedder = SentenceEmbedder(find_embedder(load_settings().embedder))
     with build_progress(lambda state: f"{getattr(state, 'passages', 0)} passages") as progress:
         manifest = build_text_index(inputs, name, embedder=embedder, limit=limit, progress=progress)
     counts = manifest.counts
-    click.echo(
-        f"{manifest.name}: {counts['passages']} passages of {counts['articles']} articles, {manifest.bytes / 1e6:.1f} MB"
-    )
+    size = f"{manifest.bytes / 1e6:.1f} MB"
+    click.echo(f"{manifest.name}: {counts['passages']} passages of {counts['articles']} articles, {size}")
     report_skipped(manifest.settings["skipped"])
 
 
 @text.command()
 @click.argument("query")
 @click.option("-k", "top_k", type=click.IntRange(1, 50), default=5, show_default=True, help="Passages wanted.")
-@click.option("--text-index", metavar="NAME", help="Index to use; else the setting, the only one built, or the starter.")
+@click.option(
+    "--text-index", metavar="NAME", help="Index to use; else the setting, the only one built, or the starter."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def search(query: str, top_k: int, text_index: str | None, as_json: bool) -> None:
     """Search passages by meaning and by words, the two fused.
@@ -64,7 +66,8 @@ def search(query: str, top_k: int, text_index: str | None, as_json: bool) -> Non
     """
     from atomr_local.backbone.threads import prepare_threads
     from atomr_local.cancellation import Cancellation
-    from atomr_local.indexing.embedding import open_embedder
+    from atomr_local.catalog.starter import find_embedder
+    from atomr_local.indexing.embedding import SentenceEmbedder
     from atomr_local.indexing.starter import ensure_index
     from atomr_local.indexing.store import resolve
     from atomr_local.sources.protocol import Request
@@ -72,8 +75,9 @@ def search(query: str, top_k: int, text_index: str | None, as_json: bool) -> Non
 
     prepare_threads()
     settings = load_settings(text_index=text_index)
-    directory = ensure_index("text", resolve("text", settings.text_index), settings.embedder)
-    with closing(TextSource.open(directory, open_embedder(settings.embedder))) as source:
+    embedder = SentenceEmbedder(find_embedder(settings.embedder))
+    directory = ensure_index("text", resolve("text", settings.text_index), lambda: embedder)
+    with closing(TextSource.open(directory, embedder)) as source:
         found = source.retrieve(Request(query, query, top_k=top_k), Cancellation()).evidence
     if as_json:
         print_json([{"title": e.title, "text": e.text, "score": e.score, "locator": dict(e.locator)} for e in found])

@@ -90,7 +90,11 @@ class SentenceEmbedder:
             if not texts:
                 return np.empty((0, int(model.get_embedding_dimension())), dtype=np.float32)
             vectors = model.encode(
-                list(texts), batch_size=_BATCH, normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
+                list(texts),
+                batch_size=_BATCH,
+                normalize_embeddings=True,
+                show_progress_bar=False,
+                convert_to_numpy=True,
             )
         return np.asarray(vectors, dtype=np.float32)
 
@@ -106,24 +110,14 @@ class SentenceEmbedder:
                     from transformers.utils import logging as transformers_logging
 
                     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
-                    transformers_logging.set_verbosity_error()
-                    transformers_logging.disable_progress_bar()
+                    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+                    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
                     self._model = SentenceTransformer(str(self._directory), device="cpu", local_files_only=True)
             except ImportError as error:
                 raise MissingPartError(f"sentence-transformers cannot be loaded: {error}") from error
             except (OSError, ValueError, RuntimeError, KeyError) as error:
                 raise ModelError(
-                    f"the embedder in {self._directory} cannot be loaded: {error}", hint="Check that its files are whole."
+                    f"the embedder in {self._directory} cannot be loaded: {error}",
+                    hint="Check that its files are whole.",
                 ) from error
         return self._model
-
-
-def open_embedder(setting: str) -> Embedder:
-    """The embedder that a setting means: `starter`, or the path of a local directory.
-
-    Raises:
-        MissingPartError: it is not there.
-    """
-    from atomr_local.catalog.starter import starter_embedder_path
-
-    return SentenceEmbedder(starter_embedder_path() if setting == "starter" else Path(setting).expanduser())

@@ -6,16 +6,23 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from atomr_local import paths
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.store import STARTER, IndexKind, index_path, read_manifest
 
+if TYPE_CHECKING:
+    from atomr_local.indexing.embedding import Embedder
+
 _SHIPPED: dict[IndexKind, str] = {"text": "articles.jsonl", "graph": "facts.jsonl"}
 
 
-def ensure_index(kind: IndexKind, name: str, embedder_setting: str = STARTER) -> Path:
+def ensure_index(kind: IndexKind, name: str, open_embedder: Callable[[], Embedder] | None = None) -> Path:
     """The directory of the whole index `name`; the starter is built when it is not there or older than what ships.
+
+    Args:
+        open_embedder: gives the embedder that the starter's text index is built with; needed for that alone.
 
     Safe when two processes do it at once: the second waits for the first.
 
@@ -31,7 +38,7 @@ def ensure_index(kind: IndexKind, name: str, embedder_setting: str = STARTER) ->
         raise KnowledgeIndexError(f"the starter knowledge is missing: {source}", hint="Install atomr-local again.")
     with _locked(directory.parent):
         if not _current(directory, source):
-            _builder(kind, embedder_setting)(source)
+            _build(kind, source, open_embedder)
     return directory
 
 
@@ -44,15 +51,17 @@ def _current(directory: Path, source: Path) -> bool:
         return [item.sha256 for item in manifest.inputs] == [hashlib.file_digest(stream, "sha256").hexdigest()]
 
 
-def _builder(kind: IndexKind, embedder_setting: str) -> Callable[[Path], object]:
+def _build(kind: IndexKind, source: Path, open_embedder: Callable[[], Embedder] | None) -> None:
     if kind == "graph":
         from atomr_local.indexing.graph_index import build_graph_index
 
-        return lambda source: build_graph_index([source], STARTER, format="facts-jsonl")
-    from atomr_local.indexing.embedding import open_embedder
+        build_graph_index([source], STARTER, format="facts-jsonl")
+        return
     from atomr_local.indexing.text_index import build_text_index
 
-    return lambda source: build_text_index([source], STARTER, embedder=open_embedder(embedder_setting))
+    if open_embedder is None:
+        raise KnowledgeIndexError("the starter's text index is not built yet, and no embedder is given to build it")
+    build_text_index([source], STARTER, embedder=open_embedder())
 
 
 @contextlib.contextmanager

@@ -97,7 +97,7 @@ def read_manifest(directory: Path) -> Manifest:
         data = json.loads(file.read_text(encoding="utf-8"))
         if data.get("schema") != SCHEMA:
             raise KnowledgeIndexError(
-                f"{directory} was built by another version (schema {data.get('schema')!r}, this program reads {SCHEMA})",
+                f"{directory} was built by another version (schema {data.get('schema')!r}; {SCHEMA} is wanted)",
                 hint="Build the index again.",
             )
         inputs = [InputFile(**item) for item in data.pop("inputs")]

@@ -134,7 +134,10 @@ class _Build:
 
         schema = pa.schema(
             [
-                *(pa.field(name, pa.string()) for name in ("id", "article", "title", "text", "qid", "metadata", SEARCHED)),
+                *(
+                    pa.field(name, pa.string())
+                    for name in ("id", "article", "title", "text", "qid", "metadata", SEARCHED)
+                ),
                 pa.field("start", pa.int64()),
                 pa.field("end", pa.int64()),
                 pa.field(VECTOR, pa.list_(pa.float32(), self._embedder.dimensions)),
@@ -175,7 +178,9 @@ class _Build:
             if (stats := table.index_stats(index.name)) is not None and stats.num_unindexed_rows
         ]
         if left:
-            raise KnowledgeIndexError(f"rows are missing in the indexes {', '.join(left)}", hint="Build the index again.")
+            raise KnowledgeIndexError(
+                f"rows are missing in the indexes {', '.join(left)}", hint="Build the index again."
+            )
 
     def _articles(self) -> Iterator[Article]:
         for file in self._files:

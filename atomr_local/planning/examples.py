@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
+from itertools import pairwise
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 _NAME = re.compile(r"(?<!^)\b[A-Z][\w'’.-]*(?:[ ,]+(?:(?:of|the|and|de|von|van|in|a|to) )*[A-Z0-9(][\w'’.)-]*)*")
@@ -36,7 +37,7 @@ class Example:
 def shape_terms(question: str) -> Counter[str]:
     """Counts of word unigrams and bigrams of the question with its names masked."""
     words = [word.lower() for word in _WORD.findall(_NAME.sub("_name_", question))]
-    return Counter(words) + Counter(f"{a} {b}" for a, b in zip(words, words[1:], strict=False))
+    return Counter(words) + Counter(f"{a} {b}" for a, b in pairwise(words))
 
 
 class ExampleLibrary:

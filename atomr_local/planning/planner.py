@@ -20,8 +20,8 @@ from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.grammar import plan_grammar
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
-from atomr_local.tree.nodes import ROOT_ID, Literal as TextArgument
-from atomr_local.tree.nodes import Node, Operator, Tree
+from atomr_local.tree.nodes import ROOT_ID, Node, Operator, Tree
+from atomr_local.tree.nodes import Literal as TextArgument
 from atomr_local.tree.validation import Limits, validate
 
 _PACKAGE = "atomr_local.planning"
@@ -136,11 +136,12 @@ class Planner:
                 for example in examples
                 for turn in (Message("user", example.question), Message("assistant", example.plan))
             )
-            prompt = render(_PACKAGE, "plan", examples=turns, question=question)
+            prompt = render(_PACKAGE, "plan", turns, question=question)
             if self._fits(prompt):
                 return prompt
         raise ModelError(
-            "the question is too long for the model's context window", hint="Ask a shorter question or use a larger model."
+            "the question is too long for the model's context window",
+            hint="Ask a shorter question or use a larger model.",
         )
 
     def _fits(self, prompt: Prompt) -> bool:

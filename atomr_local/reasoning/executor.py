@@ -97,7 +97,7 @@ class Executor:
         return found
 
     def _passed_up(self, tree: Tree, node: Node, results: Mapping[int, Result]) -> Result | None:
-        """The last child's answer, where the last child already rests on all the others: a chain's end is its answer."""
+        """The last child's answer, where that child already rests on all the others: a chain's end is its answer."""
         last = node.children[-1]
         resting: set[int] = set()
         open_ids = [last.id]
@@ -181,9 +181,7 @@ class Executor:
                 confidence=result.confidence,
                 evidence=tuple(by_id),
                 cited=tuple(result.cited),
-                supported=None
-                if result.method in {"symbolic", "closed_book"}
-                else supported(result.texts, cited),
+                supported=None if result.method in {"symbolic", "closed_book"} else supported(result.texts, cited),
                 computation=result.computation,
                 dropped=tuple(result.dropped),
                 error=result.error,

@@ -31,9 +31,10 @@ def answer(evidence: int, candidates: Sequence[str] | None = None) -> str:
     most = min(_MAX_ANSWERS, len(candidates)) if candidates else _MAX_ANSWERS
     number = " | ".join(f'"{i}"' for i in range(1, evidence + 1))
     numbers = f'(number (", " number){{0,{min(evidence, 4) - 1}}})?' if evidence else ""
+    answers = rf'"], \"evidence\": [" {numbers} "]}}"'
     rules = [
-        'root ::= known | unknown',
-        rf'known ::= "{{\"answer\": \"" char{{1,90}} "\", \"answers\": [" one (", " one){{0,{most - 1}}} "], \"evidence\": [" {numbers} "]}}"',
+        "root ::= known | unknown",
+        rf'known ::= "{{\"answer\": \"" char{{1,90}} "\", \"answers\": [" one (", " one){{0,{most - 1}}} {answers}',
         r'unknown ::= "{\"answer\": \"Unknown\", \"answers\": [], \"evidence\": []}"',
         f"one ::= {one}",
         _CHARACTER,

@@ -43,9 +43,7 @@ class Operators:
         self._top_k = top_k
         self._filter_overlap = filter_overlap
 
-    def run(
-        self, node_id: int, operator: Operator, question: str, combinations: Sequence[tuple[Value, ...]]
-    ) -> Result:
+    def run(self, node_id: int, operator: Operator, question: str, combinations: Sequence[tuple[Value, ...]]) -> Result:
         """Run the operator once for each combination of argument values and join the results.
 
         Raises:
@@ -119,9 +117,7 @@ class Operators:
                     return item
         return None
 
-    def _filter(
-        self, node_id: int, requests: Sequence[Request], gathered: Sequence[Gathered], result: Result
-    ) -> None:
+    def _filter(self, node_id: int, requests: Sequence[Request], gathered: Sequence[Gathered], result: Result) -> None:
         open_requests: list[tuple[Request, Gathered]] = []
         for request, found in zip(requests, gathered, strict=True):
             if found.decided and found.graph is not None:
@@ -149,7 +145,9 @@ class Operators:
     ) -> list[tuple[Request, Gathered]]:
         scored = []
         for request, found in open_requests:
-            overlap = max((overlap_coefficient(request.query, f"{e.title} {e.text}") for e in found.evidence), default=0.0)
+            overlap = max(
+                (overlap_coefficient(request.query, f"{e.title} {e.text}") for e in found.evidence), default=0.0
+            )
             scored.append((overlap, request, found))
         if any(overlap > _DOMINANT_FILTER_OVERLAP for overlap, _, _ in scored):
             threshold = _DOMINANT_FILTER_OVERLAP

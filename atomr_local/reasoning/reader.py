@@ -66,12 +66,10 @@ class Reader:
         """Answer the question from evidence, best first."""
         return self._read(node_id, "read", "read", evidence, question=question)
 
-    def select(
-        self, node_id: int, candidates: Sequence[str], condition: str, evidence: Sequence[Evidence]
-    ) -> Reading:
+    def select(self, node_id: int, candidates: Sequence[str], condition: str, evidence: Sequence[Evidence]) -> Reading:
         """Those of the candidates that satisfy the condition, by the evidence."""
         return self._read(
-            node_id, "filter", "filter", evidence, candidates, candidates=", ".join(candidates), condition=condition
+            node_id, "filter", "filter", evidence, candidates, listed=", ".join(candidates), condition=condition
         )
 
     def from_steps(self, node_id: int, question: str, steps: Sequence[tuple[str, str]]) -> Reading:
@@ -134,7 +132,7 @@ class Reader:
         if template in {"read", "filter"}:
             lines = [f"[{i}] {self._passage(item)}" for i, item in enumerate(evidence, 1)]
             slots = slots | {"evidence": "\n".join(lines) or "(no evidence)"}
-        return render(_PACKAGE, template, **slots)
+        return render(_PACKAGE, template, (), **slots)
 
     def _passage(self, item: Evidence) -> str:
         words = sanitize_line(item.text).split(" ")

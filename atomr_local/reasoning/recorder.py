@@ -31,15 +31,15 @@ def _written(node: Node) -> list[Any]:
     """The operator's arguments as the plan has them: texts, and lists of node ids for references."""
     if node.call is None:
         return []
-    return [
-        argument.text if isinstance(argument, Literal) else list(argument.ids) for argument in node.call.arguments
-    ]
+    return [argument.text if isinstance(argument, Literal) else list(argument.ids) for argument in node.call.arguments]
 
 
 class Recorder:
     """Adds events up into `trace`. Used from one thread."""
 
-    def __init__(self, question: str, strategy: str, settings: Mapping[str, Any], sink: Callable[[Event], None]) -> None:
+    def __init__(
+        self, question: str, strategy: str, settings: Mapping[str, Any], sink: Callable[[Event], None]
+    ) -> None:
         self.trace = Trace(question=question, strategy=strategy, settings=dict(settings))
         self._sink = sink
         self._started = time.perf_counter()
@@ -126,9 +126,7 @@ class Recorder:
 
     def _called(self, event: ModelCalled) -> None:
         made = event.completion
-        self.use_of(event.node_id).add(
-            LlmUse(1, made.prompt_tokens, made.evaluated_tokens, made.generated_tokens)
-        )
+        self.use_of(event.node_id).add(LlmUse(1, made.prompt_tokens, made.evaluated_tokens, made.generated_tokens))
 
     def _node(self, event: NodeFinished) -> None:
         node = self.trace.node(event.node_id)

@@ -123,9 +123,7 @@ class Retriever:
             and (graph.relation_score is None or graph.relation_score >= SURE_RELATION)
         )
 
-    def _ask(
-        self, node_id: int, request: Request, chosen: Sequence[SourceName], probe: Gathered | None
-    ) -> Gathered:
+    def _ask(self, node_id: int, request: Request, chosen: Sequence[SourceName], probe: Gathered | None) -> Gathered:
         merged = Gathered()
         for name in chosen:
             found = probe if name is SourceName.GRAPH and probe is not None else self._one(node_id, name, request)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 from atomr_local.indexing.literals import Date, format_number, parse_date, parse_quantity
@@ -60,7 +61,9 @@ _GIVEN = re.compile(r"^(?:given|based on|comparing)[^,]*,\s*", re.I)
 # Words that ask for the smaller or the larger operand. For birth dates "older" and "younger" turn the order round
 # against numbers: the older person has the earlier date.
 _LOW_DATE = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before|sooner|elder|eldest)\b", re.I)
-_HIGH_DATE = re.compile(r"\b(?:later|latest|younger|youngest|more recent(?:ly)?|most recent(?:ly)?|newer|newest|last|after)\b", re.I)
+_HIGH_DATE = re.compile(
+    r"\b(?:later|latest|younger|youngest|more recent(?:ly)?|most recent(?:ly)?|newer|newest|last|after)\b", re.I
+)
 _LOW_NUMBER = re.compile(
     r"\b(?:small(?:er|est)|less|least|few(?:er|est)|low(?:er|est)|short(?:er|est)|light(?:er|est)|near(?:er|est)|closer|closest|younger|youngest)\b",
     re.I,
@@ -156,7 +159,11 @@ def _shown(item: Any) -> str:
 
 
 def _extreme(question: str, operands: Sequence[Operand], root: str) -> Computed | None:
-    direction_given = f"{question} {root}" if not re.search(r"\w+(?:er|est)\b|\bfirst\b|\blast\b|\bmore\b|\bmost\b", question, re.I) else question
+    direction_given = (
+        f"{question} {root}"
+        if not re.search(r"\w+(?:er|est)\b|\bfirst\b|\blast\b|\bmore\b|\bmost\b", question, re.I)
+        else question
+    )
     options, measured = _options(operands)
     if len(measured) < 2:
         return None
@@ -172,7 +179,7 @@ def _extreme(question: str, operands: Sequence[Operand], root: str) -> Computed 
     named = tuple(_asked_for(options[i], f"{question} {root}", measured[i]) for i in extremes)
     order = sorted(range(len(items)), key=lambda i: _sort_key(items[i]))
     parts = [_shown(items[order[0]])]
-    for before, after in zip(order, order[1:], strict=False):
+    for before, after in pairwise(order):
         parts.append(("=" if _sort_key(items[before]) == _sort_key(items[after]) else "<") + " " + _shown(items[after]))
     return Computed(distinct(named), " ".join(parts))
 
@@ -196,8 +203,8 @@ def _asked_for(options: Sequence[Value], questions: str, operand: Operand) -> Va
 
 
 def _verdict_on_order(question: str, operands: Sequence[Operand], _root: str) -> Computed | None:
-    if len(operands) != 2 or not _ASKS_VERDICT.search(question):
-        return None
+    if len(operands) != 2 or not _ASKS_VERDICT.search(question) or " or " in question:
+        return None  # "Was A or B born first?" asks for one of them, not for yes or no
     scalars = _scalars(operands)
     if scalars is None:
         return None
@@ -212,7 +219,9 @@ def _verdict_on_order(question: str, operands: Sequence[Operand], _root: str) ->
         first, second = second, first
     left, right = _sort_key(first), _sort_key(second)
     sign = "<" if left < right else ">" if left > right else "="
-    return Computed(_verdict(left < right if direction < 0 else left > right), f"{_shown(first)} {sign} {_shown(second)}")
+    return Computed(
+        _verdict(left < right if direction < 0 else left > right), f"{_shown(first)} {sign} {_shown(second)}"
+    )
 
 
 def _count(question: str, operands: Sequence[Operand], _root: str) -> Computed | None:

@@ -109,4 +109,6 @@ class Trace:
 
     def to_dict(self) -> dict[str, Any]:
         """The trace as the contract writes it."""
-        return {"schema": SCHEMA} | asdict(replace(self, evidence=[replace(e, locator=dict(e.locator)) for e in self.evidence]))
+        return {"schema": SCHEMA} | asdict(
+            replace(self, evidence=[replace(e, locator=dict(e.locator)) for e in self.evidence])
+        )

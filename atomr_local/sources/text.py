@@ -85,7 +85,9 @@ class TextSource:
             ((row["_relevance_score"] + _bonus(row["title"], head, request.operator), row) for row in found),
             key=lambda item: (-item[0], item[1]["id"]),
         )
-        return Retrieval(evidence=tuple(_evidence(row, score, query) for score, row in _folded(scored)[: request.top_k]))
+        return Retrieval(
+            evidence=tuple(_evidence(row, score, query) for score, row in _folded(scored)[: request.top_k])
+        )
 
     def close(self) -> None:
         self._table = None
@@ -117,7 +119,9 @@ def _bonus(title: str, head: str, operator: Operator | None) -> float:
     key, wanted = base_key(title), base_key(head)
     if key == wanted:
         return 0.9 * _TITLE_BONUS
-    return _PREFIX_BONUS if wanted and (f"{key} ".startswith(f"{wanted} ") or f"{wanted} ".startswith(f"{key} ")) else 0.0
+    return (
+        _PREFIX_BONUS if wanted and (f"{key} ".startswith(f"{wanted} ") or f"{wanted} ".startswith(f"{key} ")) else 0.0
+    )
 
 
 def _folded(scored: list[tuple[float, dict[str, Any]]]) -> list[tuple[float, dict[str, Any]]]:

@@ -7,7 +7,9 @@ from atomr_local.strategies.atomr import AtomR
 from atomr_local.strategies.protocol import Strategy
 from atomr_local.strategies.single import ChainOfThought, ClosedBook, Rag
 
-STRATEGIES: dict[str, Strategy] = {strategy.name: strategy for strategy in (AtomR(), Rag(), ClosedBook(), ChainOfThought())}
+STRATEGIES: dict[str, Strategy] = {
+    strategy.name: strategy for strategy in (AtomR(), Rag(), ClosedBook(), ChainOfThought())
+}
 
 
 def find_strategy(name: str) -> Strategy:

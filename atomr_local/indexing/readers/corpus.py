@@ -75,7 +75,9 @@ def parse_article(line: bytes) -> Article:
     for key, value in (("id", identifier), ("title", title), ("text", text)):
         if not isinstance(value, str) or not value.strip():
             raise ValueError(f'"{key}" is missing or no text')
-    return Article(_encodable(identifier), _encodable(title), _encodable(text), qid if isinstance(qid, str) else None, data)
+    return Article(
+        _encodable(identifier), _encodable(title), _encodable(text), qid if isinstance(qid, str) else None, data
+    )
 
 
 def _encodable(text: str) -> str:

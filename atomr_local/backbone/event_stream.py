@@ -1,0 +1,147 @@
+"""The streamed answer of an OpenAI-compatible server, taken apart without trusting it.
+
+Server-sent events as in the HTML standard, section 9.2, of which such servers use `data:` lines only.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from atomr_local.errors import ModelError
+
+_LINE_BYTES = 1 << 20
+
+
+class StreamFault(ModelError):
+    """What came is not the answer of such a server, or breaks off."""
+
+    title = "Endpoint not usable"
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """One event of an answer.
+
+    Attributes:
+        pieces: text and natural log-probability of each token; nan where the server does not tell.
+        finish: the server's reason to end; None while it goes on.
+        prompt_tokens, cached_tokens: what the server says it read and took from its cache; None when it says nothing.
+    """
+
+    pieces: tuple[tuple[str, float], ...] = ()
+    finish: str | None = None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+@dataclass(slots=True)
+class EventStream:
+    """Splits chunks of bytes into events.
+
+    Attributes:
+        limit: bytes that the whole answer may take.
+        done: the server said that the answer is complete.
+    """
+
+    limit: int
+    done: bool = False
+    _rest: bytearray = field(default_factory=bytearray)
+    _taken: int = 0
+
+    async def fragments(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[Fragment, None]:
+        """The events of the answer, up to [DONE] or the end of the chunks.
+
+        Raises:
+            StreamFault: an event is no JSON of the expected shape, is an error, or a size is out of bounds.
+        """
+        async for chunk in chunks:
+            self._taken += len(chunk)
+            self._rest += chunk
+            *lines, self._rest = self._rest.split(b"\n")
+            if self._taken > self.limit or len(self._rest) > _LINE_BYTES:
+                raise StreamFault("the server's answer is too long", hint="Check what answers at endpoint.url.")
+            for line in lines:
+                if not line.startswith(b"data:"):
+                    continue
+                data = bytes(line[5:].strip())
+                if data == b"[DONE]":
+                    self.done = True
+                    return
+                yield _fragment(data)
+
+
+def _fragment(data: bytes) -> Fragment:
+    try:
+        event = json.loads(data)
+    except (ValueError, RecursionError):
+        raise _unexpected() from None
+    if not isinstance(event, dict):
+        raise _unexpected()
+    if event.get("error"):
+        raise StreamFault(f"the server failed: {error_text(event)}")
+    prompt_tokens, cached_tokens = _usage(event)
+    choices = event.get("choices")
+    if not isinstance(choices, list):
+        raise _unexpected()
+    if not choices:  # the last event may hold the usage alone
+        return Fragment((), None, prompt_tokens, cached_tokens)
+    choice = choices[0]
+    delta = choice.get("delta") if isinstance(choice, dict) else None
+    if not isinstance(delta, dict):
+        raise _unexpected()
+    content, finish = delta.get("content") or "", choice.get("finish_reason")
+    if not isinstance(content, str) or not isinstance(finish, str | None):
+        raise _unexpected()
+    return Fragment(_pieces(content, choice.get("logprobs")), finish, prompt_tokens, cached_tokens)
+
+
+def _unexpected() -> StreamFault:
+    return StreamFault(
+        "the server's answer is not a chat completion", hint="endpoint.url is the address that ends in /v1."
+    )
+
+
+def _pieces(content: str, logprobs: Any) -> tuple[tuple[str, float], ...]:
+    if not content:
+        return ()
+    entries = logprobs.get("content") if isinstance(logprobs, dict) else None
+    told = []
+    for entry in entries if isinstance(entries, list) else ():
+        text, logprob = (entry.get("token"), entry.get("logprob")) if isinstance(entry, dict) else (None, None)
+        if not isinstance(text, str) or not isinstance(logprob, int | float) or not math.isfinite(logprob):
+            return ((content, math.nan),)
+        told.append((text, min(0.0, float(logprob))))
+    if told and "".join(text for text, _ in told) == content:
+        return tuple(told)
+    # Tokens that end within a character cannot be told apart in text.
+    return ((content, sum(logprob for _, logprob in told) / len(told) if told else math.nan),)
+
+
+def _count(value: Any) -> int | None:
+    return value if type(value) is int and 0 <= value < 1 << 31 else None
+
+
+def _usage(event: dict[str, Any]) -> tuple[int | None, int | None]:
+    """Prompt tokens and those of them from the cache: OpenAI's usage, or llama-server's timings."""
+    usage, timings = event.get("usage"), event.get("timings")
+    if isinstance(timings, dict):
+        read, cached = _count(timings.get("prompt_n")), _count(timings.get("cache_n"))
+        if read is not None and cached is not None:
+            return read + cached, cached
+    if isinstance(usage, dict):
+        details = usage.get("prompt_tokens_details")
+        return _count(usage.get("prompt_tokens")), _count(
+            details.get("cached_tokens") if isinstance(details, dict) else None
+        )
+    return None, None
+
+
+def error_text(body: Any) -> str:
+    """What an error answer says, at most 300 characters."""
+    error = body.get("error", body) if isinstance(body, dict) else body
+    text = (error.get("message") or error.get("detail") or error) if isinstance(error, dict) else error
+    return " ".join(str(text).split())[:300]
