@@ -11,21 +11,14 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class SourceList(
-    click.ParamType[tuple[str, ...]] if hasattr(click.ParamType, "__class_getitem__") else click.ParamType
-):  # type: ignore[misc]
-    """A comma-separated list of local sources."""
-
-    name = "text,graph"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        if isinstance(value, tuple):
-            return value
-        names = tuple(dict.fromkeys(part.strip() for part in str(value).split(",") if part.strip()))
-        wrong = [name for name in names if name not in ("text", "graph")]
-        if wrong or not names:
-            self.fail(f"{value!r} is not a list of text and graph; the web is turned on with --web", param, ctx)
-        return names
+def _sources(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """A comma-separated list of local sources, each once."""
+    if value is None:
+        return None
+    names = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
+    if not names or any(name not in ("text", "graph") for name in names):
+        raise click.BadParameter(f"{value!r} is not a list of text and graph; the web is turned on with --web")
+    return names
 
 
 def model_options(command: Command) -> Command:
@@ -36,7 +29,7 @@ def model_options(command: Command) -> Command:
             click.option("--adapter", metavar="NAME|PATH", help="LoRA adapter: auto, none, a name or a GGUF file."),
             click.option("--text-index", metavar="NAME", help="Text index to search."),
             click.option("--graph-index", metavar="NAME", help="Graph index to search."),
-            click.option("--sources", type=SourceList(), help="Local sources that may be used, such as text,graph."),
+            click.option("--sources", metavar="LIST", callback=_sources, help="Local sources that may be used, such as text,graph."),
             click.option("--web/--no-web", default=None, help="Allow or forbid web search for this question."),
         )
     ):
