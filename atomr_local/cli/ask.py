@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,16 +44,12 @@ def ask(
     with Assistant.open(**overrides(**options)) as assistant:
         plan = _read_plan(plan_file, question) if plan_file is not None else None
         events = assistant.ask(question, plan=plan, plan_origin="file", strategy=strategy)
-        try:
+        with _interrupt(assistant.cancel):
             for event in events:
                 if as_jsonl:
                     click.echo(json.dumps(event.to_dict(), ensure_ascii=False, default=str))
                 else:
                     _note(event)
-        except KeyboardInterrupt:
-            assistant.cancel()
-            for _ in events:
-                pass
         trace = assistant.last_trace
         if trace is None:
             return 130
@@ -61,6 +60,21 @@ def ask(
 
             click.echo(answer_text(trace))
     return _status(trace)
+
+
+@contextmanager
+def _interrupt(cancel: Callable[[], None]) -> Iterator[None]:
+    """The first Ctrl-C cancels the question, so that what was found is still printed; the second one breaks off."""
+
+    def first(_signal: int, _frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        cancel()
+
+    before = signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _status(trace: Trace) -> int:
