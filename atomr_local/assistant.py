@@ -195,7 +195,7 @@ class Assistant:
                 AnswerReady(status="cancelled", answer="Cancelled.", answers=(), confidence=None, basis="evidence")
             )
         except AtomrError as error:
-            _failed(recorder, f"{error.title}: {error.message}" + (f" {error.hint}" if error.hint else ""))
+            _failed(recorder, f"{error.title}: {error.message}" + (f"\n→ {error.hint}" if error.hint else ""))
         except Exception as error:  # the consumer waits for `Finished`: whatever happens, it must come
             _failed(recorder, f"Internal error: {type(error).__name__}: {error}")
         finally:
@@ -360,4 +360,4 @@ def _sentence(result: Result, basis: Basis) -> str:
 
 def _failed(recorder: Recorder, message: str) -> None:
     recorder.emit(WarningRaised(message=message))
-    recorder.emit(AnswerReady(status="failed", answer=message, answers=(), confidence=None, basis="evidence"))
+    recorder.emit(AnswerReady(status="failed", answer="The question could not be answered.", answers=(), confidence=None, basis="evidence"))

@@ -14,6 +14,7 @@ import click
 
 from atomr_local.cli.options import model_options, overrides, print_json
 from atomr_local.errors import PlanError
+from atomr_local.sanitize import sanitize
 
 if TYPE_CHECKING:
     from atomr_local.reasoning.events import Event
@@ -55,6 +56,8 @@ def ask(
             return 130
         if as_json:
             print_json(trace.to_dict())
+        elif trace.status == "failed":
+            click.echo(sanitize("\n".join(trace.warnings)), err=True)
         elif not as_jsonl:
             from atomr_local.cli.answer_text import answer_text
 
@@ -136,7 +139,6 @@ def plan(question: str, as_json: bool, paper: bool, **options: object) -> int:
     Example: atomr plan "Who is the father of the director of Jaws?"
     """
     from atomr_local.assistant import Assistant
-    from atomr_local.sanitize import sanitize
     from atomr_local.tree.compact import to_compact
     from atomr_local.tree.paper import to_paper
 
