@@ -19,7 +19,8 @@ from atomr_local.sources.graph.relations import SURE, Match, RelationMatcher
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
 
 _TIE = 0.06
-_DEPTH = 6
+_LONGEST = 400
+_MOST_PARTS = 60
 _OCCUPATION = PROPERTY + "P106"
 # What holds of a place holds of what contains it, and what is an X is whatever X is a kind of.
 _PLACE_CLOSURE = tuple(PROPERTY + pid for pid in ("P131", "P17", "P30", "P276", "P361"))
@@ -61,7 +62,7 @@ class Filter:
             return Retrieval(link_score=0.0)
         undecided = Retrieval(link_score=heads[0].score, relation_score=0.0)
         for head in heads:
-            verdict = self._decide(head, condition.text, cancellation)
+            verdict = self._decide(head, condition.text, {}, cancellation)
             if verdict is None or verdict.satisfied is None:
                 if verdict is not None and verdict.reasons:
                     undecided = replace(undecided, relation_score=verdict.score)
@@ -82,15 +83,26 @@ class Filter:
         kept = (Value(entity.text, ValueKind.ENTITY, head.iri, score),) if verdict.satisfied else ()
         return Retrieval(evidence, kept, head.score, verdict.score, decided=True)
 
-    def _decide(self, head: Head, text: str, cancellation: Cancellation, depth: int = 0) -> Verdict | None:
-        """None: the condition is not understood."""
+    def _decide(
+        self, head: Head, text: str, decided: dict[str, Verdict | None], cancellation: Cancellation
+    ) -> Verdict | None:
+        """None: the condition is not understood. `decided` remembers the parts that were looked at."""
         cancellation.check()
         text = " ".join(text.split())
-        if not text or depth > _DEPTH or conditions.is_superlative(text):
-            return None
+        if text not in decided:
+            if not text or len(text) > _LONGEST or len(decided) >= _MOST_PARTS or conditions.is_superlative(text):
+                return None
+            decided[text] = None  # a part that leads back to itself is not understood
+            decided[text] = self._undivided(head, text, decided, cancellation)
+        return decided[text]
+
+    def _undivided(
+        self, head: Head, text: str, decided: dict[str, Verdict | None], cancellation: Cancellation
+    ) -> Verdict | None:
+        """The condition as one, and where that says nothing, by its parts."""
         positive = conditions.negated(text)
         if positive is not None:
-            verdict = self._decide(head, positive, cancellation, depth + 1)
+            verdict = self._decide(head, positive, decided, cancellation)
             return verdict and replace(verdict, satisfied=None if verdict.satisfied is None else not verdict.satisfied)
         compare = conditions.comparison(text)
         verdict = self._compare(head, compare) if compare is not None else None
@@ -99,17 +111,25 @@ class Filter:
         if verdict is not None and verdict.satisfied:
             return verdict
         for left, connective, right in conditions.parts(text):
-            one = self._decide(head, left, cancellation, depth + 1)
-            two = self._decide(head, right, cancellation, depth + 1) if one is not None else None
-            if one is not None and two is not None:
-                return _joined(one, two, connective)
-        if verdict is None or verdict.satisfied is None:
-            described = conditions.described(text)
-            one = self._decide(head, described[0], cancellation, depth + 1) if described else None
-            two = self._decide(head, described[1], cancellation, depth + 1) if described and one else None
-            if one is not None and two is not None:
-                return _joined(one, two, "and")
-        return verdict
+            joined = self._both(head, left, right, connective, decided, cancellation)
+            if joined is not None:
+                return joined
+        described = conditions.described(text) if verdict is None or verdict.satisfied is None else None
+        joined = self._both(head, *described, "and", decided, cancellation) if described is not None else None
+        return joined or verdict
+
+    def _both(
+        self,
+        head: Head,
+        left: str,
+        right: str,
+        connective: str,
+        decided: dict[str, Verdict | None],
+        cancellation: Cancellation,
+    ) -> Verdict | None:
+        one = self._decide(head, left, decided, cancellation)
+        two = self._decide(head, right, decided, cancellation) if one is not None else None
+        return _joined(one, two, connective) if one is not None and two is not None else None
 
     # -- comparisons
 

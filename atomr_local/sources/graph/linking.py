@@ -25,6 +25,7 @@ _CONTEXT_GAIN, _QUESTION_GAIN, _POPULARITY_GAIN = 0.2, 0.04, 0.01
 _QUALIFIER_LOSS = 0.04
 _TIE = 0.01
 _MAX_CANDIDATES = 40
+_LONGEST_NAME = 2000
 # Said of nearly every node's question, so they tell no entity from another.
 _STOP = frozenset({
     "a", "an", "and", "are", "as", "at", "be", "by", "did", "do", "does", "for", "from", "had", "has", "have",
@@ -58,6 +59,8 @@ class Linker:
     def link(self, name: str, descriptor: str = "", question: str = "", limit: int = 10) -> list[Candidate]:
         """Candidates, best first; none when no name of the graph is near enough."""
         name = " ".join(name.split())
+        if len(name) > _LONGEST_NAME:
+            return []
         bare, qualifier = split_qualifier(name)
         matched = self._matches(name, bare)
         if not matched:

@@ -26,6 +26,7 @@ SURE = 0.85
 _LABEL, _ALIAS, _WORDING, _WITHOUT_SMALL_WORDS, _WITHOUT_TYPE_WORDS = 1.0, 0.97, 0.95, 0.92, 0.88
 _LEXICAL = 0.85
 _TYPO_RATIO = 0.87
+_LONGEST = 2000
 _OTHER_WAY = 0.75
 _FLIPPED, _COMPLEMENT, _UNKNOWN_FLIPPED = 0.92, 0.97, 0.8
 _KIND_FITS, _KIND_MISFITS, _KIND_MISFITS_LABEL = 0.04, 0.3, 0.1
@@ -126,7 +127,11 @@ class RelationMatcher:
             head: the head's name: in "the father of Ann", Ann's father is asked for.
         """
         phrase = name_key(wording)
-        if not phrase or vocabulary().compound.intersection((*phrase.split(), *wording.casefold().split())):
+        if (
+            not phrase
+            or len(phrase) > _LONGEST
+            or vocabulary().compound.intersection((*phrase.split(), *wording.casefold().split()))
+        ):
             return []
         asked = name_key(question)
         phrase = _turned(phrase, asked, name_key(head))

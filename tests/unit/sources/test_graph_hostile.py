@@ -1,0 +1,109 @@
+"""Text from outside, whatever it holds, changes no query and raises nothing but SourceError."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from graph_world import Asker, open_world
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import SourceError
+from atomr_local.indexing import store
+from atomr_local.indexing.graph_index import build_graph_index
+from atomr_local.sources.graph import GraphSource
+from atomr_local.sources.graph.access import bound
+from atomr_local.sources.graph.query import run_query
+from atomr_local.sources.protocol import Request, Value, ValueKind
+from atomr_local.tree.nodes import Operator
+
+HOSTILE = [
+    'x" . ?s ?p ?o } #',
+    "x> <a:b> ?o . } SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } #",
+    "'; DROP TABLE entity; --",
+    '" OR "1',
+    "\\u003e \\ \\\\",
+    "line\nbreak\ttab",
+    "a\u202eb\x1b]0;title\x07",
+    "NEAR(a b) * ^ key:x",
+    "%s %n {0} ${x} [3]",
+    "(((((",
+    "😀 مرحبا 北京",
+]
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Asker:
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATOMR_HOME", str(home))
+        source = open_world(home)
+        return Asker(GraphSource(source.graph, None))
+
+
+@pytest.mark.parametrize("label", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_labels_through_the_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, label: str) -> None:
+    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
+    file = tmp_path / "facts.jsonl"
+    tail = f"{label} tail"
+    file.write_text(
+        json.dumps({"s": label, "p": "father", "o": tail}) + "\n" + json.dumps({"s": label, "p": label, "o": "other"})
+    )
+    build_graph_index([file], "t")
+    ask = Asker(GraphSource.open(store.index_path("graph", "t")))
+    head = ask.search(label).values[0]
+    assert head.text == label
+    assert ask.relate(head, "father") == [tail]
+    assert ask.relate(head, label) == ["other"]
+    assert ask.request(Operator.FILTER, head, f"father is {tail}").decided
+    evidence = ask.request(Operator.RELATE, head, "father").evidence[0]
+    assert [
+        dict(row) for row in run_query(ask.source.graph.directory, evidence.locator["sparql"]).rows
+    ] == evidence.locator["rows"]
+
+
+_WORDS = "born after 1950 not and or between is a film of the Paris France capital least at million more than 0 - °C"
+words = st.sampled_from([*_WORDS.split(), "(", ")", '"', "'", "<", ">", "}", "\\", "#", "\n", "?x"])
+texts = st.one_of(st.text(max_size=40), st.lists(words, max_size=9).map(" ".join), st.sampled_from(HOSTILE))
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from([*Operator, None]),
+    st.lists(texts, max_size=3),
+    texts,
+    st.sampled_from([None, "Paris", "<>", "a b", ""]),
+)
+@example(Operator.FILTER, ["Paris", "and and and or or " * 5], "", None)
+@example(Operator.FILTER, ["Paris", "not " * 30 + "a film"], "", None)
+def test_any_request_is_answered_or_refused_as_a_source_error(
+    ask: Asker, operator: Operator | None, arguments: list[str], question: str, iri: str | None
+) -> None:
+    values = tuple(Value(text, ValueKind.ENTITY if iri else ValueKind.TEXT, iri) for text in arguments)
+    try:
+        found = ask.source.retrieve(Request(question, " ".join(arguments), operator, values), Cancellation())
+    except SourceError:
+        return
+    for score in (found.link_score, found.relation_score):
+        assert score is None or 0 <= score <= 1
+    if operator is Operator.FILTER:
+        assert len(found.values) <= 1
+
+
+@given(st.text(max_size=30))
+def test_a_bound_iri_stays_within_its_brackets(text: str) -> None:
+    for iri in (text, f"urn:x:{text}"):
+        try:
+            term = bound(iri)
+        except SourceError:
+            continue
+        assert term == f"<{iri}>"
+        assert not set(iri) & set('<>"{}|^`\\ \n\t\r')
+
+
+def test_long_conditions_end_in_time(ask: Asker) -> None:
+    for condition in ("a and " * 2000 + "b", "between " * 3000, "x" * 100_000, "1 or more " * 2000):
+        ask.keeps("Paris", condition)
