@@ -138,6 +138,22 @@ def test_a_clash_of_keys_is_refused() -> None:
         to_paper(Tree(Node(0, "1. a", children=(Node(1, "a"),))))
 
 
+@pytest.mark.parametrize(
+    "outline",
+    [
+        # Both look like what reading makes of the short forms, with other numbers or other text.
+        '0. q\n5. Who or what is meant by "a"? = Search("a")\n2. b = Relate([5], "r")\n1. c [2]\n9. d [2]',
+        '0. q\n2. a\n 201. b = Search("[2.1]")\n 202. c [201] [2.2]',
+        '0. [2.1]?\n2. a\n 201. b = Search("x")',
+    ],
+)
+def test_trees_that_only_look_like_short_forms(outline: str) -> None:
+    tree = parse_compact(outline)
+    entries = to_paper(tree)
+    assert parse_paper(entries) == tree
+    assert all(f"{node.id}. {node.question}" in entries for node in tree.nodes() if node.id)
+
+
 def test_load_json_reads_any_json() -> None:
     assert load_json('{"a": [1, {"b": null}]}') == {"a": [1, {"b": None}]}
 
