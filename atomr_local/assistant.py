@@ -360,4 +360,12 @@ def _sentence(result: Result, basis: Basis) -> str:
 
 def _failed(recorder: Recorder, message: str) -> None:
     recorder.emit(WarningRaised(message=message))
-    recorder.emit(AnswerReady(status="failed", answer="The question could not be answered.", answers=(), confidence=None, basis="evidence"))
+    recorder.emit(
+        AnswerReady(
+            status="failed",
+            answer="The question could not be answered.",
+            answers=(),
+            confidence=None,
+            basis="evidence",
+        )
+    )

@@ -111,7 +111,10 @@ class Planner:
             )
             if on_call is not None:
                 on_call(prompt, completion)
-            tree, complaint = self._read(completion.text, question)
+            if completion.finish == "length":
+                tree, complaint = None, "the plan is too long; use fewer steps"
+            else:
+                tree, complaint = self._read(completion.text, question)
             if tree is not None:
                 return Plan(tree, "model", attempt, tuple(problems))
             problems.append(complaint)
