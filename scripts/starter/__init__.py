@@ -1,0 +1,1 @@
+"""The starter knowledge's tables, and how they become facts and articles."""
