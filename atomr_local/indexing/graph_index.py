@@ -28,7 +28,7 @@ FORMATS: tuple[GraphFormat, ...] = ("auto", "nt", "facts-jsonl")
 STORE = "oxigraph"
 _SPOOL = "triples.nt"
 _LABELS = "labels.sqlite"
-_SPOOL_TRIPLES = 1_000_000
+_SPOOL_TRIPLES = 300_000
 _FLUSH_TRIPLES = 50_000
 
 

@@ -34,7 +34,15 @@ CREATE INDEX name_key ON name(key);
 CREATE INDEX name_base ON name(base);
 CREATE VIRTUAL TABLE name_fts USING fts5(key, content='name', content_rowid='id', tokenize='trigram', detail='none');
 INSERT INTO name_fts(name_fts) VALUES('rebuild');
+CREATE VIRTUAL TABLE name_vocab USING fts5vocab(name_fts, 'row');
+CREATE TABLE piece(text TEXT PRIMARY KEY, names INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO piece SELECT term, doc FROM name_vocab;
+DROP TABLE name_vocab;
 """
+# A search by similarity reads the lists of the rarest pieces only, up to so many entries in all.
+_RARE_PIECES = 14
+_MOST_ENTRIES = 100_000
+_PENDING = 200_000
 RANGES = ("entities", "dates", "numbers", "texts")
 
 
@@ -108,9 +116,13 @@ class NamesWriter:
     def name(self, iri: str, text: str, weight: float) -> None:
         """A name of an entity; of all its names, the one of the greatest summed weight becomes the label."""
         self._names[iri, text] += weight
+        if len(self._names) >= _PENDING:
+            self.flush()
 
     def description(self, iri: str, text: str) -> None:
         self._descriptions.setdefault(iri, text)
+        if len(self._descriptions) >= _PENDING:
+            self.flush()
 
     def property_name(self, iri: str, text: str, weight: float) -> None:
         self._property_names[iri, text] += weight
@@ -285,8 +297,8 @@ class Names:
         return [_name_row(row) for row in rows]
 
     def similar(self, key: str, limit: int = 60) -> list[NameRow]:
-        """Names that share most three-letter pieces with the key, best first."""
-        pieces = list(dict.fromkeys(key[i : i + 3] for i in range(len(key) - 2)))[:48]
+        """Names that share most of the key's rarest three-letter pieces, best first."""
+        pieces = self._rare_pieces(key)
         if not pieces:
             return []
         match = " OR ".join('"' + piece.replace('"', '""') + '"' for piece in pieces)
@@ -296,6 +308,19 @@ class Names:
             (match, limit),
         )
         return [_name_row(row) for row in rows]
+
+    def _rare_pieces(self, key: str) -> list[str]:
+        pieces = list(dict.fromkeys(key[i : i + 3] for i in range(len(key) - 2)))[:200]
+        marks = ", ".join("?" * len(pieces))
+        query = f"SELECT text, names FROM piece WHERE text IN ({marks}) ORDER BY names LIMIT ?"  # noqa: S608
+        chosen: list[str] = []
+        entries = 0
+        for text, count in self._rows(query, (*pieces, _RARE_PIECES)) if pieces else ():
+            entries += int(str(count))
+            if chosen and entries > _MOST_ENTRIES:
+                break
+            chosen.append(str(text))
+        return chosen
 
     def entity(self, iri: str) -> EntityRow | None:
         rows = self._rows("SELECT iri, label, description, statements FROM entity WHERE iri = ?", (iri,))
