@@ -56,9 +56,9 @@ def _packages() -> list[Finding]:
 
 def _settings_and_models() -> list[Finding]:
     from atomr_local import paths
-    from atomr_local.gguf import read_header
     from atomr_local.catalog.find import find_model
     from atomr_local.catalog.starter import starter_embedder_path
+    from atomr_local.gguf import read_header
     from atomr_local.settings import STARTER, load_settings
 
     found = []

@@ -29,7 +29,12 @@ def model_options(command: Command) -> Command:
             click.option("--adapter", metavar="NAME|PATH", help="LoRA adapter: auto, none, a name or a GGUF file."),
             click.option("--text-index", metavar="NAME", help="Text index to search."),
             click.option("--graph-index", metavar="NAME", help="Graph index to search."),
-            click.option("--sources", metavar="LIST", callback=_sources, help="Local sources that may be used, such as text,graph."),
+            click.option(
+                "--sources",
+                metavar="LIST",
+                callback=_sources,
+                help="Local sources that may be used, such as text,graph.",
+            ),
             click.option("--web/--no-web", default=None, help="Allow or forbid web search for this question."),
         )
     ):

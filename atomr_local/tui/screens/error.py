@@ -1,0 +1,31 @@
+"""A failure as a readable panel: title, message, what to do."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from atomr_local.errors import AtomrError
+from atomr_local.sanitize import sanitize
+
+
+class ErrorScreen(ModalScreen[None]):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter,q", "dismiss", "Close")]
+
+    def __init__(self, error: AtomrError) -> None:
+        super().__init__()
+        self._error = error
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="error"):
+            yield Static(Text(sanitize(self._error.title), "bold red"))
+            yield Static(Text(sanitize(self._error.message)))
+            if self._error.hint:
+                yield Static(Text(f"→ {sanitize(self._error.hint)}", "cyan"))
+            yield Static(Text("\nEscape closes this.", "dim"))

@@ -1,0 +1,123 @@
+"""What the screen shows of one question: the sum of its events so far. No widget keeps any of this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from atomr_local.reasoning.events import (
+    AnswerReady,
+    Event,
+    EvidenceFound,
+    Finished,
+    ModelCalled,
+    NodeFinished,
+    NodeStarted,
+    PlanFragment,
+    PlanReady,
+    QuestionAsked,
+    RetrievalStarted,
+    SourcesSelected,
+    StageChanged,
+    TextGenerated,
+    WarningRaised,
+)
+from atomr_local.reasoning.trace import PlanOrigin
+from atomr_local.sources.protocol import Evidence
+from atomr_local.tree.nodes import Node, Tree
+
+
+class NodeState(StrEnum):
+    WAITING = "waiting"
+    REASONING = "reasoning"
+    RETRIEVING = "retrieving"
+    DONE = "done"
+    UNKNOWN = "unknown"
+    FAILED = "failed"
+
+
+@dataclass
+class NodeView:
+    """One node as shown."""
+
+    node: Node
+    state: NodeState = NodeState.WAITING
+    resolved_question: str = ""
+    sources: tuple[str, ...] = ()
+    source_reason: str = ""
+    evidence: list[str] = field(default_factory=list)
+    result: NodeFinished | None = None
+
+    @property
+    def answer(self) -> str:
+        return self.result.answer if self.result is not None else ""
+
+
+@dataclass
+class QuestionState:
+    """One question from asking to its end."""
+
+    question: str = ""
+    running: bool = False
+    stage: str = ""
+    plan_text: str = ""
+    tree: Tree | None = None
+    origin: PlanOrigin = "model"
+    nodes: dict[int, NodeView] = field(default_factory=dict)
+    evidence: dict[str, Evidence] = field(default_factory=dict)
+    answer: AnswerReady | None = None
+    warnings: list[str] = field(default_factory=list)
+    calls: int = 0
+    generated_tokens: int = 0
+    evaluated_tokens: int = 0
+    seconds: float | None = None
+
+    def apply(self, event: Event) -> None:
+        """Take the event in."""
+        match event:
+            case QuestionAsked():
+                self.question, self.running = event.question, True
+            case StageChanged():
+                self.stage = event.stage
+            case PlanFragment():
+                self.plan_text += event.text
+            case PlanReady():
+                self.tree, self.origin = event.tree, event.origin
+                self.nodes = {node.id: NodeView(node, resolved_question=node.question) for node in event.tree.nodes()}
+            case ModelCalled():
+                self.calls += 1
+                self.generated_tokens += event.completion.generated_tokens
+                self.evaluated_tokens += event.completion.evaluated_tokens
+            case WarningRaised():
+                self.warnings.append(event.message)
+            case AnswerReady():
+                self.answer = event
+            case Finished():
+                self.running = False
+                self.stage = ""
+                self.seconds = event.trace.totals.seconds
+            case _:
+                self._node_event(event)
+
+    def _node_event(self, event: Event) -> None:
+        node_id = getattr(event, "node_id", None)
+        view = self.nodes.get(node_id) if node_id is not None else None
+        if view is None:
+            return
+        match event:
+            case NodeStarted():
+                view.state, view.resolved_question = NodeState.REASONING, event.resolved_question
+            case SourcesSelected():
+                view.sources, view.source_reason = tuple(map(str, event.sources)), event.reason
+            case RetrievalStarted():
+                view.state = NodeState.RETRIEVING
+            case EvidenceFound():
+                view.state = NodeState.REASONING
+                self.evidence.update((item.id, item) for item in event.evidence)
+                view.evidence.extend(item.id for item in event.evidence if item.id not in view.evidence)
+            case TextGenerated():
+                view.state = NodeState.REASONING
+            case NodeFinished():
+                view.result = event
+                view.evidence = list(event.evidence)
+                view.state = NodeState.DONE if event.answers else NodeState.FAILED if event.error else NodeState.UNKNOWN

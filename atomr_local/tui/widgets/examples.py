@@ -1,0 +1,33 @@
+"""The empty screen: example questions that work with the starter, picked with keys or mouse."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+from rich.text import Text
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from atomr_local import paths
+from atomr_local.sanitize import sanitize_line
+
+_SHOWN = 8
+
+
+def example_questions() -> list[str]:
+    """Questions that ship with the starter knowledge; none where the file is missing or not readable."""
+    questions: list[str] = []
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        with (paths.starter_knowledge_dir() / "questions.jsonl").open(encoding="utf-8") as stream:
+            for line in stream:
+                questions.append(sanitize_line(str(json.loads(line)["question"])))
+    return questions[:_SHOWN]
+
+
+class Examples(OptionList):
+    BORDER_TITLE = "Try one of these"
+
+    def __init__(self) -> None:
+        self.questions = example_questions()
+        super().__init__(*(Option(Text(question)) for question in self.questions), id="examples")
