@@ -140,11 +140,14 @@ class AtomrApp(App[None]):
     @work(thread=True, exit_on_error=False, group="load")
     def _load(self) -> None:
         try:
-            self._assistant.preload(lambda stage: self.post_message(self.Staged(stage)) and None)
+            self._assistant.preload(self._post_stage)
         except AtomrError as error:
             self.post_message(self.Loaded(error))
         else:
             self.post_message(self.Loaded(None))
+
+    def _post_stage(self, stage: str) -> None:
+        self.post_message(self.Staged(stage))
 
     @work(thread=True, exit_on_error=False, group="ask")
     def _ask(self, number: int, question: str) -> None:

@@ -12,6 +12,8 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from atomr_local.tui.widgets.reasoning_tree import MARKS
+
 
 class HelpScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "dismiss", "Close")]
@@ -26,9 +28,8 @@ class HelpScreen(ModalScreen[None]):
             table.add_row(
                 Text(binding.key_display or binding.key, "bold"), Text(binding.tooltip or binding.description)
             )
-        legend = Text(
-            "\n○ waiting  ◌ retrieving  ◐ reasoning  ● done  ? unknown  ✗ failed  ⚠ citation not confirmed", "dim"
-        )
+        marks = "  ".join(f"{mark} {state}" for state, (mark, _) in MARKS.items())
+        legend = Text(f"\n{marks}  ⚠ citation not confirmed", "dim")
         with VerticalScroll(id="help"):
             yield Static(Text("Keys", "bold underline"))
             yield Static(table)

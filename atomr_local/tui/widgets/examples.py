@@ -18,10 +18,10 @@ _SHOWN = 8
 def example_questions() -> list[str]:
     """Questions that ship with the starter knowledge; none where the file is missing or not readable."""
     questions: list[str] = []
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        with (paths.starter_knowledge_dir() / "questions.jsonl").open(encoding="utf-8") as stream:
-            for line in stream:
-                questions.append(sanitize_line(str(json.loads(line)["question"])))
+    file = paths.starter_knowledge_dir() / "questions.jsonl"
+    with suppress(OSError, ValueError, KeyError, TypeError), file.open(encoding="utf-8") as stream:
+        for line in stream:
+            questions.append(sanitize_line(str(json.loads(line)["question"])))
     return questions[:_SHOWN]
 
 

@@ -53,11 +53,6 @@ class ReasoningTree(Tree[int]):
         if line is not None:
             line.set_label(label_of(view))
 
-    def select_node(self, node_id: int) -> None:
-        line = self._lines.get(node_id)
-        if line is not None:
-            self.move_cursor(line)
-
     def _add(self, parent: TreeNode[int], node: Node, state: QuestionState) -> None:
         label = label_of(state.nodes[node.id])
         if node.children:
