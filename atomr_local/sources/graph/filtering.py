@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.indexing.literals import Date, Quantity, parse_date, parse_quantity
+from atomr_local.indexing.literals import Quantity, parse_date, parse_quantity
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.vocabulary import PROPERTY, SUBCLASS_OF, vocabulary
 from atomr_local.sources.graph import conditions
 from atomr_local.sources.graph.access import TYPE_PROPERTIES, Answer, Graph, Statement, bound, select_labelled, term_iri
-from atomr_local.sources.graph.conditions import Compare, Comparison, HasValue, Range, Span
+from atomr_local.sources.graph.comparing import bare_number, compare_dates, compare_quantities
+from atomr_local.sources.graph.conditions import Compare, HasValue, Range, Span
 from atomr_local.sources.graph.linking import Linker
 from atomr_local.sources.graph.relate import Head, Relate
 from atomr_local.sources.graph.relations import SURE, Match, RelationMatcher
@@ -178,7 +179,7 @@ class Filter:
         if match.kind in ("quantity", "string"):
 
             def holds(value: Value) -> bool | None:
-                quantity = parse_quantity(value.text) or _number(value.text)
+                quantity = parse_quantity(value.text) or bare_number(value.text)
                 return None if quantity is None else compare_quantities(quantity, compare.comparison, operand)
 
             return self._literals(head, match, holds, f"{compare.comparison} {shown}")
@@ -387,46 +388,6 @@ def value_keys(text: str) -> frozenset[str]:
     return frozenset({key, bare}) | vocabulary().countries.get(bare, frozenset())
 
 
-def compare_dates(date: Date, comparison: Comparison, span: Span) -> bool | None:
-    """Whether every day that the date may mean stands so to the span; None where some days do and some do not."""
-    first, last = date.first, date.last
-    if comparison is Comparison.MORE:
-        return _settled(first > span.last, last > span.last)
-    if comparison is Comparison.LESS:
-        return _settled(last < span.first, first < span.first)
-    if comparison is Comparison.AT_LEAST:
-        return _settled(first >= span.first, last >= span.first)
-    if comparison is Comparison.AT_MOST:
-        return _settled(last <= span.last, first <= span.last)
-    return _settled(first >= span.first and last <= span.last, first <= span.last and last >= span.first)
-
-
-def _settled(all_days: bool, some_day: bool) -> bool | None:
-    return True if all_days else None if some_day else False
-
-
-def compare_quantities(value: Quantity, comparison: Comparison, operand: Quantity | Range) -> bool | None:
-    """Whether the value stands so to the operand; None where their units cannot be compared."""
-    if isinstance(operand, Range):
-        low = compare_quantities(value, Comparison.AT_LEAST, operand.low)
-        high = compare_quantities(value, Comparison.AT_MOST, operand.high)
-        return None if low is None or high is None else low and high
-    one, two = value.in_base_unit(), operand.in_base_unit()
-    if one.unit != two.unit and one.unit and two.unit:
-        return None
-    if one.unit != two.unit:
-        # A bare number is in the unit that the other side is written in.
-        one, two = value, operand
-    return {
-        Comparison.MORE: one.amount > two.amount,
-        Comparison.LESS: one.amount < two.amount,
-        Comparison.AT_LEAST: one.amount >= two.amount,
-        Comparison.AT_MOST: one.amount <= two.amount,
-        Comparison.EQUAL: one.amount == two.amount,
-        Comparison.WITHIN: one.amount == two.amount,
-    }[comparison]
-
-
 def _joined(one: Verdict, two: Verdict, connective: str) -> Verdict:
     results = (one.satisfied, two.satisfied)
     deciding, otherwise = (True, False) if connective == "or" else (False, True)
@@ -436,14 +397,6 @@ def _joined(one: Verdict, two: Verdict, connective: str) -> Verdict:
 
 def _bare_number(operand: object) -> bool:
     return isinstance(operand, Span) and operand.text.isdigit()
-
-
-def _number(text: str) -> Quantity | None:
-    try:
-        number = Decimal(text.strip())
-    except InvalidOperation:
-        return None
-    return Quantity(number) if number.is_finite() else None
 
 
 def _singular(text: str) -> str:

@@ -13,7 +13,7 @@ from atomr_local.sources.graph.linking import LINKED, Linker
 from atomr_local.sources.graph.relations import SURE, UNDERSTOOD, Match, RelationMatcher
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
 
-_BEHIND_BEST = 0.25
+_BEHIND_BEST = 0.22
 _TIE = 0.005
 _HEADS = 5
 _HEAD_WINDOW = 0.12

@@ -26,11 +26,14 @@ SURE = 0.85
 _LABEL, _ALIAS, _WORDING, _WITHOUT_SMALL_WORDS, _WITHOUT_TYPE_WORDS = 1.0, 0.97, 0.95, 0.92, 0.88
 _LEXICAL = 0.85
 _TYPO_RATIO = 0.87
+_TYPO = 0.85
 _LONGEST = 2000
 _OTHER_WAY = 0.75
 _FLIPPED, _COMPLEMENT, _UNKNOWN_FLIPPED = 0.92, 0.97, 0.8
 _KIND_FITS, _KIND_MISFITS, _KIND_MISFITS_LABEL = 0.04, 0.3, 0.1
-_COSINE_FLOOR, _COSINE_MARGIN = 0.5, 0.04
+_COSINE_FLOOR, _COSINE_MARGIN = 0.62, 0.04
+# Openings that make "date of marriage" and "date of birth" look alike; what follows them has to agree.
+_OPENING = re.compile(r"^(?:date|place|cause|country|number|time|year|name|type|kind) of (?=\S)")
 
 _SMALL = frozenset({
     "a", "an", "the", "of", "is", "was", "are", "were", "be", "been", "his", "her", "its", "their", "s", "this",
@@ -189,8 +192,11 @@ class RelationMatcher:
         names = {iri: text for iri, text in names.items() if text}
         if not names or self._embedder is None or vocabulary().compound.intersection(name_key(wording).split()):
             return []
-        vectors = self._encode([wording, *names.values()])
-        scores = sorted(((float(vectors[0] @ vector), iri) for iri, vector in zip(names, vectors[1:], strict=True)))
+        pairs = {iri: _without_shared_opening(name_key(wording), name_key(text)) for iri, text in names.items()}
+        vectors = self._encode([text for pair in pairs.values() for text in pair])
+        scores = sorted(
+            (float(one @ two), iri) for iri, one, two in zip(pairs, vectors[::2], vectors[1::2], strict=True)
+        )
         best, iri = scores[-1]
         runner_up = scores[-2][0] if len(scores) > 1 else 0.0
         if best < _COSINE_FLOOR or best - runner_up < _COSINE_MARGIN:
@@ -278,8 +284,13 @@ def _text_score(phrase: str, text: str, worth: float) -> float:
     overlap = 2 * shared / (len(mine) + len(theirs)) if shared else 0.0
     if len(small) >= 5 and not shared:
         ratio = fuzz.ratio(small, other_small) / 100
-        overlap = ratio if ratio >= _TYPO_RATIO else 0.0
+        overlap = ratio * _TYPO if ratio >= _TYPO_RATIO else 0.0
     return worth * _LEXICAL * overlap
+
+
+def _without_shared_opening(one: str, two: str) -> tuple[str, str]:
+    first, second = _OPENING.match(one), _OPENING.match(two)
+    return (one[first.end() :], two[second.end() :]) if first and second and first[0] == second[0] else (one, two)
 
 
 def _without(text: str, words: frozenset[str]) -> str:

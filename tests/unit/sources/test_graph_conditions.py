@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from atomr_local.indexing.literals import Date, Quantity
 from atomr_local.sources.graph import conditions
+from atomr_local.sources.graph.comparing import compare_dates, compare_quantities
 from atomr_local.sources.graph.conditions import Comparison, Range, Span, parse_span
-from atomr_local.sources.graph.filtering import compare_dates, compare_quantities
 
 
 @pytest.mark.parametrize(
