@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Write the starter knowledge: facts, articles and example questions, from the tables in scripts/starter.
 
-    scripts/build_starter.py [--out indexes/starter]    write facts.jsonl, articles.jsonl, questions.jsonl, PROVENANCE.json
-    scripts/build_starter.py --check [--references DIR] [--shared DIR]
-                                                        compare with second sources where they are at hand; exit 1 on a
-                                                        disagreement
+    scripts/build_starter.py [--out DIR]        write facts.jsonl, articles.jsonl, questions.jsonl and PROVENANCE.json
+    scripts/build_starter.py --check            compare with second sources, where they are at hand; exit 1 on a
+        [--references DIR] [--shared DIR]       disagreement
 
 The output depends on the tables alone: the same tables give the same bytes.
 """

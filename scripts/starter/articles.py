@@ -10,9 +10,9 @@ from typing import Any
 
 from starter.facts import Knowledge
 from starter.tables import Entity
-from starter.wording import an, capital_first, choose, grouped, listed, plain, the, when
+from starter.wording import an, capital_first, choose, grouped, listed, plain, the, told, when
 
-SHORTEST = 20  # words; of whom less is known, the graph alone tells
+SHORTEST = 36  # words; of whom less is known, the graph alone tells
 _LIVING_YEAR = "1900"
 
 
@@ -78,18 +78,18 @@ class Articles:
             its,
             _bordering(start, neighbours, k),
             f"{_count('official language', len(official))} {listed(official)}." if official else "",
-            f"The language most used is {listed(used)}." if used else "",
-            f"The currency is the {money[0]}." if len(money) == 1 else f"The currencies are the {listed(money)}." if money else "",
+            told("The language most used is {}.", used),
+            f"The currency is the {money[0]}." if len(money) == 1 else told("The currencies are the {}.", money),
             self._money_elsewhere(k, money),
             choose(
                 k, f"The country covers about {grouped(area)} square kilometres.",
                 f"Its area is about {grouped(area)} square kilometres.",
             ) if area else "",
-            f"Its ISO codes are {self._one(k, 'ISO 3166-1 alpha-2 code')} and {self._one(k, 'ISO 3166-1 alpha-3 code')},"
-            f" and its Internet domain is {self._one(k, 'top-level Internet domain')}.",
-            f"Mountains that stand wholly or partly in {name} include {listed([the(p) for p in peaks], 4)}." if peaks else "",
-            f"Rivers that pass through it include {listed([the(r) for r in rivers], 4)}." if rivers else "",
-            f"Well-known institutions and companies there include {listed([the(s) for s in schools], 3)}." if schools else "",
+            f"Its ISO codes are {e.row['iso2']} and {e.row['iso3']}, and its Internet domain is"
+            f" {self._one(k, 'top-level Internet domain')}.",
+            told(f"Mountains that stand wholly or partly in {name} include {{}}.", [the(p) for p in peaks], 4),
+            told("Rivers that pass through it include {}.", [the(r) for r in rivers], 4),
+            told("Well-known institutions and companies there include {}.", [the(s) for s in schools], 3),
             f"Citizens of {name} have included {listed(people, 5)}." if people else "",
         ]  # fmt: skip
 
@@ -109,15 +109,17 @@ class Articles:
             part for part in (f"group {row['group']}" if row["group"] else "", f"period {row['period']}") if part
         )
         return [
-            f"{capital_first(name)} is a chemical element with the symbol {row['symbol']} and the atomic number {number}.",
+            f"{capital_first(name)} is a chemical element with the symbol {row['symbol']} and the atomic number"
+            f" {number}.",
             choose(k, f"It stands in {place} of the periodic table.", f"In the periodic table it belongs to {place}."),
-            f"Its neighbours there are {plain(before)} before it and {plain(after)} after it." if before and after else "",
+            f"Its neighbours there are {plain(before)} before it and {plain(after)} after it."
+            if before and after else "",
             f"At room temperature {name} is a {row['state']}." if row["state"] else "",
             f"Its standard atomic weight is {row['weight']}." if row["weight"] else "",
             f"It was discovered {when(year)} by {listed(finders)}." if finders and year else
             f"Its discovery is credited to {listed(finders)}." if finders else
             f"It was discovered {when(year)}." if year else "",
-            f"The element is named after {listed(self._the(k, 'named after'))}." if self._v(k, "named after") else "",
+            told("The element is named after {}.", self._the(k, "named after")),
             self._group(k, row["group"]),
             self._also_found(k, finders),
         ]  # fmt: skip
@@ -141,7 +143,8 @@ class Articles:
     def _sky(self, e: Entity) -> list[str]:
         k, name = e.key, plain(e.key)
         kind, parent, order = self._one(k, "instance of"), self._one(k, "parent astronomical body"), e.row["order"]
-        days, wide, year = e.row["days"], e.row["diameter"], e.row["year"]
+        days, year = e.row["days"], e.row["year"]
+        wide = grouped(e.row["diameter"]) if e.row["diameter"] else ""
         finders, moons = (
             [plain(d) for d in self._v(k, "discoverer or inventor")],
             self._inverse[k, "parent astronomical body"],
@@ -160,11 +163,11 @@ class Articles:
             first,
             f"It is {an(self._one(k, 'planet type'))}." if self._v(k, "planet type") else "",
             f"One orbit around {the(parent)} takes it about {grouped(days)} days." if days else "",
-            choose(k, f"Its diameter is about {grouped(wide)} kilometres.", f"It measures about {grouped(wide)} kilometres across.")
+            choose(k, "Its diameter is about {} kilometres.", "It measures about {} kilometres across.").format(wide)
             if wide else "",
             f"{subject} was discovered {when(year)} by {listed(finders)}." if finders and year else "",
             f"{_moons(subject, [the(m) for m in moons])}" if moons else "",
-            f"The chemical element {listed(named)} is named after it." if named else "",
+            told("The chemical element {} is named after it.", named),
             self._fellows(k, kind, parent),
             self._also_found(k, finders),
         ]  # fmt: skip
@@ -191,22 +194,22 @@ class Articles:
                 f"Its capital is {listed([plain(c) for c in self._v(k, 'capital')])}.",
                 f"It was admitted to the Union {when(self._one(k, 'admission to the Union'))}.",
                 f"Its postal abbreviation is {self._one(k, 'postal abbreviation')}.",
-                f"The state is named after {listed(self._the(k, 'named after'))}." if self._v(k, "named after") else "",
-                f"The chemical element {listed(honoured)} bears its name." if honoured else "",
+                told("The state is named after {}.", self._the(k, "named after")),
+                told("The chemical element {} bears its name.", honoured),
             ]
         if kind == "mountain":
             stands = f" in {listed(countries)}" if countries else f" in {continent}"
             return [
                 f"{start} is a mountain{stands}.",
                 f"It rises {grouped(row['measure'])} metres above sea level." if row["measure"] else "",
-                f"It belongs to {listed(self._the(k, 'mountain range'))}." if self._v(k, "mountain range") else "",
+                told("It belongs to {}.", self._the(k, "mountain range")),
                 f"The mountain lies in {continent}." if continent and countries else "",
                 self._neighbour_peaks(k),
                 f"{start} is also called {listed(e.aliases)}." if e.aliases else "",
             ]
         return [
             f"{start} is a river in {continent}.",
-            f"It flows through {listed(countries)}." if countries else "",
+            told("It flows through {}.", countries),
             f"It is about {grouped(row['measure'])} kilometres long." if row["measure"] else "",
             f"The river ends in {listed(self._the(k, 'mouth of the watercourse'))}."
             if self._v(k, "mouth of the watercourse")
@@ -239,9 +242,9 @@ class Articles:
             f"It was {made} by {listed(founders)}." if founders else
             f"It was {'opened' if kind == 'museum' else made} {when(year)}." if year else "",
             f"Its headquarters are in {plain(seat)}." if seat else "",
-            f"Its field of business is {listed(self._v(k, 'industry'))}." if self._v(k, "industry") else "",
-            f"Its collection includes {listed(kept)}." if kept else "",
-            f"People who studied there include {listed(alumni, 6)}." if alumni else "",
+            told("Its field of business is {}.", self._v(k, "industry")),
+            told("Its collection includes {}.", kept),
+            told("People who studied there include {}.", alumni, 6),
         ]  # fmt: skip
 
     def _person(self, e: Entity) -> list[str]:
@@ -256,6 +259,7 @@ class Articles:
         aged = age(row["born"], row["died"])
         parents = [plain(p) for p in (*self._v(k, "father"), *self._v(k, "mother"))]
         children, spouses = [plain(c) for c in self._v(k, "child")], [plain(s) for s in self._v(k, "spouse")]
+        parent = "parents were" if len(parents) > 1 else "father was" if self._v(k, "father") else "mother was"
         held = self._v(k, "position held")
         first = f"{name} {past} {known}" + (f" from {listed(from_)}." if from_ else ".") if known else ""
         if not known:
@@ -263,15 +267,14 @@ class Articles:
         return [
             first,
             f"{he} was born{born}." if born else "",
-            f"{his} {'parents were' if len(parents) > 1 else 'father was' if self._v(k, 'father') else 'mother was'}"
-            f" {listed(parents)}." if parents else "",
+            told(f"{his} {parent} {{}}.", parents),
             self._kin(k, "sibling", ("brother", "sister", "sibling"), his),
-            f"{he} studied at {listed(self._the(k, 'educated at'))}." if self._v(k, "educated at") else "",
-            f"{he} married {listed(spouses)}." if spouses else "",
+            told(f"{he} studied at {{}}.", self._the(k, "educated at")),
+            told(f"{he} married {{}}.", spouses),
             self._kin(k, "child", ("son", "daughter", "child"), his),
-            f"{he} served as {listed(held)}." if held else "",
+            told(f"{he} served as {{}}.", held),
             *self._makings(k, he, his),
-            f"{he} received the {listed(self._v(k, 'award received'))}." if self._v(k, "award received") else "",
+            told(f"{he} received the {{}}.", self._v(k, "award received")),
             f"{he} died{died}{f', at the age of {aged}' if aged else ''}." if died else "",
             self._kin_lives(k),
         ]  # fmt: skip
@@ -311,15 +314,15 @@ class Articles:
         named = [plain(x) for x in self._inverse[k, "named after"]]
         roles = self._inverse[k, "cast member"]
         return [
-            f"{his} {choose(k, 'best-known works', 'works')} include {listed(works['author'], 10)}." if works["author"] else "",
-            f"{his} compositions include {listed(works['composer'], 12)}." if works["composer"] else "",
-            f"{he} created {listed(works['creator'], 8)}." if works["creator"] else "",
-            f"{he} directed {listed(works['director'], 8)}." if works["director"] else "",
-            f"{he} acted in {listed(roles, 5)}." if roles else "",
-            f"{he} discovered {listed([the(f) for f in found])}, alone or with others." if found else "",
-            f"{he} founded {listed(founded)}, alone or with others." if founded else "",
-            f"{capital_first(listed(named))} {'is' if len(named) == 1 else 'are'} named after {'him' if he == 'He' else 'her'}."
-            if named else "",
+            told(f"{his} {choose(k, 'best-known works', 'works')} include {{}}.", works["author"], 10),
+            told(f"{his} compositions include {{}}.", works["composer"], 12),
+            told(f"{he} created {{}}.", works["creator"], 8),
+            told(f"{he} directed {{}}.", works["director"], 8),
+            told(f"{he} acted in {{}}.", roles, 5),
+            told(f"{he} discovered {{}}, alone or with others.", [the(f) for f in found]),
+            told(f"{he} founded {{}}, alone or with others.", founded),
+            f"{capital_first(listed(named))} {'is' if len(named) == 1 else 'are'} named after"
+            f" {'him' if he == 'He' else 'her'}." if named else "",
         ]  # fmt: skip
 
     def _work(self, e: Entity) -> list[str]:
@@ -349,16 +352,16 @@ class Articles:
         return [
             first,
             dated,
-            f"It was made in {listed(self._the(k, 'country of origin'))}." if self._v(k, "country of origin") else "",
+            told("It was made in {}.", self._the(k, "country of origin")),
             f"It is written in {tongue[0]}." if tongue and role == "author" else
             f"The text is in {tongue[0]}." if tongue else "",
-            f"It is based on {listed(sources)}." if sources else "",
-            f"The story is set in {listed(self._the(k, 'narrative location'))}." if self._v(k, "narrative location") else "",
-            f"The cast includes {listed([plain(c) for c in self._v(k, 'cast member')])}." if self._v(k, "cast member") else "",
-            f"It belongs to the collection of {listed(self._the(k, 'collection'))}." if self._v(k, "collection") else "",
-            f"It is found in {listed(self._the(k, 'location'))}." if self._v(k, "location") else "",
-            f"It continues {listed([plain(w) for w in self._v(k, 'follows')])}." if self._v(k, "follows") else "",
-            f"Works based on it include {listed(derived)}." if derived else "",
+            told("It is based on {}.", sources),
+            told("The story is set in {}.", self._the(k, "narrative location")),
+            told("The cast includes {}.", [plain(c) for c in self._v(k, "cast member")]),
+            told("It belongs to the collection of {}.", self._the(k, "collection")),
+            told("It is found in {}.", self._the(k, "location")),
+            told("It continues {}.", [plain(w) for w in self._v(k, "follows")]),
+            told("Works based on it include {}.", derived),
             self._about_maker(makers[0], role, k),
         ]  # fmt: skip
 

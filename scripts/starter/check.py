@@ -19,12 +19,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from atomr_local.indexing.literals import parse_date
+from atomr_local.indexing.names import name_key
 from starter.facts import Knowledge
 from starter.tables import PROPERTIES, Entity, many, read_table
 from starter.wording import plain
-
-from atomr_local.indexing.literals import parse_date
-from atomr_local.indexing.names import name_key
 
 _AREA_TOLERANCE, _WEIGHT_TOLERANCE = 0.03, 3e-4
 _CONTINENTS = {
@@ -226,13 +225,14 @@ def _elements(k: Knowledge, file: Path, report: Report) -> None:
     for entity in _of_table(k, "elements"):
         row, other = entity.row, there[int(entity.row["number"])]
         names = {name_key(name) for name in (plain(entity.label), *entity.aliases)}
+        year = other["discovery_year"]
         pairs = [
             ("atomic number", row["number"], name_key(other["name"]) in names, other["name"]),
             ("element symbol", row["symbol"], row["symbol"] == other["symbol"], other["symbol"]),
             ("period of the periodic table", row["period"], row["period"] == str(other["period"]), other["period"]),
             ("group of the periodic table", row["group"], row["group"] == str(other["group_id"]), other["group_id"]),
             ("atomic weight", row["weight"], _near(row["weight"], other["atomic_weight"]), other["atomic_weight"]),
-            ("time of discovery or invention", row["year"], row["year"] == str(other["discovery_year"]), other["discovery_year"]),
+            ("time of discovery or invention", row["year"], row["year"] == str(year), year),
         ]  # fmt: skip
         for relation, ours, agrees, theirs in pairs:
             if ours and theirs is not None:
@@ -297,7 +297,7 @@ def _names(shared: Path) -> dict[str, set[str]]:
 
 
 def _codex(k: Knowledge, file: Path, names: Mapping[str, set[str]], report: Report) -> None:
-    """Wikidata facts by id. CoDEx is a part of Wikidata: only what it holds of a relation with one value can disagree."""
+    """Wikidata facts by id. CoDEx is a part of it: only relations with one value can disagree."""
     there: dict[tuple[str, str], set[str]] = defaultdict(set)
     with file.open(encoding="utf-8", newline="") as stream:
         for subject, relation, value in csv.reader(stream, delimiter="\t"):

@@ -11,7 +11,8 @@ _THE = frozenset({
     "Dominican Republic", "Gambia", "Kingdom of England", "Maldives", "Marshall Islands", "Netherlands", "Philippines",
     "Republic of the Congo", "Russian Empire", "Seychelles", "Solomon Islands", "Soviet Union", "United Arab Emirates",
     "United Kingdom", "United States", "Sun", "Moon", "Rhine", "Nile", "Congo", "Niger (river)", "Zambezi", "Amazon",
-    "Yangtze", "Yellow River", "Mekong", "Ganges", "Indus", "Danube", "Volga", "Elbe", "Vistula", "Seine", "Loire", "Rhône",
+    "Yangtze", "Yellow River", "Mekong", "Ganges", "Indus", "Danube", "Volga", "Elbe", "Vistula", "Seine", "Loire",
+    "Rhône",
     "Thames", "Po", "Tagus", "Mississippi", "Mediterranean Sea", "Atlantic Ocean", "Gulf of Guinea", "Indian Ocean",
     "East China Sea", "Bohai Sea", "South China Sea", "Bay of Bengal", "Arabian Sea", "Black Sea", "North Sea",
     "Caspian Sea", "Baltic Sea", "English Channel", "Adriatic Sea", "Gulf of Mexico", "Himalayas", "Karakoram", "Alps",
@@ -51,6 +52,11 @@ def listed(names: Sequence[str], most: int = 100) -> str:
     """ "A", "A and B", "A, B and C"; at most so many."""
     shown = list(names[:most])
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def told(sentence: str, names: Sequence[str], most: int = 100) -> str:
+    """The sentence with the names in the place of {}; empty where there are none."""
+    return sentence.format(listed(names, most)) if names else ""
 
 
 def when(date: str) -> str:
