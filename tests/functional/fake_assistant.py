@@ -1,0 +1,134 @@
+"""A fake assistant that plays scripted events, held back by gates where a test wants to look."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+from atomr_local.errors import AtomrError
+from atomr_local.reasoning.events import (
+    AnswerReady,
+    Event,
+    EvidenceFound,
+    Finished,
+    NodeFinished,
+    NodeStarted,
+    PlanFragment,
+    PlanReady,
+    QuestionAsked,
+    RetrievalStarted,
+    SourcesSelected,
+)
+from atomr_local.reasoning.trace import Trace
+from atomr_local.sources.protocol import Evidence, SourceName
+from atomr_local.tree.compact import parse_compact
+
+QUESTION = "Where was the director of Metropolis born?"
+PLAN = """1. Who directed Metropolis?
+ 3. What is Metropolis? = Search("Metropolis", "film")
+ 4. Who directed [3]? = Relate([3], "director")
+2. Where was [1] born? = Relate([1], "place of birth")
+"""
+
+
+def finished(node_id: int, answer: str, evidence: tuple[str, ...] = (), **fields: object) -> NodeFinished:
+    values: dict[str, object] = {
+        "answer": answer or "Unknown",
+        "answers": (answer,) if answer else (),
+        "method": "operator" if answer else None,
+        "confidence": 0.9 if answer else None,
+        "evidence": evidence,
+        "cited": evidence,
+        "supported": True if answer else None,
+        "computation": None,
+        "dropped": (),
+        "error": None,
+        "seconds": 0.5,
+    } | fields
+    return NodeFinished(node_id=node_id, **values)  # type: ignore[arg-type]
+
+
+def passage(identifier: str, text: str, title: str = "Metropolis") -> Evidence:
+    locator = {"passage": "m#0", "span": [0, len(text)]}
+    return Evidence(SourceName.TEXT, title, text, 0.5, "query", locator, id=identifier)
+
+
+def rows(identifier: str, title: str, value: str) -> Evidence:
+    locator = {"sparql": "SELECT ?value WHERE { ?head ?relation ?value }", "rows": [{"value": value}]}
+    return Evidence(
+        SourceName.GRAPH, title, f"{title} — place of birth: {value}.", 1.0, "query", locator, id=identifier
+    )
+
+
+def script(question: str = QUESTION, plan: str = PLAN) -> list[Event]:
+    """A whole question: planned, answered from text and graph."""
+    tree = parse_compact(plan, question)
+    film = passage("e1", "Metropolis is a film directed by Fritz Lang.")
+    birth = rows("e2", "Fritz Lang", "Vienna")
+    return [
+        QuestionAsked(question=question, strategy="atomr", settings={}),
+        PlanFragment(text=plan),
+        PlanReady(tree=tree, compact=plan, origin="model", attempts=1),
+        NodeStarted(node_id=3, resolved_question="What is Metropolis?"),
+        SourcesSelected(node_id=3, sources=(SourceName.TEXT,), reason="only source"),
+        RetrievalStarted(node_id=3, source=SourceName.TEXT, query="Metropolis film"),
+        EvidenceFound(node_id=3, source=SourceName.TEXT, evidence=(film,)),
+        finished(3, "Metropolis", ("e1",)),
+        NodeStarted(node_id=4, resolved_question="Who directed Metropolis?"),
+        finished(4, "Fritz Lang", ("e1",)),
+        finished(1, "Fritz Lang", ("e1",), method="child"),
+        NodeStarted(node_id=2, resolved_question="Where was Fritz Lang born?"),
+        EvidenceFound(node_id=2, source=SourceName.GRAPH, evidence=(birth,)),
+        finished(2, "Vienna", ("e2",)),
+        finished(0, "Vienna", ("e2",), method="child", computation="answer of [2]"),
+        AnswerReady(
+            status="answered", answer="The answer is Vienna.", answers=("Vienna",), confidence=0.9, basis="evidence"
+        ),
+    ]
+
+
+class FakeAssistant:
+    """Plays `events`; with `hold`, waits before the event of that index until released or cancelled."""
+
+    def __init__(
+        self, events: list[Event] | None = None, *, hold: int | None = None, failure: AtomrError | None = None
+    ) -> None:
+        self.events = script() if events is None else events
+        self.hold = hold
+        self.failure = failure
+        self.questions: list[str] = []
+        self.web_enabled = False
+        self.cancelled = threading.Event()
+        self.released = threading.Event()
+
+    def preload(self, on_stage: Callable[[str], None] | None = None) -> None:
+        if on_stage is not None:
+            on_stage("loading model")
+        if self.failure is not None:
+            raise self.failure
+
+    def ask(self, question: str) -> Iterator[Event]:
+        self.questions.append(question)
+        self.cancelled.clear()
+        for index, event in enumerate(self.events):
+            if index == self.hold:
+                while not (self.released.wait(0.01) or self.cancelled.is_set()):
+                    pass
+            if self.cancelled.is_set():
+                yield AnswerReady(
+                    status="cancelled", answer="Cancelled.", answers=(), confidence=None, basis="evidence"
+                )
+                break
+            yield event
+        trace = Trace(question=question, strategy="atomr", settings={})
+        trace.totals.seconds = 1.5
+        yield Finished(trace=trace)
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+    def set_web(self, enabled: bool) -> None:
+        self.web_enabled = enabled
+
+    def close(self) -> None:
+        self.cancel()

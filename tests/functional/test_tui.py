@@ -1,0 +1,243 @@
+"""The flows of the first terminal UI, driven by keys, with a fake assistant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from fake_assistant import QUESTION, FakeAssistant, finished, passage, rows, script
+from textual.pilot import Pilot
+
+from atomr_local.errors import ModelError
+from atomr_local.reasoning.events import AnswerReady, Event, EvidenceFound, PlanFragment, PlanReady, WarningRaised
+from atomr_local.sources.protocol import SourceName
+from atomr_local.tree.compact import parse_compact
+from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.state import NodeState
+from atomr_local.tui.widgets.examples import Examples
+from atomr_local.tui.widgets.question_box import QuestionBox
+from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
+from atomr_local.tui.widgets.status_line import WebSwitch
+
+SIZES = [(80, 24), (160, 48)]
+
+
+def screen_text(app: AtomrApp) -> str:
+    """What a terminal would show, line by line."""
+    width, height = app.size
+    strips = app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip).ljust(width) for strip in strips[:height])
+
+
+async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
+    for _ in range(400):
+        if holds():
+            await pilot.pause()
+            return
+        await pilot.pause(0.01)
+    raise AssertionError("it did not happen in time")
+
+
+async def ask(pilot: Pilot[None], question: str = QUESTION) -> None:
+    app = pilot.app
+    app.query_one(QuestionBox).value = question
+    app.query_one(QuestionBox).focus()
+    await pilot.press("enter")
+
+
+def done(app: AtomrApp) -> bool:
+    return app._state.answer is not None and not app._state.running
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_ask_shows_tree_answer_and_citation(size: tuple[int, int]) -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=size) as pilot:
+        assert app.focused is app.query_one(QuestionBox)
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        text = screen_text(app)
+        assert "The answer is Vienna. [e2]" in text
+        assert "Search" in text
+        assert "Relate" in text
+        assert app._assistant.questions == [QUESTION]
+
+
+async def test_nodes_pass_through_their_states() -> None:
+    fake = FakeAssistant(hold=6)
+    app = AtomrApp(fake)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: 3 in app._state.nodes and app._state.nodes[3].state is NodeState.RETRIEVING)
+        assert app._state.nodes[2].state is NodeState.WAITING
+        assert "◌ Search What is Metropolis?" in screen_text(app)
+        fake.released.set()
+        await until(pilot, lambda: done(app))
+        assert {view.state for view in app._state.nodes.values()} == {NodeState.DONE}
+
+
+async def test_selecting_a_node_shows_its_evidence() -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=(160, 48)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        app.query_one(ReasoningTree).focus()
+        await pilot.press("down", "down")
+        await until(pilot, lambda: app._selected == 3)
+        text = screen_text(app)
+        assert "Metropolis is a film directed by Fritz Lang." in text
+        assert "the citation holds" in text
+        await pilot.press("down", "down")
+        await until(pilot, lambda: app._selected == 2)
+        text = screen_text(app)
+        assert "SELECT ?value" in text
+        assert "Where was Fritz Lang born?" in text
+
+
+async def test_escape_cancels_and_keeps_what_was_found() -> None:
+    app = AtomrApp(FakeAssistant(hold=9))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: 3 in app._state.nodes and app._state.nodes[3].state is NodeState.DONE)
+        await pilot.press("escape")
+        await until(pilot, lambda: done(app))
+        assert "Cancelled." in screen_text(app)
+        assert app._state.nodes[3].answer == "Metropolis"
+
+
+async def test_second_question_replaces_the_first_and_history_recalls_it() -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        await ask(pilot, "Another question?")
+        await until(pilot, lambda: len(app._assistant.questions) == 2 and done(app))
+        await pilot.press("ctrl+l", "up", "up")
+        assert app.query_one(QuestionBox).value == QUESTION
+
+
+async def test_a_question_while_one_runs_is_refused() -> None:
+    app = AtomrApp(FakeAssistant(hold=4))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: bool(app._state.nodes))
+        await ask(pilot, "Too early?")
+        await pilot.pause()
+        assert app._assistant.questions == [QUESTION]
+        await pilot.press("escape")
+        await until(pilot, lambda: done(app))
+
+
+async def test_web_switch_by_key_and_click() -> None:
+    fake = FakeAssistant()
+    app = AtomrApp(fake)
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert "web off" in screen_text(app)
+        await pilot.press("ctrl+w")
+        await pilot.pause()
+        assert fake.web_enabled
+        assert "WEB ON" in screen_text(app)
+        await pilot.click(WebSwitch)
+        await pilot.pause()
+        assert not fake.web_enabled
+
+
+async def test_quit_while_running_cancels() -> None:
+    fake = FakeAssistant(hold=4)
+    app = AtomrApp(fake)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: bool(app._state.nodes))
+        await pilot.press("ctrl+q")
+    assert fake.cancelled.is_set()
+
+
+async def test_model_that_does_not_load_is_a_readable_panel() -> None:
+    failure = ModelError("model.gguf is cut short", hint="Download it again.")
+    app = AtomrApp(FakeAssistant(failure=failure))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        text = screen_text(app)
+        assert "Model not usable" in text
+        assert "model.gguf is cut short" in text
+        assert "Download it again." in text
+        await pilot.press("escape")
+        assert len(app.screen_stack) == 1
+
+
+async def test_unknown_and_model_knowledge_are_told() -> None:
+    events: list[Event] = script()[:3]
+    events += [
+        finished(0, "Vienna", method="closed_book", supported=None),
+        AnswerReady(
+            status="answered",
+            answer="From the model's own knowledge, not from evidence: Vienna.",
+            answers=("Vienna",),
+            confidence=0.2,
+            basis="model",
+        ),
+    ]
+    app = AtomrApp(FakeAssistant(events))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        assert "no evidence supports it" in screen_text(app)
+
+
+async def test_help_lists_the_bindings() -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=(100, 40)) as pilot:
+        await pilot.press("f1")
+        await pilot.pause()
+        text = screen_text(app)
+        assert "Turn web search on or off" in text
+        assert "Cancel the running question" in text
+
+
+async def test_example_is_asked_when_picked() -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=(120, 40)) as pilot:
+        examples = app.query_one(Examples)
+        assert examples.questions, "the starter ships with example questions"
+        examples.focus()
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: bool(app._assistant.questions))
+        assert app._assistant.questions[0] in examples.questions
+
+
+HOSTILE = "\x1b[2J\x1b]52;c;aGFja2Vk\x07\x9b31m\x1b]8;;http://evil\x1b\\click\u202eesrever\u2066[bold red]x[/][@click=app.quit]y[/]"
+_FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_hostile_text_reaches_no_strip(size: tuple[int, int]) -> None:
+    tree = parse_compact('1. x? = Search("x")\n2. y [1]? = Relate([1], "y")\n', HOSTILE)
+    events: list[Event] = [
+        script()[0],
+        PlanFragment(text=f"1. {HOSTILE}\n"),
+        PlanReady(tree=tree, compact="", origin="fallback", attempts=2, problems=(HOSTILE,)),
+        EvidenceFound(
+            node_id=1, source=SourceName.TEXT, evidence=(passage("e1", HOSTILE, HOSTILE), rows("e2", HOSTILE, HOSTILE))
+        ),
+        finished(1, HOSTILE, ("e1", "e2"), computation=HOSTILE, dropped=(HOSTILE,), supported=False),
+        finished(2, "", error={"title": HOSTILE, "message": HOSTILE}),
+        finished(0, HOSTILE, ("e1", "e2"), supported=False),
+        WarningRaised(message=HOSTILE),
+        AnswerReady(status="answered", answer=HOSTILE, answers=(HOSTILE,), confidence=0.1, basis="evidence"),
+    ]
+    app = AtomrApp(FakeAssistant(events))
+    async with app.run_test(size=size) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        app.query_one(ReasoningTree).focus()
+        for _ in range(3):
+            text = screen_text(app)
+            assert not _FORBIDDEN.search(text.replace("\n", ""))
+            assert "[bold red]x" in text  # shown as text, not taken for markup
+            await pilot.press("down")
+            await pilot.pause()
+        links = [
+            seg for strip in app.screen._compositor.render_strips() for seg in strip if seg.style and seg.style.link
+        ]
+        assert not links
