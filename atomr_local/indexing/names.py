@@ -9,6 +9,8 @@ import unicodedata
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i", "þ": "th", "ð": "d", "ħ": "h"})
 _APOSTROPHES = re.compile(r"['’‘ʼʻ`´]")
 _NOT_WORD = re.compile(r"[\W_]+")
+# "U.S." and "US", "J. R. R." and "J.R.R." are the same initials.
+_INITIALS = re.compile(r"\b[^\W\d_](?: [^\W\d_]\b)+")
 _QUALIFIER = re.compile(r"^(?P<name>.*\S)\s*\((?P<qualifier>[^()]+)\)\s*$", re.DOTALL)
 _ARTICLE = re.compile(r"^(?:the|an?) (?=\S)")
 
@@ -18,7 +20,8 @@ def name_key(text: str) -> str:
     folded = unicodedata.normalize("NFKD", text.casefold())
     bare = "".join(character for character in folded if not unicodedata.combining(character)).translate(_LETTERS)
     key = _NOT_WORD.sub(" ", _APOSTROPHES.sub("", bare).replace("&", " and ")).strip()
-    return key or " ".join(text.casefold().split())
+    joined = _INITIALS.sub(lambda match: match[0].replace(" ", ""), key)
+    return joined or " ".join(text.casefold().split())
 
 
 def split_qualifier(text: str) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceNam
 
 _TIE = 0.06
 _LONGEST = 400
+_SAME_VALUE = {"woman": "female", "women": "female", "man": "male", "men": "male"}
 _MOST_PARTS = 60
 _OCCUPATION = PROPERTY + "P106"
 # What holds of a place holds of what contains it, and what is an X is whatever X is a kind of.
@@ -385,7 +386,7 @@ def value_keys(text: str) -> frozenset[str]:
     """The key of a value, and those of the countries that it may be an adjective of."""
     key = name_key(text)
     bare = key.removeprefix("the ")
-    return frozenset({key, bare}) | vocabulary().countries.get(bare, frozenset())
+    return frozenset({key, bare, _SAME_VALUE.get(bare, key)}) | vocabulary().countries.get(bare, frozenset())
 
 
 def _joined(one: Verdict, two: Verdict, connective: str) -> Verdict:

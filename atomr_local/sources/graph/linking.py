@@ -16,13 +16,14 @@ from atomr_local.indexing.vocabulary import vocabulary
 from atomr_local.sources.graph.access import Graph
 
 LINKED = 0.6
-_EXACT, _FOLDED, _KEY, _BASE, _FUZZY, _PART = 1.0, 0.985, 0.97, 0.9, 0.88, 0.72
+_EXACT, _FOLDED, _KEY, _BASE, _FUZZY, _PART, _WORD = 1.0, 0.985, 0.97, 0.9, 0.88, 0.72, 0.61
 _QUALIFIED = 0.95
 _ALIAS_PENALTY = 0.01
 _LEAST_RATIO = 0.86
 _LEAST_COVERAGE = 0.6
 _CONTEXT_GAIN, _QUESTION_GAIN, _POPULARITY_GAIN = 0.2, 0.04, 0.01
 _QUALIFIER_LOSS = 0.04
+_NEIGHBOUR_WEIGHT = 0.5
 _TIE = 0.01
 _MAX_CANDIDATES = 40
 _LONGEST_NAME = 2000
@@ -68,7 +69,8 @@ class Linker:
         # What the descriptor and the name's own qualifier say weighs more than the rest of the question.
         said = _content(f"{descriptor} {qualifier}")
         asked = _content(question) - said - _content(name)
-        scored = [self._weigh(row, match, name, said, asked) for row, match in matched.values()]
+        weighed = [self._weigh(row, match, name, said, asked) for row, match in matched.values()]
+        scored = [candidate for candidate in weighed if candidate is not None]
         scored.sort(key=lambda item: (-item.score, -item.entity.statements, item.entity.iri))
         return _normalised(scored)[:limit]
 
@@ -115,27 +117,35 @@ class Linker:
         if not best and qualified:
             take(names.by_key(name_key(bare)), _BASE)
         if not best:
+            for country in vocabulary().countries.get(name_key(name), ()):
+                take(names.by_key(country), _BASE)  # "U.S.", "UK"
+        if not best:
             for row in names.similar(name_key(name)):
                 take([row], _similarity(name_key(name), row.key))
             best = {iri: found for iri, found in best.items() if found[1] >= LINKED}
         top = sorted(best.items(), key=lambda item: (-item[1][1], -item[1][0].entity.statements, item[0]))
         return dict(top[:_MAX_CANDIDATES])
 
-    def _weigh(self, row: NameRow, match: float, name: str, said: set[str], asked: set[str]) -> Candidate:
-        context = self._context_words(row.entity.iri)
+    def _weigh(self, row: NameRow, match: float, name: str, said: set[str], asked: set[str]) -> Candidate | None:
+        own, near = self._context_words(row.entity.iri)
         score = match
         if said:
-            score += _CONTEXT_GAIN * (_share(said, context) - 0.5)
+            fit = _share(said, own) + _NEIGHBOUR_WEIGHT * _share(said, near)
+            score += _CONTEXT_GAIN * (fit - 0.5)
+        if match <= _WORD and not said & own:
+            return None  # one word of a longer name is too little by itself
         if asked:
-            score += _QUESTION_GAIN * _share(asked, context)
+            score += _QUESTION_GAIN * _share(asked, own)
         qualifier = _content(row.qualifier)
-        if qualifier and name_key(row.text) != name_key(name) and not (qualifier | context) & (said | asked):
+        if qualifier and name_key(row.text) != name_key(name) and not (qualifier | own) & (said | asked):
             score -= _QUALIFIER_LOSS
         score += _POPULARITY_GAIN * min(1.0, math.log10(1 + row.entity.statements) / 4)
         return Candidate(row.entity, score, row.text)
 
-    def _find_context_words(self, iri: str) -> frozenset[str]:
-        """Words that tell what the entity is: description, types, qualifiers, and what it is stated with."""
+    def _find_context_words(self, iri: str) -> tuple[frozenset[str], frozenset[str]]:
+        """Words that tell what the entity is: those of its own statements, names and description, and beside them
+        those of what points to it ("film" in "Hamlet (1948 film) — based on: Hamlet" is no word of the play's own).
+        """
         graph = self._graph
         row = graph.row(iri)
         texts = [row.description if row else ""]
@@ -146,12 +156,14 @@ class Linker:
             texts.append(graph.property_label(statement.property))
             if statement.property in known:
                 texts.extend(known[statement.property].domain)
+        near = []
         for statement in graph.statements(tail=iri, limit=30):
-            texts.append(graph.label(statement.subject))
+            near.append(graph.label(statement.subject))
             texts.append(graph.property_label(statement.property))
             if statement.property in known:
                 texts.append(known[statement.property].kind)
-        return frozenset(_content(" ".join(texts)))
+        own = frozenset(_content(" ".join(texts)))
+        return own, frozenset(_content(" ".join(near))) - own
 
 
 def _normalised(candidates: list[Candidate]) -> list[Candidate]:
@@ -181,9 +193,15 @@ def _similarity(key: str, other: str) -> float:
         return _FUZZY * ratio
     if DamerauLevenshtein.distance(key, other) <= (0 if len(key) < 5 else 1 if len(key) < 9 else 2):
         return _FUZZY * ratio
-    # A name with a part left out, such as a middle name.
+    return _partial(key, other)
+
+
+def _partial(key: str, other: str) -> float:
+    """A name with a part left out, such as a middle name."""
     mine, theirs = key.split(), other.split()
-    if min(len(mine), len(theirs)) < 2:
+    if len(mine) == 1:
+        return _WORD if len(key) >= 4 and key in theirs and len(theirs) <= 3 else 0.0
+    if len(theirs) == 1:
         return 0.0
     ends_agree = mine[0] == theirs[0] and mine[-1] == theirs[-1]
     if set(mine) <= set(theirs):

@@ -62,6 +62,16 @@ Dunkirk | instance of | film
 Dunkirk | publication date | 2017-07-21
 Get Low | performer | Dillon Francis
 Get Low (Lil Jon song) | performer | Lil Jon
+Hamlet | instance of | play
+Hamlet | author | William Shakespeare
+Hamlet (1948 film) | instance of | film
+Hamlet (1948 film) | publication date | 1948
+Hamlet (1948 film) | based on | Hamlet
+Georgia | instance of | country
+Georgia (U.S. state) | country | United States
+Georgia (U.S. state) | instance of | state
+United Kingdom | instance of | country
+The Hobbit | author | J. R. R. Tolkien
 oxygen | atomic number | 8
 Mars | has moon | Phobos
 Mars | has moon | Deimos
