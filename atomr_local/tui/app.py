@@ -265,13 +265,14 @@ class AtomrApp(App[None]):
             self._show_status()
 
     def action_focus_question(self) -> None:
-        self.query_one(QuestionBox).focus()
+        # At once, so that what is typed next already goes there.
+        self.screen.set_focus(self.query_one(QuestionBox))
 
     def action_focus_tree(self) -> None:
-        self.query_one(ReasoningTree).focus()
+        self.screen.set_focus(self.query_one(ReasoningTree))
 
     def action_focus_evidence(self) -> None:
-        self.query_one(EvidencePane).focus()
+        self.screen.set_focus(self.query_one(EvidencePane))
 
     def action_help(self) -> None:
         self.push_screen(HelpScreen([binding for binding in self.BINDINGS if isinstance(binding, Binding)]))

@@ -70,19 +70,21 @@ def line_text(text: str) -> str:
 
 
 def label_of(view: NodeView) -> Text:
-    """State, operator, question, answer, confidence and time, sanitised."""
+    """State, operator, answer once there is one, question, confidence and time, sanitised."""
     mark, style = MARKS[view.state]
     label = Text(f"{mark} ", style=style, no_wrap=True)
     if view.node.call is not None:
         label.append(f"{view.node.call.operator} ", "bold")
-    label.append(sanitize_line(view.resolved_question), "" if view.state is not NodeState.WAITING else "dim")
     result = view.result
-    if result is not None:
-        label.append(" → ", "dim")
-        label.append(sanitize_line(result.answer), "bold green" if result.answers else "magenta")
-        if result.supported is False:
-            label.append(" ⚠", "yellow")
-        if result.confidence is not None:
-            label.append(f"  {result.confidence:.2f}", "dim")
-        label.append(f"  {result.seconds:.1f}s", "dim")
+    if result is None:
+        label.append(sanitize_line(view.resolved_question), "dim" if view.state is NodeState.WAITING else "")
+        return label
+    # The answer first: in a narrow pane the end of the line is cut off.
+    label.append(sanitize_line(result.answer), "bold green" if result.answers else "magenta")
+    if result.supported is False:
+        label.append(" ⚠", "yellow")
+    label.append(f" ← {sanitize_line(view.resolved_question)}", "dim")
+    if result.confidence is not None:
+        label.append(f"  {result.confidence:.2f}", "dim")
+    label.append(f"  {result.seconds:.1f}s", "dim")
     return label
