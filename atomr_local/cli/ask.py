@@ -48,7 +48,7 @@ def ask(
         with _interrupt(assistant.cancel):
             for event in events:
                 if as_jsonl:
-                    click.echo(json.dumps(event.to_dict(), ensure_ascii=False, default=str))
+                    click.echo(json.dumps(event.to_dict(), default=str))
                 else:
                     _note(event)
         trace = assistant.last_trace

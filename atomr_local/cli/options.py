@@ -52,5 +52,5 @@ def overrides(**options: Any) -> dict[str, Any]:
 
 
 def print_json(data: Any) -> None:
-    """JSON on standard output, nothing else; control characters escaped."""
-    click.echo(json.dumps(data, ensure_ascii=False, indent=2, default=str))
+    """JSON on standard output, nothing else; ASCII, so that no character in it can drive the terminal."""
+    click.echo(json.dumps(data, indent=2, default=str))

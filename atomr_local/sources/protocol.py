@@ -31,8 +31,7 @@ class Value:
     """One answer value on its way between nodes.
 
     Attributes:
-        text: what is shown and what fills `[i]`: a label, a date as YYYY-MM-DD, YYYY-MM or YYYY, a number with
-            its unit, or plain text.
+        text: what is shown and what fills `[i]`: a label, or a date, a number or a text as the source writes it.
         kind: what the text denotes.
         iri: the graph entity it denotes, where known, so that the next hop need not link it again.
         score: how sure the source is, 0 to 1; None where it cannot say.
