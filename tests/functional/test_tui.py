@@ -206,7 +206,10 @@ async def test_example_is_asked_when_picked() -> None:
         assert app._assistant.questions[0] in examples.questions
 
 
-HOSTILE = "\x1b[2J\x1b]52;c;aGFja2Vk\x07\x9b31m\x1b]8;;http://evil\x1b\\click\u202eesrever\u2066[bold red]x[/][@click=app.quit]y[/]"
+HOSTILE = (
+    "\x1b[2J\x1b]52;c;aGFja2Vk\x07\x9b31m\x1b]8;;http://evil\x1b\\click\u202eesrever\u2066"
+    "[bold red]x[/][@click=app.quit]y[/]"
+)
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
