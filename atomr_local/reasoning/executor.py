@@ -58,7 +58,10 @@ class Executor:
                 raise
             except AtomrError as error:
                 # One node's failure is that node's: its parent still may find another way.
-                result = Result(error={"title": error.title, "message": error.message})
+                result = Result(
+                    evidence=self._recorder.evidence_of(node.id),
+                    error={"title": error.title, "message": error.message},
+                )
             results[node.id] = result
             self._finished(node, result, started)
         return results[tree.root.id]

@@ -95,6 +95,11 @@ class Recorder:
         """What the node has taken of the model so far; None: what served the whole question."""
         return self._use.setdefault(node_id, LlmUse())
 
+    def evidence_of(self, node_id: int) -> list[Evidence]:
+        """What has been retrieved for the node so far, in order of appearance."""
+        ids = set(self.trace.node(node_id).evidence)
+        return [item for item in self._known.values() if item.id in ids]
+
     def finish(self) -> Trace:
         """Close the trace and emit `Finished`."""
         totals = self.trace.totals

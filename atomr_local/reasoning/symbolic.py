@@ -17,6 +17,7 @@ from atomr_local.indexing.literals import Date, format_number, parse_date, parse
 from atomr_local.indexing.names import name_key
 from atomr_local.reasoning.results import distinct
 from atomr_local.sources.protocol import Value, ValueKind
+from atomr_local.tree.nodes import REFERENCE
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class Computed:
     computation: str
 
 
-_SAME = re.compile(r"\b(same|both|share[sd]?|common|equal|identical)\b", re.I)
+# "both" alone asks for a property ("Are both Canadian?"), not whether two answers are equal.
+_SAME = re.compile(r"\b(same|share[sd]?|common|equal|identical)\b", re.I)
 _DIFFERENT = re.compile(r"\bdifferent\b", re.I)
 _ASKS_VERDICT = re.compile(
     r"^(?:given[^,]*,\s*|based on[^,]*,\s*|comparing[^,]*,\s*)*"
@@ -50,6 +52,11 @@ _ASKS_VERDICT = re.compile(
     re.I,
 )
 _COUNT = re.compile(r"\bhow many\b|\b(?:the )?(?:number|count) of\b", re.I)
+# A reference in such a question must be the very thing that is counted: "How many [1] are there?"
+_COUNTS_REFERENCE = re.compile(
+    r"\b(?:how many(?: are (?:there )?in)?|(?:number|count) of)(?: the)? \[\d+\](?: are there)?\s*\??$", re.I
+)
+_AMOUNT_ASKED = re.compile(r"\bhow (?:many|much)\b|\bdifference\b", re.I)
 _DIFFERENCE = re.compile(
     r"\bdifference\b|\bhow (?:many|much) (?:more|fewer|less|older|younger|longer|taller|higher|larger|years?|days?)\b"
     r"|\bhow long\b|\bhow old\b|\blifespan\b|\bage at\b",
@@ -114,21 +121,44 @@ def _equality(question: str, operands: Sequence[Operand], _root: str) -> Compute
     return Computed(_verdict(bool(shared) != different), (" = " if shared else " ≠ ").join(sides))
 
 
-def _scalars(operands: Sequence[Operand]) -> tuple[list[Any], str] | None:
-    """One date or one amount for each operand, all of one sort and dimension; with the sort's name."""
-    for sort, parse in (("date", _as_date), ("number", _as_amount)):
-        parsed = [parse(operand.values) for operand in operands]
-        if all(item is not None for item in parsed):
-            if sort == "number" and len({unit for _, unit in parsed if parsed}) > 1:  # type: ignore[misc]
-                return None
-            return parsed, sort
+def _readings(operands: Sequence[Operand]) -> list[tuple[list[Any], str]]:
+    """One date or one amount for each operand, all of one sort and dimension, with the sort's name; dates first.
+
+    Both readings stand where the operands are bare numbers such as "1999": the question then tells.
+    """
+    readings = []
+    dates = [_as_date(operand.values) for operand in operands]
+    if all(date is not None for date in dates):
+        readings.append((list[Any](dates), "date"))
+    amounts = [amount for operand in operands if (amount := _as_amount(operand.values)) is not None]
+    if len(amounts) == len(operands) and len({unit for _, unit in amounts}) == 1:
+        readings.append((list[Any](amounts), "number"))
+    return readings
+
+
+def _directed(question: str, operands: Sequence[Operand]) -> tuple[list[Any], str, int] | None:
+    """The reading of the operands under which the question asks for the smaller (-1) or the larger (1)."""
+    for items, sort in _readings(operands):
+        direction = _direction(question, sort)
+        if direction:
+            return items, sort, direction
     return None
 
 
+def _ordered(a: Any, b: Any) -> bool:
+    """Whether two scalars are equal or surely one before the other: 1950 and 1950-03-01 are neither."""
+    return not isinstance(a, Date) or a == b or a.last < b.first or b.last < a.first
+
+
 def _as_date(values: tuple[Value, ...]) -> Date | None:
-    dates = [date for value in values if (date := parse_date(value.text, bare_year=value.kind is not ValueKind.NUMBER))]
+    dates = [date for value in values if (date := parse_date(value.text, bare_year=_may_be_year(value)))]
     # Several dates for one fact are publications or sources that disagree; the earliest is the usual reading.
     return min(dates, key=lambda date: date.first) if dates and len(dates) == len(values) else None
+
+
+def _may_be_year(value: Value) -> bool:
+    """A bare number of one or two digits is an age or a count, unless its source calls it a date."""
+    return value.kind is ValueKind.DATE or (value.kind is not ValueKind.NUMBER and len(value.text.strip("+- ")) >= 3)
 
 
 def _as_amount(values: tuple[Value, ...]) -> tuple[Decimal, str] | None:
@@ -164,17 +194,18 @@ def _extreme(question: str, operands: Sequence[Operand], root: str) -> Computed 
         if not re.search(r"\w+(?:er|est)\b|\bfirst\b|\blast\b|\bmore\b|\bmost\b", question, re.I)
         else question
     )
+    if _ASKS_VERDICT.search(question) and " or " not in question:
+        return None  # a question for yes or no is not answered with a name
     options, measured = _options(operands)
     if len(measured) < 2:
         return None
-    scalars = _scalars(measured)
-    if scalars is None or _LIVED_LONGER.search(direction_given):
+    directed = _directed(direction_given, measured)
+    if directed is None or _LIVED_LONGER.search(direction_given) or _AMOUNT_ASKED.search(question):
         return None
-    items, sort = scalars
-    direction = _direction(direction_given, sort)
-    if not direction:
-        return None
+    items, _, direction = directed
     best = (min if direction < 0 else max)(range(len(items)), key=lambda i: _sort_key(items[i]))
+    if not all(_ordered(items[best], item) for item in items):
+        return None
     extremes = [i for i, item in enumerate(items) if _sort_key(item) == _sort_key(items[best])]
     named = tuple(_asked_for(options[i], f"{question} {root}", measured[i]) for i in extremes)
     order = sorted(range(len(items)), key=lambda i: _sort_key(items[i]))
@@ -205,12 +236,11 @@ def _asked_for(options: Sequence[Value], questions: str, operand: Operand) -> Va
 def _verdict_on_order(question: str, operands: Sequence[Operand], _root: str) -> Computed | None:
     if len(operands) != 2 or not _ASKS_VERDICT.search(question) or " or " in question:
         return None  # "Was A or B born first?" asks for one of them, not for yes or no
-    scalars = _scalars(operands)
-    if scalars is None:
+    directed = _directed(question, operands)
+    if directed is None:
         return None
-    (first, second), sort = scalars
-    direction = _direction(question, sort)
-    if not direction:
+    (first, second), _, direction = directed
+    if not _ordered(first, second) or (first == second and isinstance(first, Date) and first.day is None):
         return None
     # "Was A born before B?" compares the first-named with the second.
     key = name_key(question)
@@ -227,6 +257,8 @@ def _verdict_on_order(question: str, operands: Sequence[Operand], _root: str) ->
 def _count(question: str, operands: Sequence[Operand], _root: str) -> Computed | None:
     if not _COUNT.search(question) or _DIFFERENCE.search(question) or len(operands) != 1:
         return None
+    if REFERENCE.search(question) and not _COUNTS_REFERENCE.search(question.strip()):
+        return None
     values = operands[0].values
     if len(values) == 1 and _as_amount(values) is not None:
         return None  # the operand already is the number asked for
@@ -236,10 +268,10 @@ def _count(question: str, operands: Sequence[Operand], _root: str) -> Computed |
 def _difference(question: str, operands: Sequence[Operand], _root: str) -> Computed | None:
     if not _DIFFERENCE.search(question) or len(operands) != 2:
         return None
-    scalars = _scalars(operands)
-    if scalars is None:
+    readings = _readings(operands)
+    if not readings:
         return None
-    (first, second), sort = scalars
+    (first, second), sort = readings[0]
     if sort == "number":
         amount = abs(first[0] - second[0])
         return Computed(
@@ -258,10 +290,9 @@ def _difference(question: str, operands: Sequence[Operand], _root: str) -> Compu
 def _total(question: str, operands: Sequence[Operand], _root: str) -> Computed | None:
     if not _SUM.search(question) or len(operands) < 2:
         return None
-    scalars = _scalars(operands)
-    if scalars is None or scalars[1] != "number":
+    items = next((items for items, sort in _readings(operands) if sort == "number"), None)
+    if items is None:
         return None
-    items = scalars[0]
     amount = sum((item[0] for item in items), Decimal(0))
     unit = items[0][1]
     return Computed(

@@ -1,0 +1,168 @@
+"""Fakes for what a model makes random and for what a test wants a source to find; and short ways to run a tree."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from atomr_local.backbone.protocol import BackboneInfo, Completion, Prompt, Token
+from atomr_local.cancellation import Cancellation
+from atomr_local.planning.examples import ExampleLibrary
+from atomr_local.planning.planner import Planner
+from atomr_local.reasoning.events import Event
+from atomr_local.reasoning.recorder import Recorder
+from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.trace import NodeTrace, Trace
+from atomr_local.settings import load_settings
+from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
+from atomr_local.strategies.atomr import AtomR
+from atomr_local.strategies.protocol import Toolbox
+from atomr_local.tree.compact import parse_compact
+from atomr_local.tree.nodes import Operator, Tree
+from atomr_local.tree.validation import Limits
+
+Reply = str | Exception | Callable[[Prompt], str]
+PROBABILITY = 0.8
+
+
+def reply(*answers: str, evidence: Iterable[int] = ()) -> str:
+    """The model's structured answer; without answers: Unknown."""
+    text = ", ".join(answers) or "Unknown"
+    return json.dumps({"answer": text, "answers": list(answers), "evidence": list(evidence)})
+
+
+UNKNOWN = reply()
+
+
+class FakeBackbone:
+    """Says what was enqueued, in order; every word is a token. Asked more often than that, the test has failed."""
+
+    def __init__(self, *replies: Reply, context_tokens: int = 100_000) -> None:
+        self.replies = list(replies)
+        self.prompts: list[Prompt] = []
+        self.grammars: list[str | None] = []
+        self.info = BackboneInfo("fake", None, context_tokens)
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        return sum(len(message.content.split()) for message in prompt.messages)
+
+    def complete(
+        self,
+        prompt: Prompt,
+        *,
+        max_tokens: int,
+        grammar: str | None = None,
+        stop: tuple[str, ...] = (),
+        temperature: float = 0.0,
+        seed: int = 0,
+        on_text: Callable[[str], None] | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> Completion:
+        if cancellation is not None:
+            cancellation.check()
+        assert self.count_tokens(prompt) + max_tokens <= self.info.context_tokens, "the prompt does not fit"
+        assert self.replies, f"unexpected call: {prompt.messages[-1].content}"
+        self.prompts.append(prompt)
+        self.grammars.append(grammar)
+        given = self.replies.pop(0)
+        if isinstance(given, Exception):
+            raise given
+        text = given if isinstance(given, str) else given(prompt)
+        if on_text is not None:
+            on_text(text)
+        tokens = tuple(Token(word, math.log(PROBABILITY)) for word in text.split())
+        count = self.count_tokens(prompt)
+        return Completion(text, tokens, "stop", count, count, 0.0)
+
+    def close(self) -> None: ...
+
+    @property
+    def asked(self) -> list[str]:
+        """The last message of every prompt."""
+        return [prompt.messages[-1].content for prompt in self.prompts]
+
+
+class FakeSource:
+    """Finds by query; an exception is raised, an unknown query finds nothing."""
+
+    def __init__(self, name: str, found: Mapping[str, Retrieval | Exception] | None = None) -> None:
+        self.name = SourceName(name)
+        self.description = f"a fake {name}"
+        self.found = dict(found or {})
+        self.requests: list[Request] = []
+
+    def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
+        cancellation.check()
+        self.requests.append(request)
+        given = self.found.get(request.query, Retrieval())
+        if isinstance(given, Exception):
+            raise given
+        return given
+
+    def close(self) -> None: ...
+
+    @property
+    def queries(self) -> list[str]:
+        return [request.query for request in self.requests]
+
+
+def passage(title: str, text: str, score: float = 0.1) -> Evidence:
+    return Evidence(SourceName.TEXT, title, text, score, "", {"passage": title, "span": [0, len(text)]})
+
+
+def passages(*items: tuple[str, str]) -> Retrieval:
+    return Retrieval(tuple(passage(title, text) for title, text in items))
+
+
+def entity(name: str) -> Value:
+    return Value(name, ValueKind.ENTITY, f"https://example.org/{name.replace(' ', '_')}")
+
+
+def rows(head: str, *values: Value, link: float = 1.0, relation: float = 1.0, decided: bool = True) -> Retrieval:
+    """What a graph finds: one piece of evidence with its query and rows, and the values."""
+    names = ", ".join(value.text for value in values)
+    found = Evidence(
+        SourceName.GRAPH, head, f"{head}: {names}.", 1.0, head,
+        {"sparql": "SELECT ?x {}", "rows": [{"x": value.text} for value in values]},
+    )  # fmt: skip
+    return Retrieval((found,), values, link, relation, decided)
+
+
+def toolbox(
+    question: str,
+    backbone: FakeBackbone,
+    *sources: FakeSource,
+    sink: Callable[[Event], None] = lambda _event: None,
+    cancellation: Cancellation | None = None,
+    **settings: Any,
+) -> Toolbox:
+    chosen = load_settings(**settings)
+    recorder = Recorder(question, "atomr", {"model": "fake"}, sink)
+    planner = Planner(backbone, ExampleLibrary.shipped(), Limits())
+    by_name = {source.name: source for source in sources}
+    return Toolbox(backbone, by_name, planner, recorder, cancellation or Cancellation(), chosen)
+
+
+class Run:
+    """A plan in compact notation, executed on fakes."""
+
+    def __init__(
+        self, question: str, plan: str | Tree, backbone: FakeBackbone, *sources: FakeSource, **settings: Any
+    ) -> None:
+        self.events: list[Event] = []
+        self.tools = toolbox(question, backbone, *sources, sink=self.events.append, **settings)
+        tree = plan if isinstance(plan, Tree) else parse_compact(plan, question)
+        self.result: Result = AtomR().run(question, tree, "user", self.tools)
+        assert not backbone.replies, "the model was asked less often than expected"
+
+    @property
+    def trace(self) -> Trace:
+        return self.tools.recorder.trace
+
+    def node(self, number: int) -> NodeTrace:
+        return self.trace.node(number)
+
+    def of_type(self, kind: type[Event]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
