@@ -162,6 +162,10 @@ class Engine:
         settings.n_threads_batch = batch
         settings.swa_full = True  # a pruned window could not be trimmed back
         settings.no_perf = True
+        if not api.llama_supports_gpu_offload():
+            # On a processor, flash attention reads prompts 3% faster but generates after 1,500 tokens at 0.7 of the
+            # speed (processor time, starter model).
+            settings.flash_attn_type = api.LLAMA_FLASH_ATTN_TYPE_DISABLED
         self._context = api.llama_init_from_model(self._model, settings)
         if not self._context:
             raise ModelError(

@@ -15,7 +15,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-GRID_TOKENS = 64
+# Processor time to read 512 tokens of the starter: 128 at a time as little as all at once, 64 at a time 6% more.
+GRID_TOKENS = 128
 
 
 class TokenSequence(Protocol):

@@ -1,0 +1,254 @@
+"""Measure the in-process backbone on this machine.
+
+    python scripts/bench/backbone.py threads --busy 1      prefill and decode by threads and way of waiting
+    python scripts/bench/backbone.py prefix grammar overhead --json
+
+Every figure is the best of --repeat runs, as disturbances only ever slow one down. Compare ratios on a busy machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from atomr_local.backbone.protocol import Completion, Message, Prompt
+from atomr_local.backbone.threads import SPIN_COUNT, available_cores
+from atomr_local.catalog.find import find_model
+
+Row = dict[str, Any]
+
+SYSTEM = "You answer from the passages only, in a few words, and say Unknown when they do not tell. " * 8
+PASSAGES = " ".join(f"Passage {n}: item {n} is kept in room {n * 7 % 13}, which is painted red." for n in range(12))
+WAITING: dict[str, dict[str, str]] = {
+    "bounded": {"GOMP_SPINCOUNT": str(SPIN_COUNT)},
+    "active": {"OMP_WAIT_POLICY": "active"},
+    "passive": {"OMP_WAIT_POLICY": "passive"},
+    "default": {},
+}
+
+
+def prompt(question: str, system: str = SYSTEM) -> Prompt:
+    return Prompt((Message("system", system),), (Message("user", f"{PASSAGES}\n{question}"),))
+
+
+def seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def seconds_per_token(
+    backbone: Any, tokens: int, rules: str | None = None, clock: Callable[[], float] = time.perf_counter
+) -> tuple[float, str]:
+    """While generating: from the first fragment to the last; and the text."""
+    times: list[float] = []
+    done: Completion = backbone.complete(
+        prompt("Tell me about every room, at length."),
+        max_tokens=tokens,
+        grammar=rules,
+        on_text=lambda _: times.append(clock()),
+    )
+    return (times[-1] - times[0]) / (len(times) - 1), done.text
+
+
+@contextlib.contextmanager
+def load(arguments: argparse.Namespace, threads: int = 0) -> Iterator[Any]:
+    from atomr_local.backbone.llama import LlamaBackbone
+
+    model = find_model(arguments.model)
+    backbone = LlamaBackbone.load(model, context_tokens=2048, threads=threads, batch_threads=threads)
+    try:
+        yield backbone
+    finally:
+        backbone.close()
+
+
+def speed(arguments: argparse.Namespace) -> Row:
+    """Tokens per second, in this process, with the threads given."""
+    from atomr_local.backbone.prefix_cache import PrefixCache
+
+    prefill, decode = 0.0, 0.0
+    with load(arguments, arguments.threads) as backbone:
+        for _ in range(arguments.repeat):
+            backbone._cache = PrefixCache(backbone._engine)
+            first: Completion = backbone.complete(prompt("Go on."), max_tokens=1)
+            token, _ = seconds_per_token(backbone, 33)
+            prefill = max(prefill, first.evaluated_tokens / first.seconds)
+            decode = max(decode, 1 / token)
+    return {"prefill_tokens_per_s": round(prefill, 1), "decode_tokens_per_s": round(decode, 1)}
+
+
+def threads(arguments: argparse.Namespace) -> list[Row]:
+    """How threads wait is fixed when the library is loaded: a process for each combination."""
+    rows = []
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(arguments.busy)]
+    try:
+        for count in sorted({1, max(1, available_cores() // 2), available_cores()}):
+            for waiting, variables in WAITING.items():
+                kept = {key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "GOMP_"))}
+                # An empty policy keeps prepare_threads from choosing, and leaves OpenMP its own default.
+                extra = variables or {"OMP_WAIT_POLICY": ""}
+                command = [sys.executable, __file__, "speed", "--json", "--threads", str(count)]
+                command += ["--repeat", str(arguments.repeat), "--model", arguments.model]
+                done = subprocess.run(command, env={**kept, **extra}, capture_output=True, text=True, check=True)
+                [figures] = json.loads(done.stdout)["speed"]
+                rows.append({"threads": count, "waiting": waiting, "busy": arguments.busy, **figures})
+    finally:
+        for process in busy:
+            process.kill()
+    return rows
+
+
+def prefix(arguments: argparse.Namespace) -> list[Row]:
+    """The same prompts cold and with what the cache has."""
+    from atomr_local.backbone.prefix_cache import PrefixCache
+
+    best: dict[str, tuple[float, int]] = {}
+    other = "You break a question into steps, one on each line, each a search or a relation. " * 8
+    with load(arguments) as backbone:
+        for _ in range(arguments.repeat):
+            backbone._cache = PrefixCache(backbone._engine)
+            for name, asked in (
+                ("cold", prompt("Where is item 3?")),
+                ("same prompt", prompt("Where is item 3?")),
+                ("another kind, cold", prompt("Where is item 4?", other)),
+                ("back to the first kind", prompt("Where is item 5?")),
+            ):
+                completion: Completion = backbone.complete(asked, max_tokens=1)
+                figures = (completion.seconds, completion.evaluated_tokens)
+                best[name] = min(best.get(name, figures), figures)
+    cold = best["cold"][0]
+    return [
+        {"prompt": name, "evaluated_tokens": count, "ms": round(taken * 1000, 1), "of_cold": round(taken / cold, 3)}
+        for name, (taken, count) in best.items()
+    ]
+
+
+def grammar(arguments: argparse.Namespace) -> list[Row]:
+    """A token under a grammar: none, asked about the sampled token first, applied to every token.
+
+    Processor time on one thread, which other processes do not disturb.
+    """
+    from atomr_local.backbone import sampling
+
+    text = r'root ::= "{\"place\": \"" [A-Za-z0-9 ]{1,60} "\"}"'
+    lazy_draw = sampling.Sampler._draw
+
+    def masked(self: Any, logits: Any) -> int:
+        if self._grammar is None:
+            return lazy_draw(self, logits)
+        allowed = self._grammar.allowed(self._np.arange(len(logits)))
+        return int(self._np.where(allowed, logits, -self._np.inf).argmax())
+
+    taken: dict[str, float] = {}
+    outputs: dict[str, str] = {}
+    with load(arguments, threads=1) as backbone:
+        for name, rules, draw in (("none", None, lazy_draw), ("lazy", text, lazy_draw), ("full", text, masked)):
+            try:
+                sampling.Sampler._draw = draw  # type: ignore[method-assign]
+                for _ in range(arguments.repeat):
+                    each, outputs[name] = seconds_per_token(backbone, 25, rules, time.process_time)
+                    taken[name] = min(taken.get(name, each), each)
+            finally:
+                sampling.Sampler._draw = lazy_draw  # type: ignore[method-assign]
+    return [
+        {
+            "grammar": name,
+            "processor_ms_per_token": round(each * 1000, 2),
+            "of_none": round(each / taken["none"], 2),
+            "output_of_full": outputs[name] == outputs["full"],
+        }
+        for name, each in taken.items()
+    ]
+
+
+def overhead(arguments: argparse.Namespace) -> list[Row]:
+    """The same greedy answer from the library's own high-level class."""
+    import llama_cpp
+
+    from atomr_local.backbone.engine import BATCH_TOKENS
+    from atomr_local.backbone.prefix_cache import GRID_TOKENS, PrefixCache
+
+    question = prompt("Which room is item 3 in?")
+    messages = [{"role": message.role, "content": message.content} for message in question.messages]
+    count = available_cores()
+    raw = llama_cpp.Llama(
+        str(find_model(arguments.model)), n_ctx=2048, n_threads=count, n_threads_batch=count, verbose=False
+    )
+    ours = theirs = float("inf")
+    whole = Prompt((), question.messages)  # no static part, one batch: what the library does too
+    with load(arguments) as backbone:
+
+        def cold(grid: int, asked: Prompt) -> str:
+            backbone._cache = PrefixCache(backbone._engine, grid)
+            completion: Completion = backbone.complete(asked, max_tokens=32)
+            return completion.text
+
+        def library() -> str:
+            raw.reset()
+            raw._ctx.kv_cache_clear()
+            answer = raw.create_chat_completion(messages, max_tokens=32, temperature=0)
+            return str(answer["choices"][0]["message"]["content"])
+
+        same = cold(BATCH_TOKENS, whole) == library()
+        for _ in range(arguments.repeat):  # in turns: whatever else runs disturbs both
+            ours = min(ours, seconds(lambda: cold(GRID_TOKENS, question)))
+            theirs = min(theirs, seconds(library))
+    return [
+        {"implementation": "llama_cpp.Llama", "ms": round(theirs * 1000, 1), "ratio": 1.0, "same_output": True},
+        {
+            "implementation": "LlamaBackbone",
+            "ms": round(ours * 1000, 1),
+            "ratio": round(ours / theirs, 3),
+            "same_output": same,
+        },
+    ]
+
+
+BENCHES: dict[str, Callable[[argparse.Namespace], list[Row]]] = {
+    "threads": threads,
+    "prefix": prefix,
+    "grammar": grammar,
+    "overhead": overhead,
+    "speed": lambda arguments: [speed(arguments)],
+}
+
+
+def show(rows: list[Row]) -> None:
+    table = [list(rows[0]), *([str(value) for value in row.values()] for row in rows)]
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    for row in table:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bench", nargs="+", choices=list(BENCHES))
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--busy", type=int, default=0, help="busy processes beside the threads bench")
+    parser.add_argument("--threads", type=int, default=0, help="threads of the speed bench")
+    parser.add_argument("--model", default="starter", help="name or path")
+    arguments = parser.parse_args()
+    results = {name: BENCHES[name](arguments) for name in arguments.bench}
+    if arguments.json:
+        print(json.dumps(results))
+        return
+    for name, rows in results.items():
+        print(name)
+        show(rows)
+
+
+if __name__ == "__main__":
+    main()
