@@ -142,8 +142,8 @@ class Assistant:
         method = find_strategy(strategy or self.settings.strategy)
         local = tuple(self.settings.sources if sources is None else load_settings(sources=tuple(sources)).sources)
         use_web = self._web if web is None else web
-        if not self._asking.acquire(blocking=False):
-            raise InputError("another question is being answered", hint="Wait for it, or cancel it.")
+        if self._asking.locked():
+            raise _busy()
         cancellation = self._cancellation = Cancellation()
         events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         worker = threading.Thread(
@@ -157,6 +157,10 @@ class Assistant:
     def _stream(
         self, worker: threading.Thread, events: queue.SimpleQueue[Event], cancellation: Cancellation
     ) -> Iterator[Event]:
+        # Taken here and not in `ask`: an iterator that is never begun must not block the next question.
+        if not self._asking.acquire(blocking=False):
+            raise _busy()
+        self._cancellation = cancellation
         worker.start()
         try:
             while True:
@@ -322,6 +326,10 @@ def _quiet(_stage: str) -> None:
 
 def _ignore(_event: Event) -> None:
     """No one watches the events."""
+
+
+def _busy() -> InputError:
+    return InputError("another question is being answered", hint="Wait for it, or cancel it.")
 
 
 def _checked(question: str) -> str:

@@ -20,7 +20,7 @@ from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceNam
 from atomr_local.strategies.atomr import AtomR
 from atomr_local.strategies.protocol import Toolbox
 from atomr_local.tree.compact import parse_compact
-from atomr_local.tree.nodes import Operator, Tree
+from atomr_local.tree.nodes import Tree
 from atomr_local.tree.validation import Limits
 
 Reply = str | Exception | Callable[[Prompt], str]

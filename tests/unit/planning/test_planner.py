@@ -1,0 +1,126 @@
+"""Planning on a fake model: reading plans, one repair, the fallback, and what the prompt holds."""
+
+from __future__ import annotations
+
+import pytest
+from fake_parts import FakeBackbone
+
+from atomr_local.backbone.protocol import Completion, Prompt
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import Cancelled, ModelError
+from atomr_local.planning.examples import Example, ExampleLibrary, shape_terms
+from atomr_local.planning.grammar import plan_grammar
+from atomr_local.planning.planner import Planner, unfounded_names
+from atomr_local.tree.compact import parse_compact
+from atomr_local.tree.validation import Limits, check
+
+QUESTION = "Who is the father of Ann Lee?"
+GOOD = '1. Who is Ann Lee? = Search("Ann Lee")\n2. Who is the father of [1]? = Relate([1], "father")\n'
+LATER = '1. Who is the father of [2]? = Relate([2], "father")\n2. Who is Ann Lee? = Search("Ann Lee")\n'
+INVENTED = '1. Who is Zog? = Search("Zog")\n2. Who is the father of [1]? = Relate([1], "father")\n'
+
+
+def planner(backbone: FakeBackbone, **limits: int) -> Planner:
+    return Planner(backbone, ExampleLibrary.shipped(), Limits(**limits))
+
+
+def test_a_good_plan_is_taken_as_it_is() -> None:
+    backbone = FakeBackbone(GOOD)
+    written: list[str] = []
+    plan = planner(backbone).plan(QUESTION, on_text=written.append)
+    assert (plan.origin, plan.attempts, plan.problems) == ("model", 1, ())
+    assert plan.tree == parse_compact(GOOD, QUESTION)
+    assert "".join(written) == GOOD
+    assert backbone.grammars == [plan_grammar(QUESTION)]
+
+
+@pytest.mark.parametrize(
+    ("bad", "complaint"), [(LATER, "2"), (INVENTED, "'Zog'"), ("Sure! Here it is:", "line 1"), ("", "")]
+)
+def test_a_bad_plan_is_repaired_once_with_the_complaint(bad: str, complaint: str) -> None:
+    backbone = FakeBackbone(bad, GOOD)
+    calls: list[tuple[Prompt, Completion]] = []
+    plan = planner(backbone).plan(QUESTION, on_call=lambda prompt, made: calls.append((prompt, made)))
+    assert (plan.origin, plan.attempts, len(plan.problems)) == ("model", 2, 1)
+    assert complaint in plan.problems[0]
+    assert plan.problems[0] in backbone.asked[1]
+    assert backbone.prompts[1].messages[-2].content == bad.strip()
+    assert backbone.prompts[1].static == backbone.prompts[0].static  # the prefix cache serves the repair
+    assert len(calls) == 2
+
+
+def test_two_bad_plans_fall_back_to_one_node_and_name_both_problems() -> None:
+    plan = planner(FakeBackbone(INVENTED, LATER)).plan(QUESTION)
+    assert (plan.origin, plan.attempts, len(plan.problems)) == ("fallback", 2, 2)
+    assert len(plan.tree) == 1
+    assert plan.tree.question == QUESTION
+
+
+def test_a_plan_larger_than_the_limits_is_not_executed() -> None:
+    plan = planner(FakeBackbone(GOOD, GOOD), nodes=2).plan(QUESTION)
+    assert plan.origin == "fallback"
+
+
+def test_a_small_context_drops_examples_and_a_tiny_one_is_refused() -> None:
+    small = FakeBackbone(GOOD, context_tokens=560)
+    planner(small).plan(QUESTION)
+    large = FakeBackbone(GOOD)
+    planner(large).plan(QUESTION)
+    assert len(small.prompts[0].static) < len(large.prompts[0].static)
+    with pytest.raises(ModelError, match="too long"):
+        planner(FakeBackbone(context_tokens=410)).plan(QUESTION)
+
+
+def test_no_room_for_a_repair_means_fallback() -> None:
+    backbone = FakeBackbone("x " * 200, context_tokens=560)
+    plan = planner(backbone).plan(QUESTION)
+    assert (plan.origin, plan.attempts) == ("fallback", 1)
+
+
+def test_cancelling_while_planning_is_not_a_fallback() -> None:
+    cancellation = Cancellation()
+    cancellation.cancel()
+    with pytest.raises(Cancelled):
+        planner(FakeBackbone(GOOD)).plan(QUESTION, cancellation=cancellation)
+
+
+def test_a_name_is_founded_when_it_shares_a_word_with_the_question() -> None:
+    assert unfounded_names(parse_compact(GOOD, QUESTION)) == []
+    assert len(unfounded_names(parse_compact(INVENTED, QUESTION))) == 1
+
+
+def test_every_shipped_example_is_a_valid_plan_of_its_question() -> None:
+    library = ExampleLibrary.shipped()
+    assert len(library) > 10
+    for example in library.select("Who?", len(library)):
+        tree = parse_compact(example.plan, example.question)
+        check(tree)
+        assert unfounded_names(tree) == [], example.question
+
+
+def test_selection_goes_by_shape_most_relevant_last_and_diverse() -> None:
+    father = Example("Who is the father of the director of Jaws?", "a")
+    twin = Example("Who is the father of the director of Alien?", "b")
+    older = Example("Which film came out first, Jaws or Alien?", "c")
+    library = ExampleLibrary([older, father, twin])
+    asked = "Who is the father of the director of Some Like It Hot?"
+    assert library.select(asked, 1) == (father,)
+    chosen = library.select(asked, 2)
+    assert chosen[-1] == father
+    assert library.select(asked, 3) == library.select(asked, 9)
+    assert library.select(asked, 0) == ()
+    assert ExampleLibrary([]).select(asked, 3) == ()
+    assert shape_terms(father.question) == shape_terms(twin.question)
+
+
+@pytest.mark.parametrize("question", ["Who is the father of Ann Lee?", "", "🙂", '"\\" [1] ]=[', "a " * 500, "?!"])
+def test_the_grammar_of_any_question_is_finite_and_defines_what_it_uses(question: str) -> None:
+    import re
+
+    grammar = plan_grammar(question)
+    defined = set(re.findall(r"^([a-z0-9-]+) ::=", grammar, re.MULTILINE))
+    bare = re.sub(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]', " ", grammar)
+    used = set(re.findall(r"\b[a-z][a-z0-9-]*\b", bare))
+    assert used <= defined
+    assert "root" in defined
+    assert len(grammar) < 200_000
