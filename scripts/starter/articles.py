@@ -269,10 +269,10 @@ class Articles:
             first,
             f"{he} was born{born}." if born else "",
             told(f"{his} {parent} {{}}.", parents),
-            self._kin(k, "sibling", ("brother", "sister", "sibling"), his),
+            self._kin(k, "sibling", ("brother", "sister", "sibling"), he, his),
             told(f"{he} studied at {{}}.", self._the(k, "educated at")),
             told(f"{he} married {{}}.", spouses),
-            self._kin(k, "child", ("son", "daughter", "child"), his),
+            self._kin(k, "child", ("son", "daughter", "child"), he, his),
             told(f"{he} served as {{}}.", held),
             *self._makings(k, he, his),
             told(f"{he} received the {{}}.", self._v(k, "award received")),
@@ -286,16 +286,15 @@ class Articles:
         where = f" in {plain(place)}" + (f", {listed(country)}" if country else "") if place else ""
         return (f" {when(date)}" if date else "") + where
 
-    def _kin(self, k: str, relation: str, nouns: tuple[str, str, str], his: str) -> str:
+    def _kin(self, k: str, relation: str, nouns: tuple[str, str, str], he: str, his: str) -> str:
         """Brothers and sisters, sons and daughters; the third noun for those whose sex is not known here."""
         said = []
         for noun, sex in zip(nouns, ("male", "female", ""), strict=True):
             names = [plain(o) for o in self._v(k, relation) if self._one(o, "sex or gender") == sex]
-            plural = {"child": "children"}.get(noun, f"{noun}s")
-            if names:
-                said.append(
-                    f"{his} {noun} was {names[0]}." if len(names) == 1 else f"{his} {plural} were {listed(names)}."
-                )
+            if len(names) == 1:
+                said.append(f"{he} had {an(noun)}, {names[0]}.")
+            elif names:
+                said.append(f"{his} {'children' if noun == 'child' else f'{noun}s'} include {listed(names)}.")
         return " ".join(said)
 
     def _kin_lives(self, k: str) -> str:
@@ -417,5 +416,5 @@ def age(born: str, died: str) -> int | None:
 
 def _moons(subject: str, moons: list[str]) -> str:
     if len(moons) == 1:
-        return f"Its {'only known' if subject == 'Earth' else 'largest'} moon is {moons[0]}."
+        return f"It has a moon, {moons[0]}."
     return f"Its moons include {listed(moons)}." if subject != "Mars" else f"It has two moons, {listed(moons)}."
