@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsError as UnreadableVariable
 
 from atomr_local import paths
 from atomr_local.errors import SettingsError
@@ -123,6 +124,11 @@ def load_settings(**overrides: Any) -> Settings:
     given = {key: value for key, value in overrides.items() if value is not None}
     try:
         return Settings(**given)
+    except UnreadableVariable as error:
+        raise SettingsError(
+            f"an ATOMR_* environment variable is not JSON: {error}",
+            hint="""Lists and tables are written as JSON, such as ATOMR_SOURCES='["text"]'.""",
+        ) from error
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])

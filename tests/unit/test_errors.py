@@ -1,0 +1,44 @@
+"""One family of errors: title, message, hint."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from atomr_local import errors
+from atomr_local.cancellation import Cancellation
+from atomr_local.cli.main import report
+from atomr_local.errors import AtomrError, Cancelled, ModelError
+
+FAMILY = [item for _, item in inspect.getmembers(errors, inspect.isclass) if issubclass(item, AtomrError)]
+
+
+def test_each_has_a_title_of_its_own_and_is_caught_as_the_family() -> None:
+    assert len({item.title for item in FAMILY}) == len(FAMILY) > 8
+    error = ModelError("no such file", hint="Give another.")
+    assert str(error) == "Model not usable: no such file"
+    assert ModelError("x", title="Elsewhere").title == "Elsewhere"
+    assert ModelError.title == "Model not usable"
+
+
+def test_a_report_goes_to_standard_error_and_is_sanitised(capsys: pytest.CaptureFixture[str]) -> None:
+    report(ModelError("bad \x1b[31mfile\x1b]0;x\x07", hint="Do \u202ethis."))
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == "Model not usable: bad file\n  → Do this.\n"
+
+
+def test_cancellation_is_one_way_and_tells_everyone_once() -> None:
+    cancellation = Cancellation()
+    told: list[str] = []
+    cancellation.on_cancel(lambda: told.append("early"))
+    cancellation.check()
+    assert not cancellation.wait(0)
+    cancellation.cancel()
+    cancellation.cancel()
+    cancellation.on_cancel(lambda: told.append("late"))
+    assert told == ["early", "late"]
+    assert cancellation.cancelled and cancellation.wait(0)
+    with pytest.raises(Cancelled):
+        cancellation.check()

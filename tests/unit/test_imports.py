@@ -1,0 +1,47 @@
+"""Starting is light: the heavy libraries load on first need only."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("torch", "sentence_transformers", "llama_cpp", "lancedb", "pyoxigraph", "textual", "numpy", "pyarrow", "ddgs",
+         "transformers", "ray")  # fmt: skip
+
+
+def loaded_by(code: str) -> list[str]:
+    check = f"import sys\nprint('LOADED', *[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{check}"], capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout.splitlines()[-1].split()[1:]
+
+
+def cli(*arguments: str) -> str:
+    return (
+        f"from atomr_local.cli.main import main\ntry:\n    main({list(arguments)!r})\n"
+        "except SystemExit as stop:\n    assert not stop.code, stop.code"
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import atomr_local",
+        "from atomr_local import Assistant; Assistant.open().close()",
+        cli("--help"),
+        cli("ask", "--help"),
+        cli("strategies"),
+        cli("config", "show"),
+        cli("--version"),
+    ],
+    ids=["import", "open an assistant", "help", "ask help", "strategies", "config show", "version"],
+)
+def test_nothing_heavy_is_loaded(code: str) -> None:
+    assert loaded_by(code) == []
+
+
+def test_this_test_would_see_a_heavy_library() -> None:
+    assert loaded_by("import pyoxigraph") == ["pyoxigraph"]

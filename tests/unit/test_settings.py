@@ -1,0 +1,96 @@
+"""Settings: precedence, and errors that name the key or the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from atomr_local.errors import SettingsError
+from atomr_local.settings import load_settings
+
+
+def write(home: Path, text: str) -> None:
+    (home / "config.toml").write_text(text, encoding="utf-8")
+
+
+def test_defaults_are_offline_and_local() -> None:
+    settings = load_settings()
+    assert settings.web.enabled is False
+    assert settings.endpoint.url == ""
+    assert settings.sources == ("text", "graph")
+    assert settings.model == "starter"
+
+
+def test_file_is_under_environment_is_under_overrides(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(own_home, 'model = "file"\ntop_k = 4\nstrategy = "rag"\n[limits]\nnodes = 10\ndepth = 3\n')
+    assert load_settings().model == "file"
+    monkeypatch.setenv("ATOMR_MODEL", "environment")
+    monkeypatch.setenv("ATOMR_TOP_K", "5")
+    monkeypatch.setenv("ATOMR_LIMITS__NODES", "20")
+    settings = load_settings()
+    assert (settings.model, settings.top_k, settings.strategy) == ("environment", 5, "rag")
+    assert (settings.limits.nodes, settings.limits.depth) == (20, 3)  # one key overridden, its neighbour kept
+    settings = load_settings(model="line", limits={"nodes": 30}, strategy=None)
+    assert (settings.model, settings.top_k, settings.strategy) == ("line", 5, "rag")
+    assert (settings.limits.nodes, settings.limits.depth) == (30, 3)
+
+
+def test_an_empty_environment_variable_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATOMR_MODEL", "")
+    assert load_settings().model == "starter"
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("modle = 'x'", "modle"),
+        ("top_k = 0", "top_k"),
+        ("top_k = 'many'", "top_k"),
+        ("sources = ['encyclopedia']", "sources"),
+        ("[limits]\nnods = 3", "limits.nods"),
+        ("[web]\nregion = 'a; rm -rf'", "web.region"),
+        ("[limits]\nreferences = -1", "limits.references"),
+        ("filter_overlap = 2.0", "filter_overlap"),
+    ],
+)
+def test_a_wrong_key_or_value_in_the_file_is_named(own_home: Path, text: str, key: str) -> None:
+    write(own_home, text)
+    with pytest.raises(SettingsError) as caught:
+        load_settings()
+    assert key in caught.value.message
+    assert str(own_home / "config.toml") in caught.value.hint
+
+
+def test_a_wrong_override_and_a_wrong_environment_variable_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingsError, match="colour"):
+        load_settings(colour="red")
+    monkeypatch.setenv("ATOMR_TOP_K", "few")
+    with pytest.raises(SettingsError, match="top_k"):
+        load_settings()
+
+
+@pytest.mark.parametrize("name", ["ATOMR_SOURCES", "ATOMR_LIMITS", "ATOMR_WEB"])
+def test_an_environment_variable_that_is_not_json_is_a_settings_error(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "text,graph")
+    with pytest.raises(SettingsError, match=name.removeprefix("ATOMR_").lower()):
+        load_settings()
+
+
+@pytest.mark.parametrize("content", [b"model = ", b"\xff\xfe", b"[[[", b"model = 1\nmodel = 2\n"])
+def test_a_file_that_is_not_toml_is_named(own_home: Path, content: bytes) -> None:
+    (own_home / "config.toml").write_bytes(content)
+    with pytest.raises(SettingsError, match=r"config\.toml"):
+        load_settings()
+
+
+def test_a_directory_in_place_of_the_file_is_an_error_and_not_a_crash(own_home: Path) -> None:
+    (own_home / "config.toml").mkdir()
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load_settings()
+
+
+def test_the_api_key_is_not_in_the_settings_representation() -> None:
+    assert "hush" not in repr(load_settings(endpoint={"api_key": "hush"}))
