@@ -178,10 +178,10 @@ def _iso(k: Knowledge, entries: Iterable[Mapping[str, str]], report: Report) -> 
         for relation, ours, theirs in (("ISO 3166-1 alpha-3 code", entity.row["iso3"], entry.get("alpha_3")),):
             report.compare("pycountry", (entity.key, relation, ours), ours == theirs, theirs)
         named = {name_key(entry.get(part, "")).replace(" ", "") for part in ("name", "common_name", "official_name")}
-        ours = [entity.label, *entity.aliases]
+        known = [entity.label, *entity.aliases]
         if any(
             name_key(name).replace(" ", "") in named or name_key(name) in name_key(entry.get("name", ""))
-            for name in ours
+            for name in known
         ):
             report.compare(
                 "pycountry", (entity.key, "ISO 3166-1 alpha-2 code", entity.row["iso2"]), True, entry.get("name")
