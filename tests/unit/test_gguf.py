@@ -6,18 +6,15 @@ import ctypes
 import importlib.util
 import random
 import struct
-import sys
 from pathlib import Path
 
 import pytest
+from gguf_files import gguf_bytes, lora_adapter
 
 from atomr_local import gguf
 from atomr_local.catalog.starter import starter_model_path
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.gguf import check_adapter, check_model, read_header
-
-sys.path.insert(0, str(Path(__file__).parent / "backbone"))
-from gguf_files import gguf_bytes, lora_adapter
 
 MODEL = {"general.architecture": "llama", "general.name": "tiny", "general.file_type": 15, "llama.context_length": 99}
 TENSORS = {"w.weight": ((4, 2), bytes(32)), "v.weight": ((4, 8), bytes(128))}
