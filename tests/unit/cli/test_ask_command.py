@@ -1,0 +1,293 @@
+"""`atomr ask` and its neighbours as commands: exit status, what goes to which stream, errors without tracebacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
+
+from atomr_local.assistant import Assistant
+from atomr_local.cli.main import main
+from atomr_local.errors import AtomrError
+from atomr_local.indexing import store
+from atomr_local.settings import load_settings
+
+QUESTION = "Who is the father of Ann Lee?"
+PLAN = '1. Who is Ann Lee? = Search("Ann Lee")\n2. Who is the father of [1]? = Relate([1], "father")\n'
+Capture = pytest.CaptureFixture[str]
+
+
+def atomr(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main(list(arguments))
+    return int(stop.value.code or 0)
+
+
+def refused(capsys: Capture, *arguments: str, status: int = 1) -> str:
+    """What is told on standard error; nothing on standard output, no traceback."""
+    assert atomr(*arguments) == status
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "Traceback" not in printed.err
+    assert "\x1b" not in printed.err
+    return printed.err
+
+
+@pytest.fixture
+def fakes(monkeypatch: pytest.MonkeyPatch) -> FakeBackbone:
+    """`atomr ask` runs on fakes; the graph knows Ann Lee, the passages hold escape sequences."""
+    backbone = FakeBackbone(PLAN, reply("Bob \x1b[31mLee", evidence=[1]))
+    text = FakeSource(
+        "text", {"Ann Lee father": passages(("Bob\x1b]0;x\x07 Lee", "Bob Lee \x1b[2Jis the father of Ann."))}
+    )
+    graph = FakeSource("graph", {"Ann Lee": rows("Ann Lee", entity("Ann Lee"))})
+
+    def opened(cls: type[Assistant], settings: Any = None, **overrides: Any) -> Assistant:
+        assistant = cls(load_settings(**overrides), backbone)  # type: ignore[arg-type]
+        assistant._sources = {text.name: text, graph.name: graph}  # type: ignore[dict-item]
+        return assistant
+
+    monkeypatch.setattr(Assistant, "open", classmethod(opened))
+    return backbone
+
+
+def test_the_answer_its_evidence_and_the_tree_are_printed_clean(fakes: FakeBackbone, capsys: Capture) -> None:
+    assert atomr("ask", QUESTION) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].startswith("The answer is Bob Lee.  (confidence 0.8")
+    assert "  [e2] text: Bob Lee: Bob Lee is the father of Ann." in out
+    assert "2. Who is the father of Ann Lee? → Bob Lee" in out
+    assert "\x1b" not in out and "\x07" not in out
+
+
+def test_json_prints_the_trace_and_nothing_else(fakes: FakeBackbone, capsys: Capture) -> None:
+    assert atomr("ask", QUESTION, "--json", "--no-web") == 0
+    printed = capsys.readouterr()
+    trace = json.loads(printed.out)
+    assert trace["schema"] == "atomr.trace/1"
+    assert trace["answers"] == ["Bob Lee"]
+    assert trace["settings"]["web"] is False
+    assert "\x1b" not in printed.out
+    assert printed.err == ""
+
+
+def test_jsonl_prints_one_event_a_line(fakes: FakeBackbone, capsys: Capture) -> None:
+    assert atomr("ask", QUESTION, "--jsonl") == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    kinds = [line["event"] for line in lines]
+    assert kinds[0] == "question_asked"
+    assert kinds[-1] == "finished"
+    assert {"plan_fragment", "plan_ready", "node_started", "evidence_found", "model_called", "answer_ready"} <= set(
+        kinds
+    )
+
+
+def test_an_unknown_answer_is_no_error_and_a_failure_is_one(fakes: FakeBackbone, capsys: Capture) -> None:
+    fakes.replies = [reply()]
+    assert atomr("ask", QUESTION, "--strategy", "closed-book") == 0
+    assert capsys.readouterr().out.startswith("Unknown")
+    fakes.replies = [RuntimeError("a bug")]
+    assert "Internal error: RuntimeError: a bug" in refused(capsys, "ask", QUESTION, "--strategy", "closed-book")
+
+
+def test_json_of_a_failed_question_is_still_a_trace(fakes: FakeBackbone, capsys: Capture) -> None:
+    fakes.replies = [RuntimeError("a bug")]
+    assert atomr("ask", QUESTION, "--json") == 1
+    assert json.loads(capsys.readouterr().out)["status"] == "failed"
+
+
+def test_ctrl_c_cancels_and_what_was_found_is_printed(fakes: FakeBackbone, capsys: Capture) -> None:
+    def interrupted(_prompt: object) -> str:
+        os.kill(os.getpid(), signal.SIGINT)
+        import time
+
+        time.sleep(0.3)  # the main thread takes the signal before the next step
+        return PLAN
+
+    fakes.replies = [interrupted]
+    assert atomr("ask", QUESTION, "--json") == 130
+    assert json.loads(capsys.readouterr().out)["status"] == "cancelled"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_plan_file_in_either_notation_is_executed(fakes: FakeBackbone, capsys: Capture, tmp_path: Path) -> None:
+    from atomr_local.tree.compact import parse_compact
+    from atomr_local.tree.paper import to_paper
+
+    compact, paper = tmp_path / "plan.txt", tmp_path / "plan.json"
+    compact.write_text(PLAN, encoding="utf-8")
+    paper.write_text(json.dumps(to_paper(parse_compact(PLAN, QUESTION))), encoding="utf-8")
+    for file in (compact, paper):
+        fakes.replies = [reply("Bob Lee", evidence=[1])]
+        assert atomr("ask", QUESTION, "--plan", str(file), "--json") == 0
+        assert json.loads(capsys.readouterr().out)["plan"]["origin"] == "file"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b'1. Who? = Destroy("x")\n', "plan.txt"),
+        (b'1. Who is [2]? = Search("[2]")\n2. Who? = Search("x")\n', "plan.txt"),
+        (b'{"plan": {"compact": 7}}', "plan.txt"),
+        (b"{not json", "plan.txt"),
+        (b"{}", "plan.txt"),
+        (b"", "plan.txt"),
+        (b"\xff\xfe\x00", "plan.txt"),
+        (None, "plan.txt"),
+    ],
+)
+def test_a_wrong_plan_file_is_named(
+    fakes: FakeBackbone, capsys: Capture, tmp_path: Path, content: bytes | None, told: str
+) -> None:
+    file = tmp_path / "plan.txt"
+    if content is not None:
+        file.write_bytes(content)
+    error = refused(capsys, "ask", QUESTION, "--plan", str(file))
+    assert error.startswith("Plan not valid: ")
+    assert told in error
+    assert "→ " in error
+
+
+@pytest.mark.parametrize("question", ["", "   ", "\x1b[2J"])
+def test_an_empty_question_is_refused_with_an_example(fakes: FakeBackbone, capsys: Capture, question: str) -> None:
+    error = refused(capsys, "ask", question)
+    assert error.startswith("Input not usable: the question is empty")
+    assert "atomr ask" in error
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ask",),
+        ("ask", QUESTION, "--sources", "text,web"),
+        ("ask", QUESTION, "--sources", ""),
+        ("ask", QUESTION, "--json", "--jsonl"),
+        ("ask", QUESTION, "--nonsense"),
+        ("ask", QUESTION, "extra"),
+        ("asc", QUESTION),
+    ],
+)
+def test_wrong_usage(capsys: Capture, arguments: tuple[str, ...]) -> None:
+    assert "Error" in refused(capsys, *arguments, status=2)
+
+
+@pytest.mark.parametrize("json_flag", [[], ["--json"]])
+def test_a_model_path_that_does_not_exist(capsys: Capture, tmp_path: Path, json_flag: list[str]) -> None:
+    assert atomr("ask", QUESTION, "--model", str(tmp_path / "no.gguf"), "--strategy", "closed-book", *json_flag) == 1
+    printed = capsys.readouterr()
+    if json_flag:
+        assert "no.gguf" in json.loads(printed.out)["warnings"][0]
+    else:
+        assert "Model not usable" in printed.err and "no.gguf" in printed.err and "→ " in printed.err
+    assert "Traceback" not in printed.err
+
+
+def test_a_model_file_that_is_none(capsys: Capture, tmp_path: Path) -> None:
+    file = tmp_path / "text.gguf"
+    file.write_text("not a model", encoding="utf-8")
+    error = refused(capsys, "ask", QUESTION, "--model", str(file), "--strategy", "closed-book")
+    assert "text.gguf" in error
+    assert "not usable" in error
+
+
+def test_a_model_name_that_is_unknown_is_told_with_those_at_hand(capsys: Capture) -> None:
+    error = refused(capsys, "ask", QUESTION, "--model", "gigantic", "--strategy", "closed-book")
+    assert "'gigantic'" in error
+    assert "starter" in error
+
+
+def fake_index(kind: Any, name: str) -> None:
+    with store.building(kind, name) as scratch:
+        store.publish(scratch, store.Manifest(kind, name, {"entities": 0, "triples": 0, "properties": 0}, []))
+
+
+def test_a_missing_index_and_several_are_told_with_the_option(capsys: Capture) -> None:
+    graph_only = ("--sources", "graph", "--model", "starter")
+    error = refused(capsys, "ask", QUESTION, *graph_only, "--graph-index", "nowhere")
+    assert "Index not usable: there is no graph index named 'nowhere'" in error
+    fake_index("graph", "one")
+    fake_index("graph", "two")
+    error = refused(capsys, "ask", QUESTION, *graph_only)
+    assert "several graph indexes are built: one, two" in error
+    assert "--graph-index" in error
+
+
+def test_an_index_name_cannot_leave_the_directory(capsys: Capture) -> None:
+    error = refused(capsys, "ask", QUESTION, "--sources", "graph", "--graph-index", "../../etc")
+    assert "etc" in error
+
+
+def test_settings_that_do_not_parse_stop_every_command_that_reads_them(capsys: Capture, own_home: Path) -> None:
+    (own_home / "config.toml").write_text("top_k = 'many'", encoding="utf-8")
+    for command in (["ask", QUESTION], ["plan", QUESTION], ["config", "show"]):
+        error = refused(capsys, *command)
+        assert "Settings not usable: top_k" in error
+        assert "config.toml" in error
+
+
+def test_plan_prints_compact_paper_or_json(fakes: FakeBackbone, capsys: Capture) -> None:
+    fakes.replies = [PLAN] * 3
+    assert atomr("plan", QUESTION) == 0
+    assert capsys.readouterr().out == f"0. {QUESTION}\n{PLAN}"
+    assert atomr("plan", QUESTION, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["origin"] == "model"
+    assert atomr("plan", QUESTION, "--paper") == 0
+    assert QUESTION in capsys.readouterr().out
+
+
+def test_a_fallback_plan_is_said_to_be_one(fakes: FakeBackbone, capsys: Capture) -> None:
+    fakes.replies = ["no plan", "none again"]
+    assert atomr("plan", QUESTION) == 0
+    printed = capsys.readouterr()
+    assert "fallback" in printed.err
+    assert printed.out == f"0. {QUESTION}\n"
+
+
+def test_strategies_config_and_doctor(capsys: Capture, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert atomr("strategies", "--json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["name"] == "atomr"
+    monkeypatch.setenv("ATOMR_ENDPOINT__API_KEY", "hush")
+    assert atomr("config", "show") == 0
+    out = capsys.readouterr().out
+    assert json.loads(out)["web"]["enabled"] is False
+    assert "hush" not in out
+    assert atomr("config", "path") == 0
+    assert capsys.readouterr().out.strip() == str(own_home.resolve() / "config.toml")
+
+
+def test_doctor_finds_what_is_broken_and_says_what_to_do(capsys: Capture, own_home: Path) -> None:
+    status = atomr("doctor", "--json")
+    findings = json.loads(capsys.readouterr().out)
+    assert status == (0 if all(item["state"] == "ok" for item in findings) else 1)
+    assert {"llama-cpp-python", "settings", "starter knowledge"} <= {item["part"] for item in findings}
+
+    (store.index_path("graph", "half")).mkdir(parents=True)
+    (own_home / "config.toml").write_text('model = "gigantic"', encoding="utf-8")
+    assert atomr("doctor", "--json") == 1
+    broken = {item["part"]: item for item in json.loads(capsys.readouterr().out) if item["state"] != "ok"}
+    assert {"model", "graph index half"} <= set(broken)
+    assert all(item["advice"] for item in broken.values())
+    assert atomr("doctor") == 1
+    assert "broken   graph index half" in capsys.readouterr().out
+
+    (own_home / "config.toml").write_text("model = ", encoding="utf-8")
+    assert atomr("doctor") == 1
+    assert "config.toml" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["ask", "plan", "strategies", "doctor", "config"])
+def test_every_help_has_an_example(capsys: Capture, command: str) -> None:
+    assert atomr(command, "--help") == 0
+    assert "Example: atomr " in capsys.readouterr().out
+
+
+def test_an_error_without_hint_has_no_arrow(capsys: Capture) -> None:
+    from atomr_local.cli.main import report
+
+    report(AtomrError("plain"))
+    assert capsys.readouterr().err == "Something went wrong: plain\n"
