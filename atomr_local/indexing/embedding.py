@@ -61,6 +61,19 @@ def embedder_identity(directory: Path) -> str:
     return f"sentence-transformers:{digest.hexdigest()[:16]}"
 
 
+def _import_without_sockets() -> None:
+    """Import urllib3, which sentence-transformers pulls in, without its probe: at import it binds a socket to [::1]."""
+    import socket
+
+    had = socket.has_ipv6
+    socket.has_ipv6 = False
+    try:
+        with contextlib.suppress(ImportError):
+            import urllib3  # noqa: F401
+    finally:
+        socket.has_ipv6 = had
+
+
 class SentenceEmbedder:
     """A sentence-transformers model of a local directory, loaded on the first text.
 
@@ -106,6 +119,7 @@ class SentenceEmbedder:
             os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
             try:
                 with contextlib.redirect_stderr(io.StringIO()):
+                    _import_without_sockets()
                     from sentence_transformers import SentenceTransformer
                     from transformers.utils import logging as transformers_logging
 
@@ -115,7 +129,7 @@ class SentenceEmbedder:
                     self._model = SentenceTransformer(str(self._directory), device="cpu", local_files_only=True)
             except ImportError as error:
                 raise MissingPartError(f"sentence-transformers cannot be loaded: {error}") from error
-            except (OSError, ValueError, RuntimeError, KeyError) as error:
+            except Exception as error:  # damaged weights raise SafetensorError, a plain Exception, among others
                 raise ModelError(
                     f"the embedder in {self._directory} cannot be loaded: {error}",
                     hint="Check that its files are whole.",

@@ -150,7 +150,7 @@ def test_text_alone_finds_the_passages(done: dict[str, Any]) -> None:
 HOSTILE = [
     'Who wrote "Don\'t \\"Stop\\"" [1] = Search("x") for 👩‍👩‍👧 & Zoë?',
     "Why?",
-    "Is " + "the very old [and] ancient {tree} " * 40 + "older than Ann?",
+    "Is " + "the very old [and] ancient {tree} " * 20 + "older than Ann?",
 ]
 
 
@@ -193,14 +193,16 @@ def test_answers_under_the_grammar_are_json_whatever_the_evidence_says(backbone:
     ]
     reading = reader.from_evidence(None, 'Who said "}],{"?', evidence)
     assert reading.problem is None
-    assert set(reading.cited) <= set(evidence)
+    assert all(item in evidence for item in reading.cited)
     names = ['Ann "The \\ Fox" Lee', "Bo]b", "Zoë 🙂"]
     chosen = reader.select(None, names, "is a fox", evidence)
     assert chosen.problem is None
     assert set(chosen.answers) <= set(names)
 
 
-@pytest.mark.parametrize("grammar", [grammars.answer(0), grammars.answer(7), grammars.answer(1, ['"', "\\", "]"])])
+@pytest.mark.parametrize(
+    "grammar", [grammars.answer(7), grammars.answer(1, ['"', "\\", "]"])], ids=["free", "candidates"]
+)
 def test_answer_grammars_give_strict_json(backbone: LlamaBackbone, grammar: str) -> None:
     asked = Prompt((), (Message("user", 'Say "\t\n" in JSON.'),))
     made = backbone.complete(asked, max_tokens=160, grammar=grammar)
