@@ -32,7 +32,7 @@ _CONTINENTS = {
 # Spellings and shorter names of the same thing in the second sources.
 _SAME = {
     "nay pyi taw": "naypyidaw", "nur sultan": "astana", "djibouti": "djibouti city", "tarawa": "south tarawa",
-    "luxembourg": "luxembourg city", "washington": "washington d c", "chisinau": "chisinau",
+    "luxembourg": "luxembourg city", "washington": "Washington, D.C.", "chisinau": "chisinau",
     "yuan renminbi": "renminbi", "pound": "pound sterling", "rial": "riyal", "tugrik": "togrog", "som": "som",
 }  # fmt: skip
 _LANGUAGE_CODES = {
@@ -120,7 +120,7 @@ def _data(package: str, file: str, references: Path | None, report: Report) -> P
 
 def _same(ours: str, theirs: str) -> bool:
     one, other = name_key(plain(ours)), name_key(theirs)
-    return one == other or _SAME.get(other) == one
+    return one == other or name_key(_SAME.get(other, other)) == one
 
 
 def _of_table(k: Knowledge, table: str) -> Iterator[Entity]:
