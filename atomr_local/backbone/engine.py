@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import os
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -22,6 +23,7 @@ from atomr_local.errors import Cancelled, MissingPartError, ModelError
 BATCH_TOKENS = 512
 _ABORTED = 2
 _messages: deque[str] = deque(maxlen=50)
+_c_stderr = threading.Lock()
 _callbacks: list[Any] = []  # what C code holds a pointer to must never be collected
 
 
@@ -76,12 +78,13 @@ def quiet_c_stderr() -> Iterator[None]:
     if not nothing:
         yield
         return
-    kept, stream.value = stream.value, nothing
-    try:
-        yield
-    finally:
-        stream.value = kept
-        libc.fclose(nothing)
+    with _c_stderr:
+        kept, stream.value = stream.value, nothing
+        try:
+            yield
+        finally:
+            stream.value = kept
+            libc.fclose(nothing)
 
 
 def _abort_flag_reader(api: Any) -> Any:

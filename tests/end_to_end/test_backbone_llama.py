@@ -9,11 +9,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from atomr_local.backbone.engine import AbortFlag
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.prefix_cache import PrefixCache
 from atomr_local.backbone.protocol import Message, Prompt
@@ -209,22 +210,31 @@ def test_the_static_part_does_not_depend_on_what_follows(backbone: LlamaBackbone
     assert ends.pop() > 30
 
 
-def test_cancel_while_the_prompt_is_read(backbone: LlamaBackbone) -> None:
+def test_cancel_while_the_prompt_is_read(backbone: LlamaBackbone, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = backbone.complete(prompt("What is the capital of France?"), max_tokens=10)
+    long = prompt(LONG, PLAN)
+    forget(backbone)
+    cold = backbone.complete(long, max_tokens=4)
     forget(backbone)
     cancellation = Cancellation()
-    timer = threading.Timer(0.15, cancellation.cancel)
-    timer.start()
+    decode = backbone._engine.decode
+    batches: list[int] = []
+
+    def cancel_in_the_third(tokens: Sequence[int], flag: AbortFlag) -> None:
+        batches.append(len(tokens))
+        if len(batches) == 3:
+            cancellation.cancel()
+        decode(tokens, flag)
+
+    monkeypatch.setattr(backbone._engine, "decode", cancel_in_the_third)
     fragments: list[str] = []
     with pytest.raises(Cancelled):
-        backbone.complete(prompt(LONG, PLAN), max_tokens=100, cancellation=cancellation, on_text=fragments.append)
-    timer.join()
-    assert fragments == []
-    again = backbone.complete(prompt("What is the capital of France?"), max_tokens=10)
-    assert again.tokens == expected.tokens
-    resumed = backbone.complete(prompt(LONG, PLAN), max_tokens=4)
-    forget(backbone)
-    assert backbone.complete(prompt(LONG, PLAN), max_tokens=4).tokens == resumed.tokens
+        backbone.complete(long, max_tokens=4, cancellation=cancellation, on_text=fragments.append)
+    assert len(batches) == 3 and fragments == []
+    resumed = backbone.complete(long, max_tokens=4)
+    assert resumed.tokens == cold.tokens
+    assert resumed.evaluated_tokens == resumed.prompt_tokens - sum(batches[:2])
+    assert backbone.complete(prompt("What is the capital of France?"), max_tokens=10).tokens == expected.tokens
 
 
 def test_a_cancelled_prompt_stops_the_model_at_once(backbone: LlamaBackbone) -> None:
@@ -356,6 +366,7 @@ def test_closing_ends_a_running_call_and_refuses_new_ones() -> None:
 
 def test_silent_on_the_terminal_and_ends_cleanly_without_close() -> None:
     code = """
+from atomr_local.backbone.engine import AbortFlag
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.catalog.starter import starter_model_path
