@@ -33,13 +33,13 @@ def list_(as_json: bool) -> None:
         print_json([asdict(entry) | {"path": str(entry.path)} for entry in entries])
         return
     for entry in entries:
-        line = f"{entry.kind:<6} {entry.name:<20}"
+        line = f"{entry.kind:<6} {sanitize_line(entry.name):<20}"
         if entry.manifest is None:
             click.echo(f"{line} not usable: {sanitize_line(entry.problem or '')}")
             continue
-        counts = ", ".join(f"{count} {what}" for what, count in entry.manifest.counts.items())
+        counts = ", ".join(f"{count} {sanitize_line(what)}" for what, count in entry.manifest.counts.items())
         files = ", ".join(sanitize_line(Path(item.path).name) for item in entry.manifest.inputs)
         size = f"{entry.manifest.bytes / 1e6:.1f} MB"
-        click.echo(f"{line} {counts}; {size}; built {entry.manifest.built_at} from {files}")
+        click.echo(f"{line} {counts}; {size}; built {sanitize_line(entry.manifest.built_at)} from {files}")
     if not entries:
         click.echo("No index is built yet; the starter's are built when they are first used.", err=True)

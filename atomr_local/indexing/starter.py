@@ -19,7 +19,8 @@ _SHIPPED: dict[IndexKind, str] = {"text": "articles.jsonl", "graph": "facts.json
 
 
 def ensure_index(kind: IndexKind, name: str, open_embedder: Callable[[], Embedder] | None = None) -> Path:
-    """The directory of the whole index `name`; the starter is built when it is not there or older than what ships.
+    """The directory of the whole index `name`; the starter is built when it is not there, older than what ships,
+    or made with another embedder.
 
     Args:
         open_embedder: gives the embedder that the starter's text index is built with; needed for that alone.
@@ -36,22 +37,30 @@ def ensure_index(kind: IndexKind, name: str, open_embedder: Callable[[], Embedde
     source = paths.starter_knowledge_dir() / _SHIPPED[kind]
     if not source.is_file():
         raise KnowledgeIndexError(f"the starter knowledge is missing: {source}", hint="Install atomr-local again.")
-    with _locked(directory.parent):
-        if not _current(directory, source):
-            _build(kind, source, open_embedder)
+    embedder = open_embedder() if kind == "text" and open_embedder is not None else None
+    if _current(directory, source, embedder):
+        return directory
+    try:
+        with _locked(directory.parent):
+            if not _current(directory, source, embedder):
+                _build(kind, source, embedder)
+    except OSError as error:
+        raise KnowledgeIndexError(f"the starter's {kind} index cannot be written: {error}") from error
     return directory
 
 
-def _current(directory: Path, source: Path) -> bool:
+def _current(directory: Path, source: Path, embedder: Embedder | None) -> bool:
     try:
         manifest = read_manifest(directory)
     except KnowledgeIndexError:
+        return False
+    if embedder is not None and manifest.settings.get("embedder") != embedder.identity:
         return False
     with source.open("rb") as stream:
         return [item.sha256 for item in manifest.inputs] == [hashlib.file_digest(stream, "sha256").hexdigest()]
 
 
-def _build(kind: IndexKind, source: Path, open_embedder: Callable[[], Embedder] | None) -> None:
+def _build(kind: IndexKind, source: Path, embedder: Embedder | None) -> None:
     if kind == "graph":
         from atomr_local.indexing.graph_index import build_graph_index
 
@@ -59,9 +68,9 @@ def _build(kind: IndexKind, source: Path, open_embedder: Callable[[], Embedder] 
         return
     from atomr_local.indexing.text_index import build_text_index
 
-    if open_embedder is None:
+    if embedder is None:
         raise KnowledgeIndexError("the starter's text index is not built yet, and no embedder is given to build it")
-    build_text_index([source], STARTER, embedder=open_embedder())
+    build_text_index([source], STARTER, embedder=embedder)
 
 
 @contextlib.contextmanager

@@ -101,13 +101,28 @@ def read_manifest(directory: Path) -> Manifest:
                 hint="Build the index again.",
             )
         inputs = [InputFile(**item) for item in data.pop("inputs")]
-        return Manifest(**data, inputs=inputs)
+        return _checked(Manifest(**data, inputs=inputs))
     except FileNotFoundError as error:
         raise KnowledgeIndexError(
             f"{directory} holds no finished index ({MANIFEST} is missing)", hint="Build the index again."
         ) from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise KnowledgeIndexError(f"{file} cannot be read: {error}", hint="Build the index again.") from error
+
+
+def _checked(manifest: Manifest) -> Manifest:
+    """The manifest, if its fields are of their types; an index may come from elsewhere."""
+    whole = (
+        manifest.kind in KINDS
+        and all(isinstance(text, str) for text in (manifest.name, manifest.built_at))
+        and isinstance(manifest.counts, dict)
+        and all(isinstance(number, int) for number in (manifest.bytes, *manifest.counts.values()))
+        and isinstance(manifest.settings, dict)
+        and all(isinstance(item.path, str) and isinstance(item.sha256, str) for item in manifest.inputs)
+    )
+    if not whole:
+        raise TypeError("a field is not of its type")
+    return manifest
 
 
 def list_indexes() -> list[IndexEntry]:
@@ -133,10 +148,14 @@ def resolve(kind: IndexKind, name: str = "") -> str:
     Raises:
         KnowledgeIndexError: the named index is not built, or several are and none is named.
     """
-    whole = [entry.name for entry in list_indexes() if entry.kind == kind and entry.problem is None]
+    entries = [entry for entry in list_indexes() if entry.kind == kind]
+    whole = [entry.name for entry in entries if entry.problem is None]
     if name:
         if name == STARTER or name in whole:
             return name
+        damaged = next((entry.problem for entry in entries if entry.name == name), None)
+        if damaged is not None:
+            raise KnowledgeIndexError(damaged, hint=f"Build it again with `atomr {kind} build`.")
         built = ", ".join(sorted({*whole, STARTER}))
         raise KnowledgeIndexError(
             f"there is no {kind} index named {name!r}", hint=f"Built: {built}. Build it with `atomr {kind} build`."
@@ -159,11 +178,13 @@ def directory_size(directory: Path) -> int:
 def building(kind: IndexKind, name: str) -> Iterator[Path]:
     """An empty directory to build an index in; removed again unless published.
 
-    Call :func:`publish` with it when the index is complete.
+    Call :func:`publish` with it when the index is complete. What builds of this name by processes that have
+    died left behind is removed first.
     """
     destination = index_path(kind, name)
     destination.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{name}.building-", dir=destination.parent))
+    _clear_leftovers(destination)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{name}.building-{os.getpid()}-", dir=destination.parent))
     try:
         yield scratch
     finally:
@@ -183,7 +204,7 @@ def publish(scratch: Path, manifest: Manifest) -> Path:
         json.dump(data, stream, ensure_ascii=False, indent=1)
         stream.flush()
         os.fsync(stream.fileno())
-    old = destination.with_name(f".{destination.name}.old-{os.getpid()}")
+    old = scratch.with_name(".old-".join(scratch.name.rsplit(".building-", 1)))
     if destination.exists():
         destination.rename(old)
     try:
@@ -194,3 +215,30 @@ def publish(scratch: Path, manifest: Manifest) -> Path:
         raise
     shutil.rmtree(old, ignore_errors=True)
     return destination
+
+
+def _clear_leftovers(destination: Path) -> None:
+    """Remove what dead processes left of `destination`; an index that one had just set aside is put back."""
+    leftover = re.compile(rf"\.{re.escape(destination.name)}\.(?P<what>building|old)-(?P<pid>\d+)-\w+")
+    for directory in destination.parent.iterdir():
+        match = leftover.fullmatch(directory.name)
+        if match is None or _alive(int(match["pid"])):
+            continue
+        if match["what"] == "old" and not destination.exists():
+            with contextlib.suppress(OSError):
+                directory.rename(destination)
+                continue
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _alive(pid: int) -> bool:
+    """Whether a process of this number runs; True where that cannot be told."""
+    if os.name != "posix":  # elsewhere os.kill(pid, 0) sends a signal
+        return True
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True

@@ -7,6 +7,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from itertools import islice
@@ -98,6 +99,15 @@ def connect(directory: Path) -> Any:
     return lancedb.connect(str(directory))
 
 
+@contextmanager
+def _writing() -> Iterator[None]:
+    """LanceDB and Arrow raise plain RuntimeError and ValueError, a full disk among them."""
+    try:
+        yield
+    except (OSError, RuntimeError, ValueError) as error:
+        raise KnowledgeIndexError(f"the text index cannot be written: {error}") from error
+
+
 def _silent(_progress: TextBuildProgress) -> None:
     """No one watches the build."""
 
@@ -143,15 +153,20 @@ class _Build:
                 pa.field(VECTOR, pa.list_(pa.float32(), self._embedder.dimensions)),
             ]
         )
-        table = connect(self._scratch).create_table(TABLE, schema=schema)
+        with _writing():
+            table = connect(self._scratch).create_table(TABLE, schema=schema)
         rows = self._rows()
         while batch := list(islice(rows, _BATCH)):
             self._cancellation.check()
-            table.add(pa.Table.from_pylist(self._embedded(batch), schema=schema))
+            embedded = self._embedded(batch)
+            with _writing():
+                table.add(pa.Table.from_pylist(embedded, schema=schema))
             self.passages += len(batch)
             self._report("embedding")
         self._report("indexing")
-        self._index(table)
+        self._cancellation.check()
+        with _writing():
+            self._index(table)
 
     def _embedded(self, batch: list[dict[str, Any]]) -> list[dict[str, Any]]:
         # Texts of like length beside each other are padded less.

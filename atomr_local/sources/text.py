@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import KnowledgeIndexError, SourceError
-from atomr_local.indexing.names import base_key, name_key, words
+from atomr_local.errors import AtomrError, KnowledgeIndexError, SourceError
+from atomr_local.indexing.names import base_key, name_key
 from atomr_local.indexing.store import read_manifest
 from atomr_local.indexing.text_index import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName
@@ -25,7 +26,9 @@ _COLUMNS = ("id", "title", "text", "start", "end")
 # A page about the entity itself goes before pages that mention it: as much as first rank in both lists is worth.
 _TITLE_BONUS = 2.0 / _RRF_K
 _PREFIX_BONUS = 0.5 / _RRF_K
-_LONGEST_QUERY = 64
+_QUERY_WORDS = 64
+_QUERY_CHARACTERS = 2000
+_WORD = re.compile(r"\w+")
 
 
 class TextSource:
@@ -72,11 +75,15 @@ class TextSource:
         """The passages nearest to the request's query, the page of the entity itself first."""
         cancellation.check()
         query = request.query if request.operator is not None else request.question
-        terms = words(query)[:_LONGEST_QUERY]
+        query = query[:_QUERY_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+        # Cut as the full-text index cuts them: "O'Brien" is two words in it.
+        terms = _WORD.findall(query)[:_QUERY_WORDS]
         if not terms:
             return Retrieval()
         try:
             found = self._search(query, " ".join(terms))
+        except AtomrError:
+            raise
         except Exception as error:
             raise SourceError(f"the text index cannot be searched: {error}", hint="Build the index again.") from error
         cancellation.check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +16,7 @@ from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceNam
 _BACK_OFF = 3.0
 _LONGEST = 1000
 _LONGEST_QUERY = 400
+_REFUSALS = (202, 403, 429)
 
 SearchFunction = Callable[[str, int], list[dict[str, Any]]]
 
@@ -56,19 +58,23 @@ class WebSource:
             raise WebDisabledError("web search was asked for while it is off", hint="Turn it on with --web.")
         cancellation.check()
         query = sanitize_line(request.query)[:_LONGEST_QUERY]
+        if not query:
+            return Retrieval()
         rows = self._rows(query, request.top_k, cancellation)
         cancellation.check()
         retrieved_at = datetime.now(UTC).isoformat(timespec="seconds")
         found = []
+        seen = set()
         for rank, row in enumerate(rows):
             url = safe_url(str(row.get("href", "")))
-            if url is None:
+            if url is None or url in seen:
                 continue
+            seen.add(url)
             found.append(
                 Evidence(
                     source=SourceName.WEB,
-                    title=sanitize_line(str(row.get("title", "")))[:_LONGEST] or url,
-                    text=sanitize_line(str(row.get("body", "")))[:_LONGEST],
+                    title=sanitize_line(str(row.get("title") or ""))[:_LONGEST] or url,
+                    text=sanitize_line(str(row.get("body") or ""))[:_LONGEST],
                     score=1.0 / (rank + 1),
                     query=query,
                     locator={"url": url, "retrieved_at": retrieved_at},
@@ -80,7 +86,7 @@ class WebSource:
         """Nothing is kept open between searches."""
 
     def _rows(self, query: str, count: int, cancellation: Cancellation) -> list[dict[str, Any]]:
-        from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
+        from ddgs.exceptions import RatelimitException, TimeoutException
 
         for attempt in (1, 2):
             try:
@@ -97,22 +103,34 @@ class WebSource:
                     f"the search engine did not answer within {self._timeout:g} seconds",
                     hint="Check the connection, or set web.timeout higher.",
                 ) from error
-            except DDGSException as error:
-                if "no results" in str(error).casefold():
-                    return []
+            except Exception as error:  # DDGSException, or lxml's for a page that is none
                 raise SourceError(
                     f"the web search failed: {sanitize_line(str(error))[:200]}", hint="Check the connection."
                 ) from error
         return []
 
     def _duckduckgo(self, query: str, count: int) -> list[dict[str, Any]]:
-        from ddgs import DDGS
+        """One request to DuckDuckGo's engine alone.
 
-        with DDGS(timeout=max(1, round(self._timeout))) as engine:
-            rows: list[dict[str, Any]] = engine.text(
-                query, region=self._region, max_results=count, backend="duckduckgo"
-            )
-        return rows
+        ddgs' own front end takes the 202 of a rate limit for "no results", and asks other search engines when it
+        does not know the one that is named.
+        """
+        from ddgs.engines.duckduckgo import Duckduckgo
+        from ddgs.exceptions import DDGSException, RatelimitException
+
+        engine = Duckduckgo(proxy=os.environ.get("DDGS_PROXY"), timeout=max(1, round(self._timeout)))
+
+        def request(*args: Any, **options: Any) -> str:
+            response = engine.http_client.request(*args, **options)
+            if response.status_code in _REFUSALS:
+                raise RatelimitException(f"status {response.status_code}")
+            if response.status_code != 200:
+                raise DDGSException(f"the search engine answered with status {response.status_code}")
+            return str(response.text)
+
+        engine.request = request
+        rows = (engine.search(query, region=self._region) or [])[:count]
+        return [{"title": row.title, "href": row.href, "body": row.body} for row in rows]
 
 
 def safe_url(text: str) -> str | None:

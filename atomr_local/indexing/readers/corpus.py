@@ -69,14 +69,18 @@ def parse_article(line: bytes) -> Article:
     if not isinstance(data, dict):
         raise ValueError("not a JSON object")
     identifier = data.pop("id", None)
-    if isinstance(identifier, int):
+    if isinstance(identifier, int) and not isinstance(identifier, bool):
         identifier = str(identifier)
     title, text, qid = data.pop("title", None), data.pop("text", None), data.pop("qid", None)
     for key, value in (("id", identifier), ("title", title), ("text", text)):
         if not isinstance(value, str) or not value.strip():
             raise ValueError(f'"{key}" is missing or no text')
     return Article(
-        _encodable(identifier), _encodable(title), _encodable(text), qid if isinstance(qid, str) else None, data
+        _encodable(identifier),
+        _encodable(title),
+        _encodable(text),
+        _encodable(qid) if isinstance(qid, str) else None,
+        data,
     )
 
 

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from atomr_local import paths
+from atomr_local.errors import InputError, KnowledgeIndexError
+from atomr_local.indexing import store
+
+
+def publish(name: str, content: str = "x", kind: store.IndexKind = "text") -> Path:
+    with store.building(kind, name) as scratch:
+        (scratch / "data").write_text(content)
+        return store.publish(scratch, store.Manifest(kind, name, {"articles": 1, "passages": 2}, []))
+
+
+def hidden(kind: str = "text") -> list[str]:
+    return sorted(path.name for path in (paths.indexes_dir() / kind).iterdir() if path.name.startswith("."))
+
+
+@pytest.fixture(scope="module")
+def dead_pid() -> int:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+@pytest.mark.parametrize("name", ["a", "2wiki", "A.b_c-d", "x" * 64])
+def test_names(name: str) -> None:
+    assert store.check_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", ".hidden", "a/b", "../a", "a b", "-a", "a\n", "é", "x" * 65, "\x1b[2J"]
+)
+def test_what_cannot_name_an_index(name: str) -> None:
+    with pytest.raises(InputError):
+        store.index_path("text", name)
+
+
+def test_publish_then_replace() -> None:
+    directory = publish("mine", "old")
+    assert (directory / "data").read_text() == "old"
+    assert publish("mine", "new") == directory
+    assert (directory / "data").read_text() == "new"
+    assert store.read_manifest(directory).bytes == 3
+    assert hidden() == []
+
+
+def test_a_build_that_fails_changes_nothing() -> None:
+    directory = publish("mine", "old")
+    with pytest.raises(RuntimeError), store.building("text", "mine") as scratch:
+        (scratch / "data").write_text("new")
+        raise RuntimeError
+    assert (directory / "data").read_text() == "old"
+    assert hidden() == []
+
+
+def test_the_old_index_comes_back_when_publishing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = publish("mine", "old")
+    rename = Path.rename
+
+    def failing(self: Path, target: Path) -> Path:
+        if ".building-" in self.name:
+            raise OSError("no space")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(OSError, match="no space"):
+        publish("mine", "new")
+    assert (directory / "data").read_text() == "old"
+    assert hidden() == []
+
+
+def test_leftovers_of_dead_processes_go_and_those_of_living_ones_stay(dead_pid: int) -> None:
+    base = publish("mine").parent
+    dead = [f".mine.building-{dead_pid}-abc_12", f".mine.old-{dead_pid}-abc_12"]
+    kept = [
+        f".mine.building-{os.getpid()}-abc_12",
+        f".mine.building-{os.getppid()}-abc_12",
+        f".other.building-{dead_pid}-abc_12",
+        f".mine.building-{dead_pid}-a.building-{dead_pid}-x",
+        ".mine.building-x-abc",
+    ]
+    for name in dead + kept:
+        (base / name).mkdir()
+        (base / name / "data").write_text("half")
+    publish("mine", "new")
+    assert hidden() == sorted(kept)
+
+
+def test_an_index_set_aside_by_a_process_that_died_is_put_back(dead_pid: int) -> None:
+    directory = publish("mine", "old")
+    directory.rename(directory.with_name(f".mine.old-{dead_pid}-abc"))
+    with pytest.raises(RuntimeError), store.building("text", "mine"):
+        raise RuntimeError
+    assert (directory / "data").read_text() == "old"
+    assert store.read_manifest(directory).name == "mine"
+
+
+def test_a_name_that_holds_the_marker_is_published(dead_pid: int) -> None:
+    name = f"a.building-{dead_pid}-b"
+    publish(name, "old")
+    directory = publish(name, "new")
+    assert (directory / "data").read_text() == "new"
+    assert hidden() == []
+
+
+def good_manifest() -> dict:
+    return {
+        "kind": "text", "name": "mine", "counts": {"articles": 1}, "inputs": [], "settings": {}, "built_at": "today",
+        "bytes": 1, "schema": store.SCHEMA,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (None, "no finished index"),
+        (b"", "cannot be read"),
+        (b"{", "cannot be read"),
+        (b"[]", "cannot be read"),
+        (b"\xff\xff", "cannot be read"),
+        (b"[" * 100_000, "cannot be read"),
+        ({"schema": 99}, "another version"),
+        ({"counts": []}, "not of its type"),
+        ({"counts": {"articles": "many"}}, "not of its type"),
+        ({"bytes": "7"}, "not of its type"),
+        ({"kind": "../x"}, "not of its type"),
+        ({"built_at": 5}, "not of its type"),
+        ({"settings": None}, "not of its type"),
+        ({"inputs": [{"path": 1, "size": 1, "sha256": ""}]}, "not of its type"),
+        ({"inputs": [{"path": "a"}]}, "cannot be read"),
+        ({"inputs": None}, "cannot be read"),
+        ({"surprise": 1}, "cannot be read"),
+    ],
+)
+def test_damage_is_explained_in_the_list(content: bytes | dict | None, problem: str) -> None:
+    directory = publish("whole").with_name("mine")
+    directory.mkdir()
+    if isinstance(content, dict):
+        content = json.dumps(good_manifest() | content).encode()
+    if content is not None:
+        (directory / store.MANIFEST).write_bytes(content)
+    damaged, whole = store.list_indexes()
+    assert (damaged.name, damaged.manifest, whole.name, whole.problem) == ("mine", None, "whole", None)
+    assert problem in (damaged.problem or "")
+    with pytest.raises(KnowledgeIndexError, match=problem):
+        store.resolve("text", "mine")
+
+
+def test_an_undamaged_manifest_passes() -> None:
+    directory = paths.indexes_dir() / "text" / "mine"
+    directory.mkdir(parents=True)
+    (directory / store.MANIFEST).write_text(json.dumps(good_manifest()))
+    assert store.read_manifest(directory).counts == {"articles": 1}
+
+
+def test_the_list_goes_by_kind_and_name_and_leaves_out_what_is_hidden() -> None:
+    assert store.list_indexes() == []
+    for kind, name in (("graph", "b"), ("text", "z"), ("text", "a")):
+        publish(name, kind=kind)  # type: ignore[arg-type]
+    (paths.indexes_dir() / "text" / ".z.building-1-x").mkdir()
+    (paths.indexes_dir() / "text" / "file").write_text("")
+    assert [(entry.kind, entry.name) for entry in store.list_indexes()] == [
+        ("text", "a"),
+        ("text", "z"),
+        ("graph", "b"),
+    ]
+
+
+def test_which_index_is_used() -> None:
+    assert store.resolve("text") == "starter"
+    publish("starter")
+    assert store.resolve("text") == "starter"
+    publish("mine")
+    publish("facts", kind="graph")
+    assert store.resolve("text") == "mine"
+    assert store.resolve("text", "starter") == "starter"
+    publish("yours")
+    with pytest.raises(KnowledgeIndexError, match="mine, yours") as caught:
+        store.resolve("text")
+    assert "--text-index" in caught.value.hint
+    assert store.resolve("text", "yours") == "yours"
+    with pytest.raises(KnowledgeIndexError, match="'facts'") as caught:
+        store.resolve("text", "facts")
+    assert "mine, starter, yours" in caught.value.hint
