@@ -47,7 +47,7 @@ class LimitSettings(BaseModel):
     nodes: int = Field(40, ge=2, le=400, description="Nodes a plan may have.")
     depth: int = Field(8, ge=1, le=32, description="Levels below the root.")
     fan_out: int = Field(12, ge=1, le=64, description="Children of one node.")
-    references: int = Field(8, ge=1, le=256, description="Values of a reference that an operator is run for.")
+    references: int = Field(16, ge=1, le=256, description="Values of a reference that an operator is run for.")
     evidence_tokens: int = Field(900, ge=64, description="Prompt tokens that evidence may take in one call.")
     passage_words: int = Field(120, ge=10, description="Words of one passage shown to the model.")
 

@@ -12,6 +12,7 @@ from atomr_local.reasoning.events import EvidenceFound, RetrievalStarted, Source
 from atomr_local.reasoning.reader import Reader
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.sources.protocol import Evidence, KnowledgeSource, Request, Retrieval, SourceName, Value
+from atomr_local.tree.nodes import Operator
 
 # A graph answer stands without asking the model which source to use where the graph is at least this sure of
 # the entity and of the relation.
@@ -100,7 +101,7 @@ class Retriever:
         if len(names) == 1:
             return names, "only source"
         graphs = [probe.graph for probe in probes if probe is not None and probe.graph is not None]
-        if len(graphs) == len(requests) and all(self._sure(graph) for graph in graphs):
+        if len(graphs) == len(requests) and all(map(self._sure, requests, graphs)):
             return (SourceName.GRAPH,), "rule: the graph links entity and relation surely"
         if graphs and not any(graph.evidence for graph in graphs):
             names = tuple(name for name in names if name is not SourceName.GRAPH)
@@ -115,10 +116,11 @@ class Retriever:
         return tuple(SourceName(name) for name in answer.split(", ")), "model"
 
     @staticmethod
-    def _sure(graph: Retrieval) -> bool:
+    def _sure(request: Request, graph: Retrieval) -> bool:
+        """An entity that surely fails a Filter's condition is as sure an answer as one that passes."""
         return (
             graph.decided
-            and bool(graph.values)
+            and (bool(graph.values) or request.operator is Operator.FILTER)
             and (graph.link_score or 0.0) >= SURE_LINK
             and (graph.relation_score is None or graph.relation_score >= SURE_RELATION)
         )
