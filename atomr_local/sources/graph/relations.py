@@ -44,7 +44,7 @@ _TYPES = frozenset({
     "film", "films", "movie", "movies", "song", "songs", "single", "singles", "book", "books", "novel",
     "novels", "album", "albums", "work", "works", "painting", "paintings", "person", "people", "series", "show",
     "city", "cities", "country", "countries", "company", "companies", "things", "place",
-    "opera", "operas", "ballet", "ballets", "play", "plays", "poem", "poems", "moon", "moons", "element", "elements",
+    "opera", "operas", "ballet", "ballets", "play", "plays", "poem", "poems", "moons", "elements",
 })  # fmt: skip
 # child and (father or mother) say the same thing from both ends; either may be what the graph holds.
 _COMPLEMENTS = {"P40": ("P22", "P25"), "P22": ("P40",), "P25": ("P40",), "P1376": ("P36",), "P36": ("P1376",),
