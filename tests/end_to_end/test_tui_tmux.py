@@ -73,6 +73,7 @@ def test_ask_cancel_and_quit(terminal: Terminal) -> None:
     assert "Traceback" not in screen
     terminal.keys("C-l")
     terminal.keys("C-u")
+    terminal.wait_for("Ask a question", seconds=20)
     terminal.keys("What is the highest mountain of Tanzania?", "Enter")
     terminal.wait_for("planning", seconds=30)
     terminal.keys("Escape")
