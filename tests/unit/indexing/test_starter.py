@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fake_embedder import FakeEmbedder
+
+from atomr_local import paths
+from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing import store
+from atomr_local.indexing.starter import ensure_index
+
+
+def ship(folder: Path, title: str = "Como") -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / "articles.jsonl").write_text(json.dumps({"id": "1", "title": title, "text": f"{title} is a lake."}))
+    (folder / "facts.jsonl").write_text(json.dumps({"s": title, "p": "country", "o": "Italy"}))
+
+
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "shipped"
+    ship(folder)
+    monkeypatch.setattr(paths, "starter_knowledge_dir", lambda: folder)
+    return folder
+
+
+def built_file(directory: Path) -> int:
+    return (directory / store.MANIFEST).stat().st_ino
+
+
+@pytest.mark.parametrize("kind", ["text", "graph"])
+def test_built_on_first_use_and_again_when_what_ships_changes(shipped: Path, kind: store.IndexKind) -> None:
+    directory = ensure_index(kind, "starter", FakeEmbedder)
+    assert directory == store.index_path(kind, "starter")
+    first = store.read_manifest(directory)
+    assert first.inputs[0].path.startswith(str(shipped))
+    before = built_file(directory)
+    ensure_index(kind, "starter", FakeEmbedder)
+    assert built_file(directory) == before, "an index that is current is left alone"
+    ship(shipped, "Garda")
+    ensure_index(kind, "starter", FakeEmbedder)
+    assert store.read_manifest(directory).inputs[0].sha256 != first.inputs[0].sha256
+
+
+def test_a_damaged_starter_is_built_again(shipped: Path) -> None:
+    directory = ensure_index("text", "starter", FakeEmbedder)
+    (directory / store.MANIFEST).write_text("{")
+    ensure_index("text", "starter", FakeEmbedder)
+    assert store.read_manifest(directory).counts["articles"] == 1
+
+
+def test_another_embedder_builds_it_again(shipped: Path) -> None:
+    directory = ensure_index("text", "starter", FakeEmbedder)
+    ensure_index("text", "starter", lambda: FakeEmbedder("fake:2"))
+    assert store.read_manifest(directory).settings["embedder"] == "fake:2"
+
+
+def test_without_an_embedder_a_built_one_is_used_and_none_is_built(shipped: Path) -> None:
+    with pytest.raises(KnowledgeIndexError, match="no embedder"):
+        ensure_index("text", "starter")
+    directory = ensure_index("text", "starter", FakeEmbedder)
+    assert ensure_index("text", "starter") == directory
+
+
+@pytest.mark.parametrize("kind", ["text", "graph"])
+def test_missing_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: store.IndexKind) -> None:
+    monkeypatch.setattr(paths, "starter_knowledge_dir", lambda: tmp_path / "absent")
+    with pytest.raises(KnowledgeIndexError, match="absent") as caught:
+        ensure_index(kind, "starter", FakeEmbedder)
+    assert caught.value.hint
+
+
+def test_another_index_is_only_checked(shipped: Path) -> None:
+    with pytest.raises(KnowledgeIndexError, match="no finished index"):
+        ensure_index("text", "mine", FakeEmbedder)
+
+
+def test_a_place_that_cannot_be_written(shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where a folder is wanted")
+    monkeypatch.setenv("ATOMR_HOME", str(blocked))
+    with pytest.raises(KnowledgeIndexError, match="cannot be written"):
+        ensure_index("text", "starter", FakeEmbedder)
+
+
+TOGETHER = """
+import sys
+from pathlib import Path
+from fake_embedder import FakeEmbedder
+from atomr_local import paths
+from atomr_local.indexing import text_index
+from atomr_local.indexing.starter import ensure_index
+folder = Path(sys.argv[1])
+paths.starter_knowledge_dir = lambda: folder
+build = text_index.build_text_index
+def counted(*args, **options):
+    print("built", flush=True)
+    return build(*args, **options)
+text_index.build_text_index = counted
+sys.stdin.readline()
+ensure_index("text", "starter", FakeEmbedder)
+"""
+
+
+def test_two_processes_at_once_build_it_once(shipped: Path) -> None:
+    tests = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": f"{tests}{os.pathsep}{tests.parent}"}
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", TOGETHER, str(shipped)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    for process in both:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    done = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], [error for _, error in done]
+    assert sorted(output for output, _ in done) == ["", "built\n"]
+    assert store.read_manifest(store.index_path("text", "starter")).counts["articles"] == 1
