@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from fake_embedder import FakeEmbedder
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.catalog.starter import starter_embedder_path
+from atomr_local.errors import Cancelled, KnowledgeIndexError, MissingPartError, SourceError
+from atomr_local.indexing import store
+from atomr_local.indexing.embedding import SentenceEmbedder
+from atomr_local.indexing.text_index import build_text_index
+from atomr_local.sources.protocol import Request, SourceName, Value
+from atomr_local.sources.text import TextSource
+from atomr_local.tree.nodes import Operator
+
+ARTICLES = {
+    "Lake Como": "Lake Como is a lake of glacial origin in Lombardy, Italy. It is among the deepest lakes in Europe.",
+    "Lake Garda": "Lake Garda is the largest lake in Italy, between Brescia and Verona.",
+    "Bellagio": "Bellagio is a town on a promontory of Lake Como. Lake Como, Lake Como, everywhere Lake Como.",
+    "Marie Curie": "Marie Curie discovered polonium and radium with Pierre Curie in Paris.",
+    "Radium": "Radium is a chemical element with the symbol Ra and atomic number 88.",
+    "Flann O'Brien": "Flann O'Brien wrote The Third Policeman, a novel about bicycles and eternity.",
+    "Hook (film)": "Hook is a film directed by Steven Spielberg about Peter Pan as a grown man.",
+    "Hook": "A hook is a bent piece of metal for catching or hanging things.",
+    "Hook Norton": "Hook Norton is a village in Oxfordshire with a brewery.",
+    "Żelazowa Wola": "Żelazowa Wola is a village in Poland where Frédéric Chopin was born.",
+    "Tokyo": "Tokyo is the capital of Japan. 東京は日本の首都である。",
+    "Photosynthesis": "Plants turn light into chemical energy stored in sugars.",
+    "Como copy": "Lake Como is a lake of glacial origin in Lombardy, Italy! It is among the deepest lakes in Europe!",
+    "AND": "AND is a logical operator that is true when both operands are true.",
+    "\x1b[31mRed": "A hostile title \x1b]0;owned\x07 with escape sequences of terminals.",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def embedder() -> SentenceEmbedder:
+    try:
+        return SentenceEmbedder(starter_embedder_path())
+    except MissingPartError as error:
+        pytest.skip(f"no embedder: {error}")
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    home = tmp_path_factory.mktemp("home")
+    file = home / "corpus.jsonl"
+    file.write_text(
+        "\n".join(json.dumps({"id": f"p{i}", "title": t, "text": x}) for i, (t, x) in enumerate(ARTICLES.items()))
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATOMR_HOME", str(home))
+        build_text_index([file], "small", embedder=embedder)
+        return store.index_path("text", "small")
+
+
+@pytest.fixture(scope="module")
+def source(directory: Path, embedder: SentenceEmbedder) -> TextSource:
+    return TextSource.open(directory, embedder)
+
+
+def find(source: TextSource, query: str, top_k: int = 3, head: str = "") -> list[str]:
+    operator, arguments = (Operator.SEARCH, (Value(head),)) if head else (None, ())
+    found = source.retrieve(Request(query, query, operator, arguments, top_k), Cancellation()).evidence
+    return [item.title for item in found]
+
+
+def test_evidence_is_the_passage_with_its_place(source: TextSource) -> None:
+    found = source.retrieve(Request("who discovered radium", "who discovered radium", top_k=1), Cancellation())
+    (first,) = found.evidence
+    assert (first.source, first.title, first.text) == (SourceName.TEXT, "Marie Curie", ARTICLES["Marie Curie"])
+    assert first.locator == {"passage": "p3#0", "span": [0, len(first.text)]}
+    assert first.query == "who discovered radium"
+    assert not found.values
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
+        ("biggest body of water in the Italian republic", "Lake Garda"),
+        ("birthplace of Chopin", "Żelazowa Wola"),
+        ("zelazowa wola", "Żelazowa Wola"),
+        ("O'Brien", "Flann O'Brien"),
+        ("symbol Ra", "Radium"),
+        ("東京", "Tokyo"),
+    ],
+)
+def test_found_by_meaning_or_by_words(source: TextSource, query: str, title: str) -> None:
+    assert find(source, query)[0] == title
+
+
+def test_best_first_and_no_more_than_asked_for(source: TextSource) -> None:
+    for top_k in (1, 2, 5, 50):
+        found = source.retrieve(Request("lake", "lake", top_k=top_k), Cancellation()).evidence
+        assert len(found) == min(top_k, len(ARTICLES) - 1)
+        assert [item.score for item in found] == sorted((item.score for item in found), reverse=True)
+
+
+def test_near_duplicates_are_folded(source: TextSource) -> None:
+    found = find(source, "lake of glacial origin in Lombardy", top_k=10)
+    assert len({"Lake Como", "Como copy"} & set(found)) == 1
+
+
+def test_the_page_of_the_entity_goes_first(source: TextSource) -> None:
+    assert find(source, "Lake Como", head="Lake Como")[0] == "Lake Como"
+    assert find(source, "Radium discovered by", head="radium")[0] == "Radium"
+    assert find(source, "Hook director", head="Hook (film)")[0] == "Hook (film)"
+    assert find(source, "Hook", head="Hook")[0] == "Hook"
+    # The very title, the same name with a qualifier, a longer name.
+    assert find(source, "Hook", head="Hook") == ["Hook", "Hook (film)", "Hook Norton"]
+
+
+def test_an_operator_asks_with_its_query_direct_rag_with_the_question(source: TextSource) -> None:
+    with_operator = Request("Where was Chopin born?", "radium", Operator.SEARCH, (Value("radium"),), 1)
+    without = Request("Where was Chopin born?", "radium", top_k=1)
+    titles = [source.retrieve(request, Cancellation()).evidence[0].title for request in (with_operator, without)]
+    assert titles == ["Radium", "Żelazowa Wola"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "AND", "OR NOT", '"', '"unclosed phrase', "title:x AND (", "text:*", "lake~2 como^5", "+lake -como", "[a TO z]", "\\",
+        "'; DROP TABLE passages; --", "lake') OR 1=1", "\x00\x1b[2J lake", "\ud800 lake", "é" * 50, "lake " * 2000,
+        "x" * 10_000, "a " * 5000,
+    ],
+    ids=lambda query: ascii(query[:20]),
+)  # fmt: skip
+def test_hostile_queries_find_passages_or_nothing(source: TextSource, query: str) -> None:
+    found = source.retrieve(Request(query, query, Operator.SEARCH, (Value(query),), 3), Cancellation()).evidence
+    assert len(found) <= 3
+    assert {item.title for item in found} <= set(ARTICLES)
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\n", "?!", '"', "😀", "\x1b"])
+def test_a_query_without_a_word_finds_nothing(source: TextSource, query: str) -> None:
+    assert find(source, query) == []
+
+
+def test_query_syntax_has_no_meaning(source: TextSource) -> None:
+    assert find(source, "radium AND NOT curie", top_k=2) == find(source, "radium and not curie", top_k=2)
+
+
+def test_several_threads_at_once(source: TextSource) -> None:
+    found: dict[int, list[str]] = {}
+    threads = [
+        threading.Thread(target=lambda i=i: found.update({i: find(source, "birthplace of Chopin", 1)}))
+        for i in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {i: ["Żelazowa Wola"] for i in range(6)}
+
+
+def test_cancelled_before_it_starts(source: TextSource) -> None:
+    cancellation = Cancellation()
+    cancellation.cancel()
+    with pytest.raises(Cancelled):
+        source.retrieve(Request("lake", "lake"), cancellation)
+
+
+def test_another_embedder_is_refused(directory: Path) -> None:
+    with pytest.raises(KnowledgeIndexError, match="'small' was built with another embedder") as caught:
+        TextSource.open(directory, FakeEmbedder())
+    assert "embedder" in caught.value.hint
+
+
+def test_nothing_lost_or_damaged_opens_without_a_word(
+    directory: Path, embedder: SentenceEmbedder, tmp_path: Path
+) -> None:
+    with pytest.raises(KnowledgeIndexError, match="no finished index"):
+        TextSource.open(tmp_path / "absent", embedder)
+    without_table = tmp_path / "without_table"
+    without_table.mkdir()
+    shutil.copy(directory / store.MANIFEST, without_table)
+    with pytest.raises(KnowledgeIndexError, match="cannot be opened"):
+        TextSource.open(without_table, embedder)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda file: file.unlink(), lambda file: file.write_bytes(b"")], ids=["gone", "empty"]
+)
+@pytest.mark.parametrize("part", ["data", "_versions"])
+def test_a_damaged_table_is_told_as_such(
+    directory: Path, embedder: SentenceEmbedder, tmp_path: Path, part: str, damage
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(directory, copy)
+    files = [file for file in (copy / "passages.lance" / part).rglob("*") if file.is_file()]
+    assert files
+    for file in files:
+        damage(file)
+    with pytest.raises((KnowledgeIndexError, SourceError)) as caught:
+        TextSource.open(copy, embedder).retrieve(Request("lake", "lake"), Cancellation())
+    assert "Build the index again" in caught.value.hint
+
+
+def test_a_failing_embedder_keeps_its_own_error(directory: Path, embedder: SentenceEmbedder) -> None:
+    class FakeMissingEmbedder(FakeEmbedder):
+        def encode(self, texts):
+            raise MissingPartError("sentence-transformers cannot be loaded")
+
+    source = TextSource.open(directory, FakeMissingEmbedder(embedder.identity))
+    with pytest.raises(MissingPartError):
+        source.retrieve(Request("lake", "lake"), Cancellation())
+
+
+def test_closed(directory: Path, embedder: SentenceEmbedder) -> None:
+    source = TextSource.open(directory, embedder)
+    source.close()
+    with pytest.raises(SourceError):
+        source.retrieve(Request("lake", "lake"), Cancellation())
