@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from atomr_local.cli.main import main
+from atomr_local.indexing import store
+
+Capture = pytest.CaptureFixture[str]
+
+
+def atomr(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main(list(arguments))
+    return int(stop.value.code or 0)
+
+
+def publish(name: str, path: str = "/data/corpus.jsonl", **fields) -> None:
+    with store.building("text", name) as scratch:
+        (scratch / "data").write_bytes(b"x" * 2_500_000)
+        inputs = [store.InputFile(path, 7, "0" * 64)]
+        store.publish(scratch, store.Manifest("text", name, {"articles": 1, "passages": 2}, inputs, **fields))
+
+
+def test_none_yet(capsys: Capture) -> None:
+    assert atomr("indexes", "list") == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "No index is built yet" in err
+    assert atomr("indexes", "list", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_from_what_when_how_large_whether_whole(capsys: Capture) -> None:
+    publish("mine", built_at="2026-01-02T03:04:05+00:00")
+    store.index_path("graph", "broken").mkdir(parents=True)
+    assert atomr("indexes", "list") == 0
+    out, err = capsys.readouterr()
+    whole, broken = out.splitlines()
+    assert whole.split(maxsplit=2) == [
+        "text", "mine", "1 articles, 2 passages; 2.5 MB; built 2026-01-02T03:04:05+00:00 from corpus.jsonl",
+    ]  # fmt: skip
+    assert broken.startswith("graph  broken               not usable: ")
+    assert err == ""
+
+    assert atomr("indexes", "list", "--json") == 0
+    whole_entry, broken_entry = json.loads(capsys.readouterr().out)
+    assert whole_entry["manifest"]["counts"] == {"articles": 1, "passages": 2}
+    assert whole_entry["path"] == str(store.index_path("text", "mine"))
+    assert (broken_entry["manifest"], "no finished index" in broken_entry["problem"]) == (None, True)
+
+
+def test_nothing_in_a_manifest_or_a_folders_name_drives_the_terminal(capsys: Capture) -> None:
+    publish("mine", path="/data/\x1b[2Jx\n\u202ey", built_at="\x1b]0;owned\x07now")
+    (store.index_path("text", "mine").parent / "evil\x1b[31m").mkdir()
+    for arguments in ((), ("--json",)):
+        assert atomr("indexes", "list", *arguments) == 0
+        out, err = capsys.readouterr()
+        assert not {"\x1b", "\x07", "\u202e"} & set(out + err)
+
+
+@pytest.mark.parametrize("arguments", [("list", "extra"), ("list", "--nonsense"), ("nonsense",)])
+def test_wrong_usage(arguments: tuple[str, ...], capsys: Capture) -> None:
+    assert atomr("indexes", *arguments) == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_help_has_an_example(capsys: Capture) -> None:
+    for arguments in ((), ("list",)):
+        assert atomr("indexes", *arguments, "--help") == 0
+        assert "Example: atomr indexes list" in capsys.readouterr().out

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from atomr_local import paths
+from atomr_local.catalog.starter import starter_embedder_path
+from atomr_local.cli.main import main
+from atomr_local.errors import MissingPartError
+from atomr_local.indexing import store
+
+Capture = pytest.CaptureFixture[str]
+
+
+def atomr(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main(list(arguments))
+    return int(stop.value.code or 0)
+
+
+@pytest.fixture
+def embedder() -> None:
+    try:
+        starter_embedder_path()
+    except MissingPartError as error:
+        pytest.skip(f"no embedder: {error}")
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    file = tmp_path / "corpus.jsonl"
+    rows = [
+        {"id": "1", "title": "Lake Como", "text": "Lake Como is a deep lake in Lombardy."},
+        {"id": "2", "title": "Radium", "text": "Radium is a chemical\x1b[2J element."},
+    ]
+    file.write_text("\n".join(json.dumps(row) for row in rows) + "\n{bro\x1bken\n")
+    return file
+
+
+def test_build_then_search(embedder: None, corpus: Path, capsys: Capture) -> None:
+    assert atomr("text", "build", str(corpus), "--name", "mine") == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("mine: 2 passages of 2 articles, ")
+    assert "1 lines were skipped" in err
+    assert f"{corpus}:3: " in err
+    assert "\x1b" not in out + err
+
+    assert atomr("text", "search", "chemistry", "-k", "1", "--json") == 0
+    out, err = capsys.readouterr()
+    (found,) = json.loads(out)
+    assert (found["title"], found["locator"]["passage"]) == ("Radium", "2#0")
+    assert set(found) == {"title", "text", "score", "locator"}
+    assert err == ""
+
+    assert atomr("text", "search", "deep lake", "--text-index", "mine") == 0
+    out, err = capsys.readouterr()
+    assert "Lake Como" in out.splitlines()[0]
+    assert "\x1b" not in out
+    assert out.count("\n") == 4
+
+    assert atomr("text", "search", "?") == 0
+    assert capsys.readouterr() == ("", "Nothing was found.\n")
+    assert atomr("text", "search", "?", "--json") == 0
+    assert capsys.readouterr() == ("[]\n", "")
+
+
+def test_limit_and_replacing(embedder: None, corpus: Path, capsys: Capture) -> None:
+    for limit in ("2", "1"):
+        assert atomr("text", "build", str(corpus), "--name", "mine", "--limit", limit, "--format", "jsonl") == 0
+    assert store.read_manifest(store.index_path("text", "mine")).counts["articles"] == 1
+
+
+def test_the_starter_is_built_on_first_search(
+    embedder: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: Path, capsys: Capture
+) -> None:
+    shipped = tmp_path / "shipped"
+    shipped.mkdir()
+    corpus.rename(shipped / "articles.jsonl")
+    monkeypatch.setattr(paths, "starter_knowledge_dir", lambda: shipped)
+    assert atomr("text", "search", "lake", "--json", "-k", "1") == 0
+    assert json.loads(capsys.readouterr().out)[0]["title"] == "Lake Como"
+    assert store.read_manifest(store.index_path("text", "starter")).counts["articles"] == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("build",),
+        ("build", "file.jsonl"),
+        ("build", "file.jsonl", "--name", "a", "--limit", "0"),
+        ("build", "file.jsonl", "--name", "a", "--format", "pdf"),
+        ("search",),
+        ("search", "a", "b"),
+        ("search", "a", "-k", "0"),
+        ("search", "a", "-k", "many"),
+        ("search", "a", "--nonsense"),
+        ("nonsense",),
+    ],
+)
+def test_wrong_usage(arguments: tuple[str, ...], capsys: Capture) -> None:
+    assert atomr("text", *arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Error: " in err
+
+
+@pytest.mark.parametrize("arguments", [(), ("build",), ("search",)])
+def test_help_has_an_example(arguments: tuple[str, ...], capsys: Capture) -> None:
+    assert atomr("text", *arguments, "--help") == 0
+    assert "Example: atomr text " in capsys.readouterr().out
+
+
+def error_of(capsys: Capture) -> tuple[str, str]:
+    """Title with message, and hint: the only two lines; nothing on standard output."""
+    out, err = capsys.readouterr()
+    assert out == ""
+    lines = err.splitlines()
+    assert len(lines) == 2, err
+    assert lines[1].startswith("  → ")
+    return lines[0], lines[1]
+
+
+def test_errors_in_plain_words(
+    embedder: None, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = tmp_path / "story.txt"
+    story.write_text("Once upon a time\n")
+    assert atomr("text", "build", str(story), "--name", "mine") == 1
+    message, hint = error_of(capsys)
+    assert message.startswith(f"Input not usable: {story}, line 1: ")
+    assert '"title"' in hint
+
+    assert atomr("text", "build", str(story), "--name", "../evil") == 1
+    assert error_of(capsys)[0] == "Input not usable: '../evil' cannot name an index"
+
+    assert atomr("text", "search", "a", "--text-index", "absent") == 1
+    assert "'absent'" in error_of(capsys)[0]
+
+    damaged = store.index_path("text", "damaged")
+    damaged.mkdir(parents=True)
+    assert atomr("text", "search", "a", "--text-index", "damaged") == 1
+    assert "no finished index" in error_of(capsys)[0]
+
+    monkeypatch.setenv("ATOMR_EMBEDDER", str(tmp_path / "nowhere"))
+    assert atomr("text", "search", "a") == 1
+    assert error_of(capsys)[0].startswith("Part missing: ")
+
+
+def test_a_missing_input(embedder: None, tmp_path: Path, capsys: Capture) -> None:
+    assert atomr("text", "build", str(tmp_path / "absent.jsonl"), "--name", "mine") == 1
+    assert "absent.jsonl cannot be read: No such file" in capsys.readouterr().err
+    assert store.list_indexes() == []
