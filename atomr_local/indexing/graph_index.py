@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -89,7 +88,7 @@ def build_graph_index(
                 kind="graph",
                 name=name,
                 counts=build.counts,
-                inputs=[store.InputFile(str(file), file.stat().st_size, _sha256(file)) for file in files],
+                inputs=[store.describe_input(file) for file in files],
                 settings={
                     "formats": [kind for _, kind in formats],
                     "language": language,
@@ -127,11 +126,6 @@ def detect_format(file: Path) -> Literal["nt", "facts-jsonl"]:
     )
 
 
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 class _Build:
     """One build in one scratch directory."""
 
@@ -149,7 +143,7 @@ class _Build:
         self._language = language
         self._progress = progress
         self._cancellation = cancellation
-        self._total = sum(_size(file) for file in files)
+        self._total = sum(store.input_size(file) for file in files)
         self._before = 0
         self._triples = 0
 
@@ -180,7 +174,7 @@ class _Build:
                 labels.add(fact)
                 if number % 5_000 == 0:
                     self._report("reading labels", self._before + reader.position)
-            self._before += _size(file)
+            self._before += store.input_size(file)
         labels.commit()
 
     def _statements(self, formats: Iterable[tuple[Path, str]], names: NamesWriter, labels: _LabelIds) -> Iterator[str]:
@@ -199,7 +193,7 @@ class _Build:
                     yield from facts.lines(fact)
                     if count % 5_000 == 0:
                         self._report("reading facts", self._before + reader.position)
-            self._before += _size(file)
+            self._before += store.input_size(file)
 
     def _load(self, graph: Store, lines: Iterator[str], names: NamesWriter | None) -> None:
         """Write triples to a spool file and load it whenever it is full; count them where `names` is given."""
@@ -235,13 +229,6 @@ class _Build:
         self._cancellation.check()
         if self._progress is not None:
             self._progress(BuildProgress(stage, self._triples, min(done, self._total), self._total))
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError as error:
-        raise InputError(f"{file}: {error.strerror}") from error
 
 
 class _LabelIds:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atomr_local import paths
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.indexing.store import STARTER, IndexKind, index_path, read_manifest
+from atomr_local.indexing.store import STARTER, IndexKind, index_path, read_manifest, sha256_of
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding import Embedder
@@ -56,8 +55,7 @@ def _current(directory: Path, source: Path, embedder: Embedder | None) -> bool:
         return False
     if embedder is not None and manifest.settings.get("embedder") != embedder.identity:
         return False
-    with source.open("rb") as stream:
-        return [item.sha256 for item in manifest.inputs] == [hashlib.file_digest(stream, "sha256").hexdigest()]
+    return [item.sha256 for item in manifest.inputs] == [sha256_of(source)]
 
 
 def _build(kind: IndexKind, source: Path, embedder: Embedder | None) -> None:

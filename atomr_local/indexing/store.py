@@ -7,6 +7,7 @@ reader sees the old index or the new one and never half of one.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -167,6 +168,29 @@ def resolve(kind: IndexKind, name: str = "") -> str:
             hint=f"Say which with --{kind}-index NAME or the setting {kind}_index.",
         )
     return own[0] if own else STARTER
+
+
+def sha256_of(file: Path) -> str:
+    """Hex digest of the file's bytes."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def describe_input(file: Path) -> InputFile:
+    """The file as a manifest names it."""
+    return InputFile(str(file), file.stat().st_size, sha256_of(file))
+
+
+def input_size(file: Path) -> int:
+    """Bytes of an input file.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return file.stat().st_size
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from error
 
 
 def directory_size(directory: Path) -> int:

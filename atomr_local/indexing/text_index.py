@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import warnings
@@ -76,7 +75,7 @@ def build_text_index(
                 kind="text",
                 name=name,
                 counts={"articles": build.articles, "passages": build.passages},
-                inputs=[store.InputFile(str(file), file.stat().st_size, _sha256(file)) for file in files],
+                inputs=[store.describe_input(file) for file in files],
                 settings={
                     "embedder": embedder.identity,
                     "dimensions": embedder.dimensions,
@@ -112,11 +111,6 @@ def _silent(_progress: TextBuildProgress) -> None:
     """No one watches the build."""
 
 
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 class _Build:
     def __init__(
         self,
@@ -133,7 +127,7 @@ class _Build:
         self._limit = limit
         self._progress = progress
         self._cancellation = cancellation
-        self._total = sum(_size(file) for file in files)
+        self._total = sum(store.input_size(file) for file in files)
         self._done = 0
         self.articles = 0
         self.passages = 0
@@ -204,7 +198,7 @@ class _Build:
             for article in read_corpus(lines, self.skipped):
                 self._done = before + lines.position
                 yield article
-            self._done = before + _size(file)
+            self._done = before + store.input_size(file)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         chosen: Iterable[Article] = islice(self._articles(), self._limit) if self._limit else self._articles()
@@ -226,10 +220,3 @@ class _Build:
 
     def _report(self, stage: str) -> None:
         self._progress(TextBuildProgress(stage, self.passages, min(self._done, self._total), self._total))
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from error

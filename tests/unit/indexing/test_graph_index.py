@@ -143,7 +143,7 @@ this line is not a triple
 _:b1 <http://example.org/birthPlace> _:b2 .
 _:b2 <http://example.org/birthPlace> "x"^^<http://example.org/t> .
 <http://example.org/birthPlace> <http://www.w3.org/2000/01/rdf-schema#label> "place where born"@en .
-"""  # noqa: E501
+"""
 
 
 def test_ntriples_of_wikidata_and_of_other_vocabularies(tmp_path: Path) -> None:
