@@ -89,7 +89,7 @@ class TextSource:
         cancellation.check()
         head = request.arguments[0].text if request.operator is not None and request.arguments else ""
         scored = sorted(
-            ((row["_relevance_score"] + _bonus(row["title"], head, request.operator), row) for row in found),
+            ((row["_relevance_score"] + title_bonus(row["title"], head, request.operator), row) for row in found),
             key=lambda item: (-item[0], item[1]["id"]),
         )
         return Retrieval(
@@ -118,7 +118,8 @@ class TextSource:
         return rows
 
 
-def _bonus(title: str, head: str, operator: Operator | None) -> float:
+def title_bonus(title: str, head: str, operator: Operator | None) -> float:
+    """What a passage's fused score gains when its page's title names the operator's head entity; 0 without operator."""
     if operator is None or not head:
         return 0.0
     if name_key(title) == name_key(head):
