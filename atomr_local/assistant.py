@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, InputError
 from atomr_local.planning.examples import ExampleLibrary
@@ -46,7 +47,7 @@ class Assistant:
         self._backbone = backbone
         self._sources: dict[SourceName, KnowledgeSource] = {}
         self._index_names = {"text": "", "graph": ""}
-        self._adapter: Path | None = None
+        self._style: Style = "full"
         self._embedder: Embedder | None = None
         self._loading = threading.Lock()
         self._asking = threading.Lock()
@@ -232,8 +233,11 @@ class Assistant:
             ExampleLibrary.shipped(),
             Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out),
             seed=self.settings.llm.seed,
+            style=self._style,
         )
-        return Toolbox(self._backbone, sources, planner, recorder, cancellation or Cancellation(), self.settings)
+        return Toolbox(
+            self._backbone, sources, planner, recorder, cancellation or Cancellation(), self.settings, self._style
+        )
 
     def _chosen(self, local: Sequence[str], web: bool) -> dict[SourceName, KnowledgeSource]:
         chosen = {SourceName(name): self._sources[SourceName(name)] for name in local}
@@ -272,12 +276,14 @@ class Assistant:
             self._backbone = OpenAIBackbone(endpoint.url, endpoint.model, endpoint.api_key, endpoint.timeout)
             return
         from atomr_local.backbone.llama import LlamaBackbone
-        from atomr_local.catalog.find import find_adapter, find_model
+        from atomr_local.catalog.find import find_adapter, find_model, prompts_of
 
         path = find_model(settings.model)
+        adapter = find_adapter(settings.adapter, path)
+        self._style = "lean" if adapter is not None and prompts_of(adapter) == "lean" else "full"
         self._backbone = LlamaBackbone.load(
             path,
-            find_adapter(settings.adapter, path),
+            adapter,
             context_tokens=settings.llm.context_tokens,
             threads=settings.llm.threads,
             batch_threads=settings.llm.batch_threads,

@@ -49,7 +49,22 @@ class LimitSettings(BaseModel):
     fan_out: int = Field(12, ge=1, le=64, description="Children of one node.")
     references: int = Field(16, ge=1, le=256, description="Values of a reference that an operator is run for.")
     evidence_tokens: int = Field(900, ge=64, description="Prompt tokens that evidence may take in one call.")
-    passage_words: int = Field(120, ge=10, description="Words of one passage shown to the model.")
+    passage_words: int = Field(70, ge=10, description="Words shown to the model of the best passage.")
+
+
+class MeansSettings(BaseModel):
+    """What helps small models, each to be switched off by itself (docs/small-models.md measures them so)."""
+
+    model_config = {"extra": "forbid"}
+
+    cut_evidence: bool = Field(True, description="Show the sentences that matter for the question, not the first ones.")
+    span_answers: bool = Field(True, description="What is read from evidence is a run of its words.")
+    symbolic: bool = Field(True, description="Compute comparisons, counts, dates and equality instead of asking.")
+    source_rules: bool = Field(True, description="Take the graph alone where it is sure, without asking the model.")
+    page_first: bool = Field(True, description="Put the page of the entity itself before pages that mention it.")
+    link_bridges: bool = Field(True, description="Link an answer to a page or entity before the next step uses it.")
+    beam: bool = Field(True, description="Carry several readings of an unsure step and keep the best whole.")
+    rival: bool = Field(True, description="Let a direct answer rival the tree's; keep the surer one.")
 
 
 class WebSettings(BaseModel):
@@ -79,6 +94,7 @@ class Settings(BaseSettings):
     filter_overlap: float = Field(0.5, ge=0, le=1, description="Filter drops entities whose word overlap is lower.")
     web: WebSettings = WebSettings()
     limits: LimitSettings = LimitSettings()
+    means: MeansSettings = MeansSettings()
     llm: ModelSettings = ModelSettings()
     endpoint: EndpointSettings = EndpointSettings()
 

@@ -41,6 +41,7 @@ _WORDINGS = {
     "educated at": "Where did {} study?",
     "award received": "Which award did {} receive?",
     "country": "In which country is {}?",
+    "located in the administrative territorial entity": "In which administrative area is {}?",
 }
 _OF_PERSONS = {
     "father", "mother", "spouse", "sibling", "child", "date of birth", "date of death", "place of birth",
@@ -101,13 +102,13 @@ def _search(name: str, relation: str, question: str, key: str) -> _Line:
     return _Line(key, f"{ask} is {name}? = Search({arguments})")
 
 
-def _ask(relation: str, head: str) -> str:
+def ask(relation: str, head: str) -> str:
     default = "Who is the {relation} of {}?" if relation in _PERSONS else "What is the {relation} of {}?"
     return _WORDINGS.get(relation, default).format(head, relation=relation)
 
 
 def _relate(key: str, head: str, relation: str) -> _Line:
-    return _Line(key, f"{_ask(relation, f'{{{head}}}')} = Relate({{{head}}}, {json.dumps(relation)})")
+    return _Line(key, f"{ask(relation, f'{{{head}}}')} = Relate({{{head}}}, {json.dumps(relation)})")
 
 
 def _steps(chain: Sequence[Fact], question: str, key: str) -> tuple[_Line, ...]:
@@ -124,7 +125,7 @@ def _chain_plan(chain: Sequence[Fact], question: str) -> list[_Line]:
     if len(chain) == 1:
         return list(_steps(chain, question, "a"))
     name, relation, _ = chain[0]
-    lines = [_Line("h1", _ask(relation, name), _steps(chain[:1], question, "a"))]
+    lines = [_Line("h1", ask(relation, name), _steps(chain[:1], question, "a"))]
     for number, (_, hop, _) in enumerate(chain[1:], start=2):
         lines.append(_relate(f"h{number}", f"h{number - 1}", hop))
     return lines
@@ -136,7 +137,7 @@ def _comparison_plan(chains: Sequence[Sequence[Fact]], question: str) -> list[_L
         head = chain[0][0]
         for _, relation, _ in chain[:-1]:
             head = f"the {relation} of {head}"
-        lines.append(_Line(f"c{number}", _ask(chain[-1][1], head), _steps(chain, question, f"c{number}")))
+        lines.append(_Line(f"c{number}", ask(chain[-1][1], head), _steps(chain, question, f"c{number}")))
     given = ", ".join(f"{{c{number}}}" for number in range(1, len(chains))) + f" and {{c{len(chains)}}}"
     lines.append(_Line("d", f"Given answers of {given}, {question[:1].lower()}{question[1:]}"))
     return lines

@@ -1,6 +1,14 @@
-"""Texts as GBNF terminals."""
+"""Texts as GBNF: terminals, and rules for what may be taken from a text."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+LONGEST_RUN = 10
+_OPENING = "\"'([{“‘«"
+_CLOSING = "\"')]}”’»?!.,;:([{"
+_ABBREVIATION = re.compile(r"(?:[^\W\d_]\.)+|(?:Jr|Sr|Inc|Ltd|Co|Corp|St|Dr|No)\.")
 
 
 def literal(text: str) -> str:
@@ -14,3 +22,60 @@ def _escaped(character: str) -> str:
     if " " <= character <= "~":
         return character
     return f"\\U{ord(character):08X}" if ord(character) > 0xFFFF else f"\\u{ord(character):04X}"
+
+
+def word_runs(
+    rules: dict[str, str],
+    name: str,
+    texts: Sequence[str],
+    encode: Callable[[str], str] = lambda text: text,
+    first: Callable[[str], bool] = lambda word: any(map(str.isalnum, word)),
+    longest: int = LONGEST_RUN,
+) -> None:
+    """Add the rule `name`: any run of words that stand beside each other in one of the texts.
+
+    A run may leave out the quotes and brackets before its first word, the punctuation after its last one, and a
+    possessive ending. `name` is only added when there is a run. A grammar cannot count, so each word has a rule for
+    every number of words that may still follow.
+
+    Args:
+        rules: rule bodies by rule name.
+        encode: how words are written in the output, for instance with JSON's escapes.
+        first: whether a run may begin with a word.
+        longest: words of a run at most.
+    """
+    starts: dict[str, None] = {}
+    for number, text in enumerate(texts):
+        words = text.split()
+        for index, word in enumerate(words):
+            for before in range(min(index, longest - 1) + 1):
+                after = min(longest, len(words) - index + before) - 1 - before
+                more = f"{name}-{number}-{index + 1}-{after - 1}" if after else ""
+                rules[f"{name}-{number}-{index}-{after}"] = _endings(word, more, encode)
+            if not first(word):
+                continue
+            left = min(longest, len(words) - index) - 1
+            start = f"{name}-{number}-{index}-{left}"
+            bare = word.lstrip(_OPENING)
+            if bare != word:
+                more = f"{name}-{number}-{index + 1}-{left - 1}" if left else ""
+                start = f"{name}-{number}-{index}-bare"
+                rules[start] = _endings(bare, more, encode)
+            starts[start] = None
+    if starts:
+        rules[name] = " | ".join(starts)
+
+
+def _endings(word: str, more: str, encode: Callable[[str], str]) -> str:
+    bare = word.rstrip(_CLOSING) or word
+    forms = [bare, bare.removesuffix("'s").removesuffix("’s")]
+    dotted = bare + "."
+    if word.startswith(dotted) and _ABBREVIATION.fullmatch(dotted.lstrip(_OPENING)):
+        forms.append(dotted)
+    balanced = word.rstrip("?!.,;:")
+    if balanced.endswith((")", "]")):
+        forms.append(balanced)
+    choices = [literal(encode(form)) for form in dict.fromkeys(forms) if form]
+    if more:
+        choices.append(f"{literal(encode(word + ' '))} {more}")
+    return " | ".join(choices)

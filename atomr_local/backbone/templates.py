@@ -11,10 +11,12 @@ import re
 from functools import lru_cache
 from importlib.resources import files
 from string import Template
-from typing import cast
+from typing import Literal, cast
 
 from atomr_local.backbone.protocol import Message, Prompt, Role
 
+# `full` prompts instruct and show examples; `lean` ones are a tag and the facts, for an adapter trained on them.
+Style = Literal["full", "lean"]
 _HEADER = re.compile(r"^--- (system|user|assistant)\n", re.MULTILINE)
 
 

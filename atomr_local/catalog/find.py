@@ -98,22 +98,26 @@ def find_adapter(setting: str, model: Path) -> Path | None:
 
 
 def _made_for(model: Path) -> Path | None:
-    candidates = [(path, base) for path in _adapter_files() if (base := _base_model(path))]
+    candidates = [(path, base) for path in _adapter_files() if (base := _card_value(path, "base_model"))]
     if not candidates:
         return None
     name = read_header(model).name
     return next((path for path, base in candidates if base == name), None)
 
 
-def _base_model(adapter: Path) -> str:
-    """The model that an adapter's card names; empty without a usable card."""
+def prompts_of(adapter: Path) -> str:
+    """The style of prompts that an adapter was trained on, as its card says; empty without a usable card."""
+    return _card_value(adapter, "prompts")
+
+
+def _card_value(adapter: Path, key: str) -> str:
     try:
         with adapter.with_suffix(".json").open("rb") as stream:
             card = json.loads(stream.read(_CARD_BYTES))
     except (OSError, ValueError, RecursionError):
         return ""
-    base = card.get("base_model", "") if isinstance(card, dict) else ""
-    return base if isinstance(base, str) else ""
+    value = card.get(key, "") if isinstance(card, dict) else ""
+    return value if isinstance(value, str) else ""
 
 
 def list_models() -> tuple[CatalogEntry, ...]:

@@ -39,7 +39,7 @@ def passages(text: str, budget: int = 120) -> Iterator[Passage]:
 
 def _pieces(text: str, budget: int) -> Iterator[tuple[int, int, int]]:
     """Sentences as (start, end, words); one over the budget comes in several pieces."""
-    for begin, finish in _sentences(text):
+    for begin, finish in sentences(text):
         spans = list(_words(text, begin, finish))
         for i in range(0, len(spans), budget):
             part = spans[i : i + budget]
@@ -52,7 +52,8 @@ def _words(text: str, begin: int, finish: int) -> Iterator[tuple[int, int]]:
             yield at, min(at + _LONGEST_WORD, match.end())
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
+def sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Offsets (start, end) of the text's sentences, in order."""
     begin = 0
     for boundary in _SENTENCE_END.finditer(text):
         yield begin, boundary.start() if not boundary.group().strip() else boundary.end()

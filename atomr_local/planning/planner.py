@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from atomr_local.backbone.protocol import Backbone, Completion, Message, Prompt
-from atomr_local.backbone.templates import render
+from atomr_local.backbone.templates import Style, render
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.planning.examples import ExampleLibrary
@@ -71,13 +71,22 @@ def unfounded_names(tree: Tree) -> list[str]:
 
 class Planner:
     def __init__(
-        self, backbone: Backbone, examples: ExampleLibrary, limits: Limits, *, seed: int = 0, shots: int = _EXAMPLES
+        self,
+        backbone: Backbone,
+        examples: ExampleLibrary,
+        limits: Limits,
+        *,
+        seed: int = 0,
+        shots: int = _EXAMPLES,
+        style: Style = "full",
     ) -> None:
+        """Make a planner; in lean style the adapter has learnt what the examples would show."""
         self._backbone = backbone
         self._examples = examples
         self._limits = limits
         self._seed = seed
-        self._shots = shots
+        self._shots = shots if style == "full" else 0
+        self._template = "plan" if style == "full" else "lean_plan"
 
     def plan(
         self,
@@ -139,7 +148,7 @@ class Planner:
                 for example in examples
                 for turn in (Message("user", example.question), Message("assistant", example.plan))
             )
-            prompt = render(_PACKAGE, "plan", turns, question=question)
+            prompt = render(_PACKAGE, self._template, turns, question=question)
             if self._fits(prompt):
                 return prompt
         raise ModelError(

@@ -164,7 +164,7 @@ class Operators:
     def _direct_rag(self, node_id: int, question: str, result: Result) -> None:
         if not result.evidence:
             return
-        reading = self._reader.from_evidence(node_id, question, result.evidence)
+        reading = self._reader.whole(node_id, question, result.evidence)
         self._take(result, reading)
         if result.values:
             result.method = "direct_rag"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from atomr_local.backbone.protocol import Backbone, Completion, Prompt
-from atomr_local.backbone.templates import render
+from atomr_local.backbone.templates import Style, render
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
-from atomr_local.reasoning import grammars
+from atomr_local.reasoning.cutting import cut_passage, word_budgets
 from atomr_local.reasoning.events import ModelCalled, TextGenerated
+from atomr_local.reasoning.formats import AnswerFormat, Asked, Task, answer_format, one_of
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
@@ -52,30 +52,50 @@ class Reader:
         cancellation: Cancellation,
         *,
         seed: int = 0,
+        style: Style = "full",
         evidence_tokens: int = 900,
-        passage_words: int = 120,
+        passage_words: int = 70,
+        cut: bool = True,
+        spans: bool = True,
     ) -> None:
+        """Make a reader.
+
+        Args:
+            style: of prompts and answers; an adapter's card says which it was trained on.
+            evidence_tokens: that evidence may take in one prompt.
+            passage_words: words of one passage in a prompt.
+            cut: keep a passage's best sentences for the question, not its first ones.
+            spans: what is read from evidence must be a run of its words.
+        """
         self._backbone = backbone
         self._recorder = recorder
         self._cancellation = cancellation
         self._seed = seed
+        self._style = style
         self._evidence_tokens = evidence_tokens
         self._passage_words = passage_words
+        self._cut = cut
+        self._spans = spans
 
     def from_evidence(self, node_id: int | None, question: str, evidence: Sequence[Evidence]) -> Reading:
-        """Answer the question from evidence, best first."""
+        """Answer a look-up (Search, Relate) from evidence, best first."""
         return self._read(node_id, "read", "read", evidence, question=question)
+
+    def whole(self, node_id: int | None, question: str, evidence: Sequence[Evidence]) -> Reading:
+        """Answer a question as a whole from evidence, best first (direct RAG)."""
+        return self._read(node_id, "direct rag", "answer", evidence, question=question)
 
     def select(self, node_id: int, candidates: Sequence[str], condition: str, evidence: Sequence[Evidence]) -> Reading:
         """Those of the candidates that satisfy the condition, by the evidence."""
         return self._read(
-            node_id, "filter", "filter", evidence, candidates, listed=", ".join(candidates), condition=condition
+            node_id, "filter", "filter", evidence, candidates, listed="; ".join(candidates), condition=condition
         )
 
     def from_steps(self, node_id: int, question: str, steps: Sequence[tuple[str, str]]) -> Reading:
         """Answer the question from earlier questions and their answers."""
         lines = "\n".join(f"{i}. {asked} {answer}" for i, (asked, answer) in enumerate(steps, 1))
-        return self._read(node_id, "combine", "combine", (), steps=lines, question=question)
+        texts = tuple(text for step in steps for text in reversed(step))
+        return self._read(node_id, "combine", "combine", (), texts=texts, steps=lines, question=question)
 
     def from_memory(self, node_id: int | None, question: str) -> Reading:
         """Answer from the model's own knowledge."""
@@ -89,31 +109,42 @@ class Reader:
 
     def choose(self, node_id: int, question: str, options: Sequence[str]) -> str:
         """One of the options (combinations of sources) for the question, each equally possible by the grammar."""
-        prompt = render(_PACKAGE, "choose_sources", sources=max(options, key=len), question=question)
-        chosen = self._complete(node_id, "choose sources", prompt, grammars.one_of(options), 16).text.strip()
+        template = "choose_sources" if self._style == "full" else "lean_choose_sources"
+        prompt = render(_PACKAGE, template, sources=max(options, key=len), question=question)
+        chosen = self._complete(node_id, "choose sources", prompt, one_of(options), 16).text.strip()
         return chosen if chosen in options else max(options, key=len)
 
     def _read(
         self,
         node_id: int | None,
         purpose: str,
-        template: str,
+        task: Task,
         evidence: Sequence[Evidence],
         candidates: Sequence[str] | None = None,
+        texts: tuple[str, ...] = (),
         **slots: str,
     ) -> Reading:
-        shown, prompt, dropped = self._fit(template, evidence, slots)
-        completion = self._complete(node_id, purpose, prompt, grammars.answer(len(shown), candidates), _ANSWER_TOKENS)
-        return self._parse(completion, shown, dropped)
+        form = answer_format(self._style, task)
+        shown, prompt, dropped = self._fit(form, task, evidence, slots)
+        asked = Asked(
+            task,
+            slots.get("question", ""),
+            texts or tuple(part for title, text in self._cut_all(task, shown, slots) for part in (text, title)),
+            len(shown),
+            tuple(candidates) if candidates else None,
+            self._spans,
+        )
+        completion = self._complete(node_id, purpose, prompt, form.grammar(asked), _ANSWER_TOKENS)
+        return self._parse(form, completion, shown, dropped)
 
     def _fit(
-        self, template: str, evidence: Sequence[Evidence], slots: dict[str, str]
+        self, form: AnswerFormat, task: Task, evidence: Sequence[Evidence], slots: dict[str, str]
     ) -> tuple[list[Evidence], Prompt, tuple[str, ...]]:
         """The prompt with as much of the evidence as fits, the weakest (last) left out first."""
         shown = list(evidence)
-        bare = self._backbone.count_tokens(self._prompt(template, [], slots))
+        bare = self._backbone.count_tokens(self._prompt(form, task, [], slots))
         while True:
-            prompt = self._prompt(template, shown, slots)
+            prompt = self._prompt(form, task, shown, slots)
             tokens = self._backbone.count_tokens(prompt)
             room = tokens + _ANSWER_TOKENS <= self._backbone.info.context_tokens
             if room and (tokens - bare <= self._evidence_tokens or len(shown) <= 1):
@@ -128,16 +159,14 @@ class Reader:
         dropped = tuple(f"{item.id} left out of the prompt: no room" for item in evidence[len(shown) :])
         return shown, prompt, dropped
 
-    def _prompt(self, template: str, evidence: Sequence[Evidence], slots: dict[str, str]) -> Prompt:
-        if template in {"read", "filter"}:
-            lines = [f"[{i}] {self._passage(item)}" for i, item in enumerate(evidence, 1)]
-            slots = slots | {"evidence": "\n".join(lines) or "(no evidence)"}
-        return render(_PACKAGE, template, (), **slots)
+    def _prompt(self, form: AnswerFormat, task: Task, evidence: Sequence[Evidence], slots: dict[str, str]) -> Prompt:
+        block = evidence_block(self._cut_all(task, evidence, slots))
+        return render(_PACKAGE, form.template(task), (), **slots | {"evidence": block})
 
-    def _passage(self, item: Evidence) -> str:
-        words = sanitize_line(item.text).split(" ")
-        text = " ".join(words[: self._passage_words])
-        return f"{sanitize_line(item.title)}: {text}"
+    def _cut_all(self, task: Task, evidence: Sequence[Evidence], slots: dict[str, str]) -> list[tuple[str, str]]:
+        asked = slots.get("question") or slots.get("condition", "")
+        passages = [(item.title, item.text) for item in evidence]
+        return shown_passages(asked, passages, self._passage_words, whole=task != "read", cut=self._cut)
 
     def _complete(
         self, node_id: int | None, purpose: str, prompt: Prompt, grammar: str | None, max_tokens: int
@@ -156,18 +185,34 @@ class Reader:
         return completion
 
     @staticmethod
-    def _parse(completion: Completion, shown: Sequence[Evidence], dropped: tuple[str, ...]) -> Reading:
+    def _parse(
+        form: AnswerFormat, completion: Completion, shown: Sequence[Evidence], dropped: tuple[str, ...]
+    ) -> Reading:
         try:
-            data = json.loads(completion.text)
-            given = data["answers"] or [data["answer"]]
-            answers = tuple(dict.fromkeys(text for item in given if (text := sanitize_line(str(item)))))
-            numbers = [int(number) for number in data["evidence"]]
-        except (ValueError, KeyError, TypeError):
-            return Reading(dropped=dropped, problem="the model's output is not the JSON object asked for")
+            given, numbers = form.parse(completion.text)
+        except ValueError as error:
+            return Reading(dropped=dropped, problem=str(error))
+        answers = tuple(dict.fromkeys(text for item in given if (text := sanitize_line(item))))
         if not answers or all(_UNKNOWN.fullmatch(text.strip(" .")) for text in answers):
             return Reading(confidence=completion.mean_probability, dropped=dropped)
         cited = tuple(shown[number - 1] for number in dict.fromkeys(numbers) if 1 <= number <= len(shown))
         return Reading(answers, cited, completion.mean_probability, dropped)
+
+
+def shown_passages(
+    question: str, passages: Sequence[tuple[str, str]], words: int, *, whole: bool, cut: bool = True
+) -> list[tuple[str, str]]:
+    """(title, text) of each passage as the model is to see it: one line, cut to what matters for the question."""
+    shown = []
+    for (title, text), budget in zip(passages, word_budgets(words, len(passages), whole=whole), strict=True):
+        name, line = sanitize_line(title), sanitize_line(text)
+        shown.append((name, cut_passage(question, name, line, budget) if cut else " ".join(line.split()[:budget])))
+    return shown
+
+
+def evidence_block(passages: Sequence[tuple[str, str]]) -> str:
+    """Numbered passages, one a line."""
+    return "\n".join(f"[{i}] {title}: {text}" for i, (title, text) in enumerate(passages, 1)) or "(no evidence)"
 
 
 def shown_prompt(prompt: Prompt) -> str:

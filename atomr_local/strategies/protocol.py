@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from atomr_local.backbone.protocol import Backbone
+from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.operators import Operators
@@ -30,16 +31,20 @@ class Toolbox:
     recorder: Recorder
     cancellation: Cancellation
     settings: Settings
+    style: Style = "full"
 
     def __post_init__(self) -> None:
-        limits = self.settings.limits
+        limits, means = self.settings.limits, self.settings.means
         self.reader = Reader(
             self.backbone,
             self.recorder,
             self.cancellation,
             seed=self.settings.llm.seed,
+            style=self.style,
             evidence_tokens=limits.evidence_tokens,
             passage_words=limits.passage_words,
+            cut=means.cut_evidence,
+            spans=means.span_answers,
         )
         self.retriever = Retriever(self.sources, self.reader, self.recorder, self.cancellation)
         self.operators = Operators(

@@ -79,7 +79,7 @@ class Rag(_SingleNode):
         found = tools.retriever.everywhere(ROOT_ID, Request(question, question, top_k=tools.settings.top_k))
         if not found.evidence:
             return Reading(dropped=tuple(found.problems)), []
-        return tools.reader.from_evidence(ROOT_ID, question, found.evidence), found.evidence
+        return tools.reader.whole(ROOT_ID, question, found.evidence), found.evidence
 
 
 class ClosedBook(_SingleNode):

@@ -22,7 +22,7 @@ from atomr_local.errors import MissingPartError
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.grammar import plan_grammar
 from atomr_local.planning.planner import Planner
-from atomr_local.reasoning import grammars
+from atomr_local.reasoning.formats import FORMATS, Asked, one_of
 from atomr_local.reasoning.reader import Reader
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.tree.compact import parse_compact
@@ -201,17 +201,30 @@ def test_answers_under_the_grammar_are_json_whatever_the_evidence_says(backbone:
 
 
 @pytest.mark.parametrize(
-    "grammar", [grammars.answer(7), grammars.answer(1, ['"', "\\", "]"])], ids=["free", "candidates"]
+    "asked",
+    [
+        Asked("read", "Who?", evidence=7, spans=False),
+        Asked("filter", "", evidence=1, candidates=('"', "\\", "]")),
+        Asked("read", "Who?", texts=('He said "}],{" and \\ left.',), evidence=2),
+        Asked("answer", "When?", texts=("It came out in May 1999.",), evidence=1),
+    ],
+    ids=["free", "candidates", "spans", "date"],
 )
-def test_answer_grammars_give_strict_json(backbone: LlamaBackbone, grammar: str) -> None:
-    asked = Prompt((), (Message("user", 'Say "\t\n" in JSON.'),))
-    made = backbone.complete(asked, max_tokens=160, grammar=grammar)
-    if made.finish == "stop":
-        assert set(json.loads(made.text)) == {"answer", "answers", "evidence"}
-    assert made.text.startswith('{"answer": "')
+def test_answer_grammars_give_what_their_format_reads(backbone: LlamaBackbone, asked: Asked) -> None:
+    prompt = Prompt((), (Message("user", 'Say "\t\n" in JSON.'),))
+    for form in FORMATS.values():
+        made = backbone.complete(prompt, max_tokens=200, grammar=form.grammar(asked))
+        assert made.finish == "stop" or not asked.spans
+        if made.finish == "stop":
+            answers, numbers = form.parse(made.text)
+            assert answers and all(1 <= number <= asked.evidence for number in numbers)
+            if asked.candidates:
+                assert set(answers) <= {*asked.candidates, "Unknown"}
+            elif asked.spans and answers != ["Unknown"]:
+                assert all(answer in asked.texts[0] for answer in answers)
 
 
 def test_one_of_gives_one_of_the_options(backbone: LlamaBackbone) -> None:
     options = ["text", "graph", "text, graph"]
     asked = Prompt((), (Message("user", "Choose."),))
-    assert backbone.complete(asked, max_tokens=16, grammar=grammars.one_of(options)).text in options
+    assert backbone.complete(asked, max_tokens=16, grammar=one_of(options)).text in options

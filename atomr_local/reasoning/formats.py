@@ -1,0 +1,218 @@
+"""How the model is asked and how it answers: prompt template, grammar and reading of each task, in two styles.
+
+`full` prompts instruct and show examples and are answered by a JSON object: any instruction-tuned model understands
+them. `lean` prompts are a tag and the facts, answered by a line `answer; answer [1]`: an adapter trained on them (see
+`scripts/train_adapter.py`) needs no more, and most of the time goes into reading prompts. Both carry the same three
+things: the answer, further answers, and the numbers of the evidence used.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from atomr_local.backbone.gbnf import literal, word_runs
+from atomr_local.backbone.templates import Style
+from atomr_local.reasoning.expected import dates_in, expected_answer
+
+Task = Literal["read", "answer", "filter", "combine", "closed_book", "conclude"]
+
+MOST_ANSWERS = 6
+_MOST_CITED = 4
+_NUMBER_WORDS = frozenset(
+    [
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fifteen",
+        "sixteen",
+        "twenty",
+        "thirty",
+        "forty",
+        "fifty",
+        "hundred",
+        "thousand",
+        "million",
+        "billion",
+        "dozen",
+        "half",
+        "several",
+    ]
+)
+_VERDICTS = ("yes", "no")
+# Only these answer with words of what they were shown; a closed book has no such text.
+_EXTRACTIVE: frozenset[Task] = frozenset({"read", "answer", "combine"})
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request for an answer.
+
+    Attributes:
+        question: as it is put to the model.
+        texts: what the answer's words are taken from, best first; () where the model answers freely.
+        evidence: how many pieces of evidence are numbered in the prompt.
+        candidates: when given, the only answers allowed.
+        spans: whether answers must be runs of the texts' words.
+    """
+
+    task: Task
+    question: str
+    texts: tuple[str, ...] = ()
+    evidence: int = 0
+    candidates: tuple[str, ...] | None = None
+    spans: bool = True
+
+
+class AnswerFormat(Protocol):
+    style: Style
+
+    def template(self, task: Task) -> str:
+        """Name of the prompt template."""
+        ...
+
+    def grammar(self, asked: Asked) -> str:
+        """GBNF, rule `root`."""
+        ...
+
+    def parse(self, text: str) -> tuple[list[str], list[int]]:
+        """Answers and numbers of the evidence used.
+
+        Raises:
+            ValueError: the text is not of this format.
+        """
+        ...
+
+
+def one_of(texts: Sequence[str]) -> str:
+    """A grammar for exactly one of the texts."""
+    return "root ::= " + " | ".join(literal(text) for text in texts)
+
+
+def _one(rules: dict[str, str], asked: Asked, encode: Callable[[str], str], free: str) -> int:
+    """Add the rule `one`, a single answer without quotes; returns how many answers there may be.
+
+    The expected type narrows it: a date or a number of the texts, yes or no. Else a run of their words; what answers
+    a question as a whole may also take the question's words or be a verdict.
+    """
+    if asked.candidates:
+        rules["one"] = " | ".join(literal(encode(candidate)) for candidate in asked.candidates)
+        return min(MOST_ANSWERS, len(asked.candidates))
+    if not asked.spans or asked.task not in _EXTRACTIVE:
+        rules["one"] = free
+        return MOST_ANSWERS
+    expected = expected_answer(asked.question)
+    whole = asked.task != "read"
+    if expected == "yes/no" and whole:
+        rules["one"] = " | ".join(map(literal, _VERDICTS))
+        return 1
+    if expected == "date" and (dates := dates_in(asked.texts)):
+        rules["one"] = " | ".join(literal(encode(date)) for date in dates)
+        return 1
+    if expected == "number":
+        word_runs(rules, "run", asked.texts, encode, _opens_number)
+    if "run" not in rules:
+        word_runs(rules, "run", (*asked.texts, *((asked.question,) if whole else ())), encode)
+    choices = ["run"] if "run" in rules else []
+    if whole or not choices:
+        choices += map(literal, _VERDICTS)
+    rules["one"] = " | ".join(choices)
+    return MOST_ANSWERS
+
+
+def _opens_number(word: str) -> bool:
+    bare = word.strip("\"'([{,.;:!?)]}").casefold()
+    return any(character.isdigit() for character in bare) or bare in _NUMBER_WORDS
+
+
+def _written(rules: dict[str, str]) -> str:
+    return "\n".join(f"{name} ::= {body}" for name, body in rules.items())
+
+
+class JsonFormat:
+    """{"answer": …, "answers": […], "evidence": […]} on one line."""
+
+    style: Style = "full"
+
+    def template(self, task: Task) -> str:
+        return "read" if task == "answer" else task
+
+    def grammar(self, asked: Asked) -> str:
+        rules = {
+            "root": "known | unknown",
+            "known": "",
+            "unknown": r'"{\"answer\": \"Unknown\", \"answers\": [], \"evidence\": []}"',
+        }
+        most = _one(rules, asked, _json_escaped, "char{1,90}")
+        numbers = ""
+        if asked.evidence:
+            rules["number"] = " | ".join(f'"{i}"' for i in range(1, asked.evidence + 1))
+            numbers = f'(number (", " number){{0,{min(asked.evidence, _MOST_CITED) - 1}}})?'
+        rules["known"] = (
+            r'"{\"answer\": \"" one "\", \"answers\": [" quoted'
+            rf' (", " quoted){{0,{most - 1}}} "], \"evidence\": [" {numbers} "]}}"'
+        )
+        rules["quoted"] = r'"\"" one "\""'
+        rules["char"] = r'[^"\\\x7F\x00-\x1F]'
+        return _written(rules)
+
+    def parse(self, text: str) -> tuple[list[str], list[int]]:
+        try:
+            data = json.loads(text)
+            given = data["answers"] or [data["answer"]]
+            return [str(item) for item in given], [int(number) for number in data["evidence"]]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError("the model's output is not the JSON object asked for") from error
+
+
+class LineFormat:
+    """`answer; answer [1][2]`, or `Unknown`."""
+
+    style: Style = "lean"
+    _LINE = re.compile(r"(?P<answers>.+?)(?P<cited>(?: ?\[\d{1,3}\])*)", re.DOTALL)
+
+    def template(self, task: Task) -> str:
+        return f"lean_{task}"
+
+    def grammar(self, asked: Asked) -> str:
+        rules = {"root": 'known | "Unknown"', "known": ""}
+        most = _one(rules, asked, lambda text: text, "char{1,90}")
+        cited = ""
+        if asked.evidence:
+            rules["number"] = " | ".join(f'"[{i}]"' for i in range(1, asked.evidence + 1))
+            cited = f' " " number{{1,{min(asked.evidence, _MOST_CITED)}}}'
+        rules["known"] = f'one ("; " one){{0,{most - 1}}}{cited}'
+        rules["char"] = r"[^\[\];\x7F\x00-\x1F]"
+        return _written(rules)
+
+    def parse(self, text: str) -> tuple[list[str], list[int]]:
+        match = self._LINE.fullmatch(text.strip())
+        if match is None:
+            raise ValueError("the model's output is not the line asked for")
+        return match["answers"].strip().split("; "), [int(n) for n in re.findall(r"\d+", match["cited"])]
+
+
+def _json_escaped(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+FORMATS: dict[Style, AnswerFormat] = {"full": JsonFormat(), "lean": LineFormat()}
+
+
+def answer_format(style: Style, task: Task) -> AnswerFormat:
+    """The format of a task in a style; thoughts are concluded in full style only."""
+    return FORMATS["full"] if task == "conclude" else FORMATS[style]

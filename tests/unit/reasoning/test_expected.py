@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from atomr_local.reasoning.expected import dates_in, expected_answer
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("When was Ann Lee born?", "date"),
+        ("What is the date of birth of Ann Lee?", "date"),
+        ("In what year did it open?", "date"),
+        ("How many people live there?", "number"),
+        ("What is the population of Girona?", "number"),
+        ("Are both films Danish?", "yes/no"),
+        ("Is it older, the oak or the elm?", "any"),
+        ("Who is the director of Whenever?", "any"),
+        ("Which film came out first, A or B?", "any"),
+        ("", "any"),
+    ],
+)
+def test_the_type_follows_the_question(question: str, expected: str) -> None:
+    assert expected_answer(question) == expected
+
+
+def test_dates_as_written_and_their_years() -> None:
+    text = "Born 3 May 1901 (or March 4, 1902), married in June 1930, died 1999; built 300 BC, 12345 stones."
+    assert dates_in([text]) == (
+        "3 May 1901", "1901", "March 4, 1902", "1902", "June 1930", "1930", "1999", "300 BC",
+    )  # fmt: skip
+    assert dates_in(["", "no dates"]) == ()
