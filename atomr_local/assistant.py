@@ -17,6 +17,7 @@ from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.events import AnswerReady, Event, Finished, PlanReady, StageChanged, WarningRaised
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.rivals import Calibration
 from atomr_local.reasoning.trace import Basis, PlanOrigin, Status, Trace
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import Settings, load_settings
@@ -48,6 +49,7 @@ class Assistant:
         self._sources: dict[SourceName, KnowledgeSource] = {}
         self._index_names = {"text": "", "graph": ""}
         self._style: Style = "full"
+        self._calibration = Calibration()
         self._embedder: Embedder | None = None
         self._loading = threading.Lock()
         self._asking = threading.Lock()
@@ -236,7 +238,14 @@ class Assistant:
             style=self._style,
         )
         return Toolbox(
-            self._backbone, sources, planner, recorder, cancellation or Cancellation(), self.settings, self._style
+            self._backbone,
+            sources,
+            planner,
+            recorder,
+            cancellation or Cancellation(),
+            self.settings,
+            self._style,
+            self._calibration,
         )
 
     def _chosen(self, local: Sequence[str], web: bool) -> dict[SourceName, KnowledgeSource]:
@@ -276,11 +285,13 @@ class Assistant:
             self._backbone = OpenAIBackbone(endpoint.url, endpoint.model, endpoint.api_key, endpoint.timeout)
             return
         from atomr_local.backbone.llama import LlamaBackbone
-        from atomr_local.catalog.find import find_adapter, find_model, prompts_of
+        from atomr_local.catalog.find import adapter_card, find_adapter, find_model
 
         path = find_model(settings.model)
         adapter = find_adapter(settings.adapter, path)
-        self._style = "lean" if adapter is not None and prompts_of(adapter) == "lean" else "full"
+        card = adapter_card(adapter) if adapter is not None else {}
+        self._style = "lean" if card.get("prompts") == "lean" else "full"
+        self._calibration = Calibration.from_card(card)
         self._backbone = LlamaBackbone.load(
             path,
             adapter,
@@ -299,7 +310,8 @@ class Assistant:
     def _open_text(self, stage: _Stage) -> KnowledgeSource:
         from atomr_local.sources.text import TextSource
 
-        return TextSource.open(self._index("text", self.settings.text_index, stage), self._shared_embedder())
+        directory = self._index("text", self.settings.text_index, stage)
+        return TextSource.open(directory, self._shared_embedder(), page_first=self.settings.means.page_first)
 
     def _open_graph(self, stage: _Stage) -> KnowledgeSource:
         from atomr_local.sources.graph import GraphSource

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from atomr_local import paths
 from atomr_local.catalog.starter import starter_embedder_path, starter_model_path
@@ -98,26 +98,21 @@ def find_adapter(setting: str, model: Path) -> Path | None:
 
 
 def _made_for(model: Path) -> Path | None:
-    candidates = [(path, base) for path in _adapter_files() if (base := _card_value(path, "base_model"))]
+    candidates = [(path, base) for path in _adapter_files() if (base := adapter_card(path).get("base_model"))]
     if not candidates:
         return None
     name = read_header(model).name
     return next((path for path, base in candidates if base == name), None)
 
 
-def prompts_of(adapter: Path) -> str:
-    """The style of prompts that an adapter was trained on, as its card says; empty without a usable card."""
-    return _card_value(adapter, "prompts")
-
-
-def _card_value(adapter: Path, key: str) -> str:
+def adapter_card(adapter: Path) -> dict[str, Any]:
+    """What the JSON file beside an adapter says of it, unchecked; empty where it cannot be read."""
     try:
         with adapter.with_suffix(".json").open("rb") as stream:
             card = json.loads(stream.read(_CARD_BYTES))
     except (OSError, ValueError, RecursionError):
-        return ""
-    value = card.get(key, "") if isinstance(card, dict) else ""
-    return value if isinstance(value, str) else ""
+        return {}
+    return card if isinstance(card, dict) else {}
 
 
 def list_models() -> tuple[CatalogEntry, ...]:

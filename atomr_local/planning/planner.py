@@ -37,12 +37,14 @@ class Plan:
     Attributes:
         attempts: model calls made for it.
         problems: why attempts were rejected, in order.
+        confidence: exp of the mean token log-probability; None for a fallback.
     """
 
     tree: Tree
     origin: Literal["model", "fallback"]
     attempts: int
     problems: tuple[str, ...] = ()
+    confidence: float | None = None
 
     @property
     def compact(self) -> str:
@@ -125,7 +127,7 @@ class Planner:
             else:
                 tree, complaint = self._read(completion.text, question)
             if tree is not None:
-                return Plan(tree, "model", attempt, tuple(problems))
+                return Plan(tree, "model", attempt, tuple(problems), completion.mean_probability)
             problems.append(complaint)
             prompt = self._repair(prompt, completion.text, complaint)
             if not self._fits(prompt):

@@ -55,6 +55,7 @@ class PlanReady(Event):
     origin: PlanOrigin
     attempts: int
     problems: tuple[str, ...] = ()
+    confidence: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -64,6 +65,7 @@ class PlanReady(Event):
             "origin": self.origin,
             "attempts": self.attempts,
             "problems": list(self.problems),
+            "confidence": self.confidence,
         }
 
 

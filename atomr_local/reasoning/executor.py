@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled
@@ -18,10 +19,18 @@ from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.reader import Reader, Reading
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import Result, product_confidence, text_values
+from atomr_local.reasoning.rivals import Calibration, agree, joined, leaves_confidence
 from atomr_local.reasoning.support import supported
 from atomr_local.reasoning.symbolic import Operand, compute
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.nodes import Node, Tree
+
+
+def _worth(earlier: float | None, result: Result) -> float:
+    """Confidence of two steps together; nothing where the second gave no answer by its operator."""
+    if not result.values or result.method != "operator":
+        return 0.0
+    return product_confidence(earlier, result.confidence) or 0.0
 
 
 class Executor:
@@ -33,19 +42,39 @@ class Executor:
         cancellation: Cancellation,
         *,
         reference_cap: int,
+        symbolic: bool = True,
+        beam: bool = True,
+        rivals: Calibration | None = None,
     ) -> None:
+        """Make an executor.
+
+        Args:
+            reference_cap: runs of one operator at most.
+            symbolic: whether steps are computed where they can be.
+            beam: whether other readings of an unsure step are tried in the step that depends on it.
+            rivals: let a direct answer rival the tree's, chosen by this calibration; None: no rival.
+        """
+        self._symbolic = symbolic
+        self._beam = beam
+        self._rivals = rivals
         self._operators = operators
         self._reader = reader
         self._recorder = recorder
         self._cancellation = cancellation
         self._cap = reference_cap
+        self._plan_confidence: float | None = None
 
-    def execute(self, tree: Tree) -> Result:
+    def execute(self, tree: Tree, plan_confidence: float | None = None) -> Result:
         """Answer the tree's root.
+
+        Args:
+            plan_confidence: of the model that made the tree; None where no model did.
 
         Raises:
             Cancelled: the question was cancelled; what was found is in the recorder's trace.
+            AtomrError: the root could be answered in no way.
         """
+        self._plan_confidence = plan_confidence
         results: dict[int, Result] = {}
         for node in tree.bottom_up():
             self._cancellation.check()
@@ -62,11 +91,14 @@ class Executor:
                     evidence=self._recorder.evidence_of(node.id),
                     error={"title": error.title, "message": error.message},
                 )
+                if node.id == tree.root.id:
+                    self._finished(node, result, started)
+                    raise
             results[node.id] = result
             self._finished(node, result, started)
         return results[tree.root.id]
 
-    def _node(self, tree: Tree, node: Node, question: str, results: Mapping[int, Result]) -> Result:
+    def _node(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
         if node.call is not None:
             result = self._leaf(tree, node, question, results)
         elif node.children:
@@ -75,11 +107,65 @@ class Executor:
             result = self._over(tree, node, question, node.references, results, "sibling")
         else:
             result = self._operators.direct_rag(node.id, question)
-        if node.id == tree.root.id and not result.values:
-            self._closed_book(question, result)
+        if node.id == tree.root.id:
+            if result.values and node.children and self._rivals is not None:
+                result = self._rivalled(tree, question, result, results, self._rivals)
+            if not result.values:
+                self._closed_book(question, result)
         return result
 
-    def _leaf(self, tree: Tree, node: Node, question: str, results: Mapping[int, Result]) -> Result:
+    def _rivalled(
+        self, tree: Tree, question: str, result: Result, results: Mapping[int, Result], calibration: Calibration
+    ) -> Result:
+        """The tree's answer or the one of direct RAG, whichever is more surely right; both are in the trace."""
+        leaves = leaves_confidence(tree, {**results, tree.root.id: result})
+        tree_right = calibration.of_tree(leaves, self._plan_confidence)
+        result.confidence = tree_right
+        if tree_right >= calibration.sure:
+            return result
+        direct = self._operators.direct_rag(tree.root.id, question, everywhere=True)
+        direct_right = calibration.of_direct(direct.confidence) if direct.values else 0.0
+        evidence = [*result.evidence, *(item for item in direct.evidence if item not in result.evidence)]
+        if direct.values and agree(result.texts, direct.texts):
+            result.confidence = joined(tree_right, direct_right)
+            result.evidence = evidence
+            return result
+        told = f"tree: {result.answer} ({tree_right:.2f}); direct: {direct.answer} ({direct_right:.2f})"
+        if direct_right > tree_right:
+            direct.confidence, direct.evidence, direct.computation = direct_right, evidence, told
+            direct.dropped = [*result.dropped, *direct.dropped]
+            return direct
+        result.evidence = evidence
+        result.dropped.append(told)
+        return result
+
+    def _leaf(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
+        result = self._operate(tree, node, question, results)
+        unsure = [i for i in node.references if len(node.references) == 1 and results[i].others] if self._beam else []
+        for earlier in unsure:
+            result = self._best_whole(tree, node, earlier, result, results)
+        return result
+
+    def _best_whole(self, tree: Tree, node: Node, earlier: int, result: Result, results: dict[int, Result]) -> Result:
+        """Try the other answers of an unsure earlier step; keep the pair that is surer as a whole (beam search)."""
+        first = results[earlier]
+        best, best_worth, best_earlier = result, _worth(first.confidence, result), first
+        for value, confidence in first.others:
+            trial = replace(first, values=(value,), confidence=confidence, others=())
+            question = fill_question(tree, node.instruction or node.question, {**results, earlier: trial})
+            found = self._operate(tree, node, question, {**results, earlier: trial})
+            worth = _worth(confidence, found)
+            if worth > best_worth:
+                best, best_worth, best_earlier = found, worth, trial
+            result.evidence.extend(item for item in found.evidence if item not in result.evidence)
+        if best_earlier is not first:
+            best_earlier.dropped = [*first.dropped, f"{first.answer} ({first.confidence or 0:.2f}), for step {node.id}"]
+            best.evidence = result.evidence
+            results[earlier] = best_earlier
+            self._finished(tree.node(earlier), best_earlier, None)
+        return best
+
+    def _operate(self, tree: Tree, node: Node, question: str, results: Mapping[int, Result]) -> Result:
         assert node.call is not None
         resolved = resolve_arguments(tree, node, results, self._cap)
         if not resolved.combinations:
@@ -138,7 +224,7 @@ class Executor:
         operands = [
             Operand(i, tree.node(i).question, result.values, subjects(tree, i, results)) for i, result in known.items()
         ]
-        computed = compute(node.instruction or node.question, operands, tree.question)
+        computed = compute(node.instruction or node.question, operands, tree.question) if self._symbolic else None
         if computed is not None:
             confidence = product_confidence(*(result.confidence for result in known.values()))
             return Result(computed.values, "symbolic", confidence, evidence, cited, computed.computation)
@@ -172,7 +258,10 @@ class Executor:
             error=error,
         )
 
-    def _finished(self, node: Node, result: Result, started: float) -> None:
+    def _finished(self, node: Node, result: Result, started: float | None) -> None:
+        """Tell a node's result; `started` None: the result of a node that has finished before has changed."""
+        before = self._recorder.trace.node(node.id).seconds if started is None else 0.0
+        seconds = before if started is None else round(time.perf_counter() - started, 3)
         by_id = {item.id: item for item in result.evidence}
         cited = [by_id[item] for item in result.cited if item in by_id]
         self._recorder.emit(
@@ -188,7 +277,7 @@ class Executor:
                 computation=result.computation,
                 dropped=tuple(result.dropped),
                 error=result.error,
-                seconds=round(time.perf_counter() - started, 3),
+                seconds=seconds,
                 llm=self._recorder.use_of(node.id),
             )
         )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-Expected = Literal["any", "date", "number", "yes/no"]
+Expected = Literal["any", "date", "number", "place", "yes/no"]
 
 _DATE = re.compile(
     r"when\b|(?:in |on |what is |what was |which |what )?(?:which |what |the )?(?:year|date|day)\b"
@@ -17,6 +17,9 @@ _NUMBER = re.compile(
     r"how (?:many|much|old|tall|long|high|far|large|big|deep|wide)\b|.*\b(?:number|population) of\b", re.I
 )
 _YES_NO = re.compile(r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b(?!.*,.*\bor\b)", re.I)
+_PLACE = re.compile(
+    r"where\b|.*\b(?:place|city|town) of (?:birth|death|burial)\b|in (?:which|what) (?:city|town)\b", re.I
+)
 _CHOICE = re.compile(r"\bor\b", re.IGNORECASE)
 
 _MONTH = (
@@ -38,7 +41,14 @@ def expected_answer(question: str) -> Expected:
         return "date"
     if _YES_NO.match(text) and not _CHOICE.search(text):
         return "yes/no"
+    if _PLACE.match(text):
+        return "place"
     return "any"
+
+
+def short_form(answer: str, expected: Expected) -> str:
+    """What a place is called by itself: "Montreal" for "Montreal, Quebec"; any other answer as it is."""
+    return answer.split(",", maxsplit=1)[0].strip() or answer if expected == "place" else answer
 
 
 def dates_in(texts: Iterable[str]) -> tuple[str, ...]:

@@ -19,6 +19,8 @@ from atomr_local.tree.nodes import Operator
 # Shares of the top-k score from which the published code keeps the first passage alone.
 _DOMINANT = {Operator.SEARCH: 0.75, Operator.RELATE: 0.85}
 _DOMINANT_FILTER_OVERLAP = 0.85
+# A reading with less confidence is carried on beside others that the model might have given.
+UNSURE = 0.6
 
 
 def overlap_coefficient(query: str, text: str) -> float:
@@ -37,11 +39,14 @@ def _dominant(evidence: list[Evidence], operator: Operator) -> list[Evidence]:
 
 
 class Operators:
-    def __init__(self, retriever: Retriever, reader: Reader, *, top_k: int, filter_overlap: float) -> None:
+    def __init__(
+        self, retriever: Retriever, reader: Reader, *, top_k: int, filter_overlap: float, beam: bool = True
+    ) -> None:
         self._retriever = retriever
         self._reader = reader
         self._top_k = top_k
         self._filter_overlap = filter_overlap
+        self._unsure = UNSURE if beam else 0.0
 
     def run(self, node_id: int, operator: Operator, question: str, combinations: Sequence[tuple[Value, ...]]) -> Result:
         """Run the operator once for each combination of argument values and join the results.
@@ -69,11 +74,17 @@ class Operators:
         problems = [problem for found in gathered for problem in found.problems]
         if problems and not result.values:
             result.error = {"title": "Source failed", "message": "; ".join(problems)}
+        if len(combinations) > 1:
+            result.others = ()
         return result
 
-    def direct_rag(self, node_id: int, question: str) -> Result:
-        """Retrieve for the question itself and answer from what is found."""
-        [found] = self._retriever.gather(node_id, [Request(question, question, top_k=self._top_k)])
+    def direct_rag(self, node_id: int, question: str, *, everywhere: bool = False) -> Result:
+        """Retrieve for the question itself and answer from what is found; `everywhere`: without choosing sources."""
+        request = Request(question, question, top_k=self._top_k)
+        if everywhere:
+            found = self._retriever.everywhere(node_id, request)
+        else:
+            [found] = self._retriever.gather(node_id, [request])
         result = Result(evidence=found.evidence, dropped=found.dropped)
         self._direct_rag(node_id, question, result)
         return result
@@ -98,8 +109,9 @@ class Operators:
         if not evidence:
             return
         question = request.question if len(request.arguments) < 2 else self._question(request)
-        reading = self._reader.from_evidence(node_id, question, evidence)
+        reading = self._reader.from_evidence(node_id, question, evidence, unsure=self._unsure)
         self._take(result, reading)
+        result.others = tuple((Value(text), confidence) for text, confidence in reading.others)
 
     @staticmethod
     def _question(request: Request) -> str:
@@ -168,6 +180,9 @@ class Operators:
         self._take(result, reading)
         if result.values:
             result.method = "direct_rag"
+            if result.error is not None:  # the operator's output was of no use, this answer is
+                result.dropped.append(result.error["message"])
+                result.error = None
 
     @staticmethod
     def _add(result: Result, values: tuple[Value, ...], cited: Sequence[str], confidence: float | None) -> None:
@@ -182,5 +197,7 @@ class Operators:
         if reading.problem is not None:
             result.error = {"title": ModelError.title, "message": reading.problem}
         taken = text_values(list(reading.answers)) if values is None else tuple(values)
+        if reading.note and taken:
+            result.computation = reading.note
         if taken:
             self._add(result, taken, [item.id for item in reading.cited], reading.confidence)

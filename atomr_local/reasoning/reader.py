@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from atomr_local.backbone.protocol import Backbone, Completion, Prompt
 from atomr_local.backbone.templates import Style, render
@@ -12,6 +12,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.reasoning.cutting import cut_passage, word_budgets
 from atomr_local.reasoning.events import ModelCalled, TextGenerated
+from atomr_local.reasoning.expected import expected_answer, short_form
 from atomr_local.reasoning.formats import AnswerFormat, Asked, Task, answer_format, one_of
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.sanitize import sanitize_line
@@ -20,6 +21,7 @@ from atomr_local.sources.protocol import Evidence
 _PACKAGE = "atomr_local.reasoning"
 _ANSWER_TOKENS = 160
 _THOUGHT_TOKENS = 120
+_DRAWS = 2
 _UNKNOWN = re.compile(r"unknown|none|n/?a|not (?:known|stated|mentioned|given)|no answer", re.IGNORECASE)
 
 
@@ -31,6 +33,8 @@ class Reading:
         answers: empty when the model says Unknown or its output could not be read.
         cited: the evidence that it says it used.
         confidence: exp of the mean token log-probability.
+        others: further answers that the model might have given, each with its confidence, the surest first.
+        note: what was done to the answer's form, in words, or None.
         dropped: evidence left out because the prompt would not fit, in words.
         problem: why the output could not be read, or None.
     """
@@ -38,6 +42,8 @@ class Reading:
     answers: tuple[str, ...] = ()
     cited: tuple[Evidence, ...] = ()
     confidence: float | None = None
+    others: tuple[tuple[str, float], ...] = ()
+    note: str | None = None
     dropped: tuple[str, ...] = field(default=())
     problem: str | None = None
 
@@ -77,9 +83,23 @@ class Reader:
         self._cut = cut
         self._spans = spans
 
-    def from_evidence(self, node_id: int | None, question: str, evidence: Sequence[Evidence]) -> Reading:
-        """Answer a look-up (Search, Relate) from evidence, best first."""
-        return self._read(node_id, "read", "read", evidence, question=question)
+    def from_evidence(
+        self, node_id: int | None, question: str, evidence: Sequence[Evidence], *, unsure: float = 0.0
+    ) -> Reading:
+        """Answer a look-up (Search, Relate) from evidence, best first.
+
+        Args:
+            unsure: an answer with less confidence comes with others, drawn from the model by sampling.
+        """
+        reading = self._read(node_id, "read", "read", evidence, question=question)
+        if not reading.answers or reading.confidence is None or reading.confidence >= unsure:
+            return reading
+        others: dict[str, float] = {}
+        for draw in range(1, _DRAWS + 1):
+            drawn = self._read(node_id, "read again", "read", evidence, draw=draw, question=question)
+            if len(drawn.answers) == 1 and drawn.answers != reading.answers:
+                others[drawn.answers[0]] = max(drawn.confidence or 0.0, others.get(drawn.answers[0], 0.0))
+        return replace(reading, others=tuple(sorted(others.items(), key=lambda item: -item[1])))
 
     def whole(self, node_id: int | None, question: str, evidence: Sequence[Evidence]) -> Reading:
         """Answer a question as a whole from evidence, best first (direct RAG)."""
@@ -122,6 +142,7 @@ class Reader:
         evidence: Sequence[Evidence],
         candidates: Sequence[str] | None = None,
         texts: tuple[str, ...] = (),
+        draw: int = 0,
         **slots: str,
     ) -> Reading:
         form = answer_format(self._style, task)
@@ -134,8 +155,8 @@ class Reader:
             tuple(candidates) if candidates else None,
             self._spans,
         )
-        completion = self._complete(node_id, purpose, prompt, form.grammar(asked), _ANSWER_TOKENS)
-        return self._parse(form, completion, shown, dropped)
+        completion = self._complete(node_id, purpose, prompt, form.grammar(asked), _ANSWER_TOKENS, draw)
+        return self._parse(form, asked, completion, shown, dropped)
 
     def _fit(
         self, form: AnswerFormat, task: Task, evidence: Sequence[Evidence], slots: dict[str, str]
@@ -169,13 +190,21 @@ class Reader:
         return shown_passages(asked, passages, self._passage_words, whole=task != "read", cut=self._cut)
 
     def _complete(
-        self, node_id: int | None, purpose: str, prompt: Prompt, grammar: str | None, max_tokens: int
+        self,
+        node_id: int | None,
+        purpose: str,
+        prompt: Prompt,
+        grammar: str | None,
+        max_tokens: int,
+        draw: int = 0,
     ) -> Completion:
+        """One call; `draw` 0 is greedy, others are samples at temperature 1, each with a seed of its own."""
         completion = self._backbone.complete(
             prompt,
             max_tokens=max_tokens,
             grammar=grammar,
-            seed=self._seed,
+            temperature=1.0 if draw else 0.0,
+            seed=self._seed + draw,
             on_text=lambda text: self._recorder.emit(TextGenerated(node_id=node_id, text=text)),
             cancellation=self._cancellation,
         )
@@ -186,7 +215,11 @@ class Reader:
 
     @staticmethod
     def _parse(
-        form: AnswerFormat, completion: Completion, shown: Sequence[Evidence], dropped: tuple[str, ...]
+        form: AnswerFormat,
+        asked: Asked,
+        completion: Completion,
+        shown: Sequence[Evidence],
+        dropped: tuple[str, ...],
     ) -> Reading:
         try:
             given, numbers = form.parse(completion.text)
@@ -196,7 +229,10 @@ class Reader:
         if not answers or all(_UNKNOWN.fullmatch(text.strip(" .")) for text in answers):
             return Reading(confidence=completion.mean_probability, dropped=dropped)
         cited = tuple(shown[number - 1] for number in dict.fromkeys(numbers) if 1 <= number <= len(shown))
-        return Reading(answers, cited, completion.mean_probability, dropped)
+        expected = expected_answer(asked.question)
+        short = tuple(dict.fromkeys(short_form(answer, expected) for answer in answers))
+        note = f"in full: {'; '.join(answers)}" if short != answers else None
+        return Reading(short, cited, completion.mean_probability, note=note, dropped=dropped)
 
 
 def shown_passages(

@@ -17,6 +17,7 @@ class Result:
         cited: ids of the evidence that the answer names.
         computation: the symbolic step that gave the answer, as text.
         dropped: what limits left out.
+        others: answers that might stand in this one's place, each with its confidence, the surest first.
     """
 
     values: tuple[Value, ...] = ()
@@ -27,6 +28,7 @@ class Result:
     computation: str | None = None
     dropped: list[str] = field(default_factory=list)
     error: dict[str, str] | None = None
+    others: tuple[tuple[Value, float], ...] = ()
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -64,7 +64,11 @@ class Retriever:
         reader: Reader,
         recorder: Recorder,
         cancellation: Cancellation,
+        *,
+        rules: bool = True,
     ) -> None:
+        """Make a retriever; without `rules` the model is asked which sources to use even where the graph is sure."""
+        self._rules = rules
         self._sources = dict(sources)
         self._reader = reader
         self._recorder = recorder
@@ -101,7 +105,7 @@ class Retriever:
         if len(names) == 1:
             return names, "only source"
         graphs = [probe.graph for probe in probes if probe is not None and probe.graph is not None]
-        if len(graphs) == len(requests) and all(map(self._sure, requests, graphs)):
+        if self._rules and len(graphs) == len(requests) and all(map(self._sure, requests, graphs)):
             return (SourceName.GRAPH,), "rule: the graph links entity and relation surely"
         if graphs and not any(graph.evidence for graph in graphs):
             names = tuple(name for name in names if name is not SourceName.GRAPH)

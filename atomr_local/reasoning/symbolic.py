@@ -13,6 +13,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
+from atomr_local.indexing.countries import country_named
 from atomr_local.indexing.literals import Date, format_number, parse_date, parse_quantity
 from atomr_local.indexing.names import name_key
 from atomr_local.reasoning.results import distinct
@@ -101,7 +102,7 @@ def compute(question: str, operands: Sequence[Operand], root_question: str = "")
 
 def _key(value: Value) -> str:
     date = parse_date(value.text, bare_year=False)
-    return str(date) if date else name_key(value.text)
+    return str(date) if date else name_key(country_named(value.text) or value.text)
 
 
 def _verdict(truth: bool) -> tuple[Value, ...]:

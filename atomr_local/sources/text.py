@@ -25,6 +25,7 @@ _CANDIDATES = 30
 _COLUMNS = ("id", "title", "text", "start", "end")
 # A page about the entity itself goes before pages that mention it: as much as first rank in both lists is worth.
 _TITLE_BONUS = 2.0 / _RRF_K
+_NEAR_BONUS = 1.0 / _RRF_K
 _PREFIX_BONUS = 0.5 / _RRF_K
 _QUERY_WORDS = 64
 _QUERY_CHARACTERS = 2000
@@ -34,14 +35,18 @@ _WORD = re.compile(r"\w+")
 class TextSource:
     """A text index as :class:`KnowledgeSource`. Thread-safe."""
 
-    def __init__(self, table: Any, embedder: Embedder, rows: int) -> None:
+    def __init__(self, table: Any, embedder: Embedder, rows: int, *, page_first: bool = True) -> None:
         self._table = table
         self._embedder = embedder
         self._exact = rows <= EXACT_ROWS
+        self._page_first = page_first
 
     @classmethod
-    def open(cls, directory: Path, embedder: Embedder) -> TextSource:
+    def open(cls, directory: Path, embedder: Embedder, *, page_first: bool = True) -> TextSource:
         """Open the index in `directory`.
+
+        Args:
+            page_first: whether the page of the entity itself goes before pages that mention it.
 
         Raises:
             KnowledgeIndexError: it is not whole, or was built with another embedder.
@@ -61,7 +66,7 @@ class TextSource:
             raise KnowledgeIndexError(
                 f"the text index in {directory} cannot be opened: {error}", hint="Build the index again."
             ) from error
-        return cls(table, embedder, rows)
+        return cls(table, embedder, rows, page_first=page_first)
 
     @property
     def name(self) -> SourceName:
@@ -87,7 +92,7 @@ class TextSource:
         except Exception as error:
             raise SourceError(f"the text index cannot be searched: {error}", hint="Build the index again.") from error
         cancellation.check()
-        head = request.arguments[0].text if request.operator is not None and request.arguments else ""
+        head = request.arguments[0].text if self._page_first and request.operator and request.arguments else ""
         scored = sorted(
             ((row["_relevance_score"] + title_bonus(row["title"], head, request.operator), row) for row in found),
             key=lambda item: (-item[0], item[1]["id"]),
@@ -127,9 +132,17 @@ def title_bonus(title: str, head: str, operator: Operator | None) -> float:
     key, wanted = base_key(title), base_key(head)
     if key == wanted:
         return 0.9 * _TITLE_BONUS
+    if _same_words(key, wanted):
+        return _NEAR_BONUS
     return (
         _PREFIX_BONUS if wanted and (f"{key} ".startswith(f"{wanted} ") or f"{wanted} ".startswith(f"{key} ")) else 0.0
     )
+
+
+def _same_words(title: str, name: str) -> bool:
+    """Whether one of two names has all words of the other, two at least: "Ann Lee", "Ann, Countess Lee"."""
+    one, other = set(title.split()), set(name.split())
+    return min(len(one), len(other)) > 1 and (one <= other or other <= one)
 
 
 def _folded(scored: list[tuple[float, dict[str, Any]]]) -> list[tuple[float, dict[str, Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.events import ModelCalled, PlanFragment, PlanReady, StageChanged
 from atomr_local.reasoning.executor import Executor
 from atomr_local.reasoning.reader import shown_prompt
@@ -22,6 +23,9 @@ class AtomR:
             ready = make_plan(question, tools)
         else:
             ready = PlanReady(tree=plan, compact=to_compact(plan, with_root=True), origin=origin, attempts=0)
+        means = tools.settings.means
+        if means.rival and plan is None and (ready.confidence or 1.0) < tools.calibration.plan:
+            ready = _set_aside(question, ready)
         tools.recorder.emit(ready)
         tools.recorder.emit(StageChanged(stage="reasoning"))
         executor = Executor(
@@ -30,8 +34,24 @@ class AtomR:
             tools.recorder,
             tools.cancellation,
             reference_cap=tools.settings.limits.references,
+            symbolic=means.symbolic,
+            beam=means.beam,
+            rivals=tools.calibration if means.rival and tools.sources else None,
         )
-        return executor.execute(ready.tree)
+        return executor.execute(ready.tree, ready.confidence)
+
+
+def _set_aside(question: str, plan: PlanReady) -> PlanReady:
+    """The plan of one node, instead of one that the model was not sure of."""
+    tree = fallback_tree(question)
+    told = f"the plan is not run, its confidence is {plan.confidence or 0:.2f}: {plan.compact}"
+    return PlanReady(
+        tree=tree,
+        compact=to_compact(tree, with_root=True),
+        origin="fallback",
+        attempts=plan.attempts,
+        problems=(*plan.problems, told),
+    )
 
 
 def make_plan(question: str, tools: Toolbox) -> PlanReady:
@@ -52,4 +72,5 @@ def make_plan(question: str, tools: Toolbox) -> PlanReady:
         origin=plan.origin,
         attempts=plan.attempts,
         problems=plan.problems,
+        confidence=plan.confidence,
     )

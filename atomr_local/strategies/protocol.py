@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from atomr_local.backbone.protocol import Backbone
@@ -15,6 +15,7 @@ from atomr_local.reasoning.reader import Reader
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.retrieval import Retriever
+from atomr_local.reasoning.rivals import Calibration
 from atomr_local.reasoning.trace import PlanOrigin
 from atomr_local.settings import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
@@ -32,6 +33,7 @@ class Toolbox:
     cancellation: Cancellation
     settings: Settings
     style: Style = "full"
+    calibration: Calibration = field(default_factory=Calibration)
 
     def __post_init__(self) -> None:
         limits, means = self.settings.limits, self.settings.means
@@ -46,9 +48,15 @@ class Toolbox:
             cut=means.cut_evidence,
             spans=means.span_answers,
         )
-        self.retriever = Retriever(self.sources, self.reader, self.recorder, self.cancellation)
+        self.retriever = Retriever(
+            self.sources, self.reader, self.recorder, self.cancellation, rules=means.source_rules
+        )
         self.operators = Operators(
-            self.retriever, self.reader, top_k=self.settings.top_k, filter_overlap=self.settings.filter_overlap
+            self.retriever,
+            self.reader,
+            top_k=self.settings.top_k,
+            filter_overlap=self.settings.filter_overlap,
+            beam=means.beam,
         )
 
 

@@ -248,9 +248,8 @@ def test_evidence_that_does_not_fit_is_left_out_weakest_first_and_named() -> Non
 
 def test_a_question_larger_than_the_context_is_a_plain_error() -> None:
     question = " ".join(["why"] * 300)
-    run = Run(question, fallback_tree(question), FakeBackbone(context_tokens=256), FakeSource("text"))
-    assert run.node(0).error is not None
-    assert "context window" in run.node(0).error["message"]
+    with pytest.raises(ModelError, match="context window"):
+        Run(question, fallback_tree(question), FakeBackbone(context_tokens=256), FakeSource("text"))
 
 
 def test_a_comparison_is_computed_and_shown() -> None:

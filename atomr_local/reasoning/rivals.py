@@ -1,0 +1,100 @@
+"""Which of two answers to stand by: the tree's, or the one of direct RAG on the whole question.
+
+Confidences of language models are not probabilities of being right, so each is calibrated by a logistic fit
+(Platt, 1999) on questions that the adapter was trained beside, never on those it is measured on. The surer answer
+stands; two that agree strengthen each other (RoHT and ProbTree aggregate answers of several ways alike).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from atomr_local.indexing.names import base_key
+from atomr_local.reasoning.results import Result
+from atomr_local.tree.nodes import Tree
+
+_LEAST = 1e-4
+# What an operator without an answer takes from the tree's confidence.
+_UNKNOWN = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Coefficients of P(right) = 1 / (1 + exp(−z)).
+
+    Attributes:
+        tree: z = tree[0] + tree[1] · ln(product of the leaves' confidences) + tree[2] · ln(plan's confidence).
+        direct: z = direct[0] + direct[1] · ln(confidence of the direct answer).
+        sure: a tree this surely right is not rivalled.
+        plan: a plan with a smaller confidence is not run.
+    """
+
+    tree: tuple[float, float, float] = (1.0, 1.0, 0.0)
+    direct: tuple[float, float] = (-0.5, 1.0)
+    sure: float = 0.6
+    plan: float = 0.0
+
+    @classmethod
+    def from_card(cls, card: Mapping[str, object]) -> Calibration:
+        """The calibration of an adapter's card; what is missing or not of the right form stays at its default."""
+        given = card.get("calibration")
+        if not isinstance(given, dict):
+            return cls()
+        default = cls()
+        return cls(
+            _numbers(given.get("tree"), default.tree),  # type: ignore[arg-type]
+            _numbers(given.get("direct"), default.direct),  # type: ignore[arg-type]
+            _numbers([given.get("sure")], (default.sure,))[0],
+            _numbers([given.get("plan")], (default.plan,))[0],
+        )
+
+    def of_tree(self, leaves: float, plan: float | None) -> float:
+        """Probability that the tree's answer is right."""
+        constant, of_leaves, of_plan = self.tree
+        return _logistic(constant + of_leaves * _log(leaves) + of_plan * _log(1.0 if plan is None else plan))
+
+    def of_direct(self, confidence: float | None) -> float:
+        """Probability that the direct answer is right."""
+        return _logistic(self.direct[0] + self.direct[1] * _log(confidence or 0.0))
+
+
+def _numbers(given: object, default: tuple[float, ...]) -> tuple[float, ...]:
+    if not isinstance(given, Sequence) or len(given) != len(default):
+        return default
+    if not all(isinstance(item, int | float) and math.isfinite(item) for item in given):
+        return default
+    return tuple(float(item) for item in given)
+
+
+def _log(confidence: float) -> float:
+    return math.log(max(confidence, _LEAST))
+
+
+def _logistic(z: float) -> float:
+    return 1.0 / (1.0 + math.exp(-max(min(z, 60.0), -60.0)))
+
+
+def leaves_confidence(tree: Tree, results: Mapping[int, Result]) -> float:
+    """The product of the confidences of everything that was looked up or said by the model below the root."""
+    product = 1.0
+    for node in tree.nodes():
+        result = results.get(node.id)
+        if result is None or result.method in {"symbolic"}:
+            continue
+        by_model = result.method in {"child", "sibling"} and result.computation is None
+        if node.call is None and not by_model:
+            continue
+        product *= (result.confidence if result.confidence is not None else 1.0) if result.values else _UNKNOWN
+    return product
+
+
+def agree(one: Iterable[str], other: Iterable[str]) -> bool:
+    """Whether two answers name the same things."""
+    return {base_key(text) for text in one} == {base_key(text) for text in other}
+
+
+def joined(one: float, other: float) -> float:
+    """Probability that an answer is right which two ways came to, taken as independent."""
+    return 1.0 - (1.0 - one) * (1.0 - other)
