@@ -7,13 +7,15 @@ answered before, and a Search names words that stand beside each other in the qu
 
 from __future__ import annotations
 
-from atomr_local.backbone.gbnf import literal
+from atomr_local.backbone.gbnf import word_runs
 
 TOP_LEVEL = 4
 SUB_STEPS = 3
 _QUESTION_CHARACTERS = 110
 _TEXT_CHARACTERS = 60
 _MOST_WORDS = 80
+_LONGEST_NAME = 14
+_NEVER_IN_NAMES = str.maketrans(dict.fromkeys('"\\[]'))
 
 _FIXED = rf"""
 char ::= [^\[\]\r\n="\\\x00-\x1F\x7F]
@@ -86,15 +88,7 @@ def _call(rules: dict[str, str], known: tuple[int, ...]) -> str:
 
 
 def _names(rules: dict[str, str], question: str) -> None:
-    """`name`: any run of the question's words, the last one without the punctuation at its end."""
-    words = question.replace('"', "").replace("\\", "").replace("[", "").replace("]", "").split()[:_MOST_WORDS]
-    starts = []
-    for index, word in enumerate(words):
-        bare = word.rstrip("?!.,;:") or word
-        possessive = bare.removesuffix("'s").removesuffix("’s")
-        endings = [literal(form) for form in dict.fromkeys((bare, possessive)) if form]
-        more = f" | {literal(word + ' ')} name-{index + 1}" if index + 1 < len(words) else ""
-        rules[f"name-{index}"] = f"{' | '.join(endings)}{more}"
-        if any(character.isalnum() for character in bare):
-            starts.append(f"name-{index}")
-    rules["name"] = " | ".join(starts) or "begin char{0,60}"
+    """`name`: any run of the question's words."""
+    words = question.translate(_NEVER_IN_NAMES).split()[:_MOST_WORDS]
+    word_runs(rules, "name", [" ".join(words)], longest=_LONGEST_NAME)
+    rules.setdefault("name", "begin char{0,60}")

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Fit the calibration of an adapter: how often an answer of a given confidence is right.
+
+    scripts/calibrate.py --adapter models/adapters/NAME.gguf --set questions.jsonl:TEXT_INDEX … [--limit 50]
+
+Answers the first questions of each set twice, by the tree (without a rival) and by direct RAG, and fits
+P(right) = logistic(…) as in `atomr_local/reasoning/rivals.py` on token F1 as the share of being right. The result is
+written into the adapter's card. Use questions that nothing is reported on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from atomr_local.assistant import Assistant
+from atomr_local.evaluation.metrics import score_answer
+from atomr_local.reasoning.events import Finished, PlanReady
+from atomr_local.reasoning.results import Result, text_values
+from atomr_local.reasoning.rivals import leaves_confidence
+from atomr_local.reasoning.trace import Trace
+from atomr_local.settings import load_settings
+from atomr_local.tree.nodes import Tree
+
+
+def answered(assistant: Assistant, question: str, strategy: str) -> tuple[Trace, PlanReady | None]:
+    ready = None
+    for event in assistant.ask(question, strategy=strategy, sources=("text",)):
+        if isinstance(event, PlanReady):
+            ready = event
+        if isinstance(event, Finished):
+            return event.trace, ready
+    raise AssertionError("a question ends with Finished")
+
+
+def confidences(tree: Tree, trace: Trace) -> float:
+    results = {
+        node.id: Result(text_values(node.answers), node.method, node.confidence, computation=node.computation)
+        for node in trace.nodes
+    }
+    return leaves_confidence(tree, results)
+
+
+def fit(features: Any, share: Any) -> Any:
+    """Coefficients (constant first) of a logistic regression on shares in 0 to 1, weakly regularised."""
+    import numpy as np
+    from sklearn.linear_model import LogisticRegression
+
+    x = np.vstack([features, features])
+    y = np.concatenate([np.ones(len(share)), np.zeros(len(share))])
+    weights = np.concatenate([share, 1 - share])
+    model = LogisticRegression(C=10.0).fit(x[weights > 0], y[weights > 0], sample_weight=weights[weights > 0])
+    return [float(model.intercept_[0]), *map(float, model.coef_[0])]
+
+
+def main() -> None:
+    import numpy as np
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--adapter", type=Path, required=True)
+    parser.add_argument("--set", action="append", required=True, metavar="QUESTIONS:INDEX")
+    parser.add_argument("--limit", type=int, default=50)
+    parser.add_argument(
+        "--rows", type=Path, help="keep what was measured here; rows that are there are not asked again"
+    )
+    given = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    if given.rows and given.rows.exists():
+        rows = [json.loads(line) for line in given.rows.read_text("utf-8").splitlines()]
+    known = {row["question"] for row in rows}
+    for item in given.set:
+        path, index = item.rsplit(":", 1)
+        settings = load_settings(adapter=str(given.adapter), text_index=index, means={"rival": False})
+        with Assistant.open(settings) as assistant:
+            records = [json.loads(line) for line in Path(path).read_text("utf-8").splitlines() if line.strip()]
+            for record in records[: given.limit]:
+                if record["question"] in known:
+                    continue
+                trace, ready = answered(assistant, record["question"], "atomr")
+                direct, _ = answered(assistant, record["question"], "rag")
+                assert ready is not None
+                row = {
+                    "set": index,
+                    "question": record["question"],
+                    "leaves": confidences(ready.tree, trace),
+                    "plan": ready.confidence,
+                    "tree_f1": score_answer(", ".join(trace.answers), record["answers"]).f1,
+                    "direct": direct.confidence,
+                    "direct_f1": score_answer(", ".join(direct.answers), record["answers"]).f1,
+                }
+                rows.append(row)
+                print(json.dumps(row), flush=True)
+                if given.rows:
+                    with given.rows.open("a", encoding="utf-8") as stream:
+                        stream.write(json.dumps(row) + "\n")
+    log = lambda value: np.log(np.maximum(np.array(value, dtype=float), 1e-4))  # noqa: E731
+    tree = fit(
+        np.stack([log([r["leaves"] for r in rows]), log([r["plan"] or 1.0 for r in rows])], axis=1),
+        np.array([r["tree_f1"] for r in rows]),
+    )
+    told = [r for r in rows if r["direct"]]
+    direct_fit = fit(log([r["direct"] for r in told])[:, None], np.array([r["direct_f1"] for r in told]))
+    card_path = given.adapter.with_suffix(".json")
+    card = json.loads(card_path.read_text("utf-8"))
+    card["calibration"] = {
+        "tree": [round(value, 3) for value in tree],
+        "direct": [round(value, 3) for value in direct_fit],
+        "sure": card.get("calibration", {}).get("sure", 0.6),
+        "plan": card.get("calibration", {}).get("plan", 0.0),
+        "questions": len(rows),
+    }
+    card_path.write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+    print(card["calibration"])
+
+
+if __name__ == "__main__":
+    main()
