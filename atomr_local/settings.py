@@ -64,6 +64,7 @@ class MeansSettings(BaseModel):
     page_first: bool = Field(True, description="Put the page of the entity itself before pages that mention it.")
     link_bridges: bool = Field(True, description="Link an answer to a page or entity before the next step uses it.")
     beam: bool = Field(True, description="Carry several readings of an unsure step and keep the best whole.")
+    guess: bool = Field(True, description="Guess from the evidence, and say so, before asking the model's memory.")
     rival: bool = Field(True, description="Let a direct answer rival the tree's; keep the surer one.")
 
 

@@ -43,6 +43,12 @@ def confidences(tree: Tree, trace: Trace) -> float:
     return leaves_confidence(tree, results)
 
 
+def log(values: list[float]) -> Any:
+    import numpy as np
+
+    return np.log(np.maximum(np.array(values, dtype=float), 1e-4))
+
+
 def fit(features: Any, share: Any) -> Any:
     """Coefficients (constant first) of a logistic regression on shares in 0 to 1, weakly regularised."""
     import numpy as np
@@ -95,7 +101,6 @@ def main() -> None:
                 if given.rows:
                     with given.rows.open("a", encoding="utf-8") as stream:
                         stream.write(json.dumps(row) + "\n")
-    log = lambda value: np.log(np.maximum(np.array(value, dtype=float), 1e-4))  # noqa: E731
     tree = fit(
         np.stack([log([r["leaves"] for r in rows]), log([r["plan"] or 1.0 for r in rows])], axis=1),
         np.array([r["tree_f1"] for r in rows]),

@@ -45,6 +45,7 @@ class Executor:
         symbolic: bool = True,
         beam: bool = True,
         rivals: Calibration | None = None,
+        guess: bool = True,
     ) -> None:
         """Make an executor.
 
@@ -53,10 +54,12 @@ class Executor:
             symbolic: whether steps are computed where they can be.
             beam: whether other readings of an unsure step are tried in the step that depends on it.
             rivals: let a direct answer rival the tree's, chosen by this calibration; None: no rival.
+            guess: answer a question that stays Unknown with the likeliest words of its evidence.
         """
         self._symbolic = symbolic
         self._beam = beam
         self._rivals = rivals
+        self._guess = guess
         self._operators = operators
         self._reader = reader
         self._recorder = recorder
@@ -111,8 +114,19 @@ class Executor:
             if result.values and node.children and self._rivals is not None:
                 result = self._rivalled(tree, question, result, results, self._rivals)
             if not result.values:
-                self._closed_book(question, result)
+                result = self._last_resort(node.id, question, result)
         return result
+
+    def _last_resort(self, node_id: int, question: str, result: Result) -> Result:
+        """The likeliest answer of the evidence; without evidence what the model knows by itself."""
+        if not result.evidence or not self._guess:
+            self._closed_book(question, result)
+            return result
+        guessed = self._operators.guess(node_id, question, result.evidence)
+        guessed.dropped = [*result.dropped, *guessed.dropped]
+        if not guessed.values:
+            self._closed_book(question, guessed)
+        return guessed
 
     def _rivalled(
         self, tree: Tree, question: str, result: Result, results: Mapping[int, Result], calibration: Calibration

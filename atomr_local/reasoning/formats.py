@@ -68,6 +68,7 @@ class Asked:
         evidence: how many pieces of evidence are numbered in the prompt.
         candidates: when given, the only answers allowed.
         spans: whether answers must be runs of the texts' words.
+        guess: whether Unknown is not allowed.
     """
 
     task: Task
@@ -76,6 +77,7 @@ class Asked:
     evidence: int = 0
     candidates: tuple[str, ...] | None = None
     spans: bool = True
+    guess: bool = False
 
 
 class AnswerFormat(Protocol):
@@ -153,7 +155,7 @@ class JsonFormat:
 
     def grammar(self, asked: Asked) -> str:
         rules = {
-            "root": "known | unknown",
+            "root": "known" if asked.guess else "known | unknown",
             "known": "",
             "unknown": r'"{\"answer\": \"Unknown\", \"answers\": [], \"evidence\": []}"',
         }
@@ -189,7 +191,7 @@ class LineFormat:
         return f"lean_{task}"
 
     def grammar(self, asked: Asked) -> str:
-        rules = {"root": 'known | "Unknown"', "known": ""}
+        rules = {"root": "known" if asked.guess else 'known | "Unknown"', "known": ""}
         most = _one(rules, asked, lambda text: text, "char{1,90}")
         cited = ""
         if asked.evidence:

@@ -21,6 +21,7 @@ _DOMINANT = {Operator.SEARCH: 0.75, Operator.RELATE: 0.85}
 _DOMINANT_FILTER_OVERLAP = 0.85
 # A reading with less confidence is carried on beside others that the model might have given.
 UNSURE = 0.6
+GUESSED = "a guess: the evidence did not tell"
 
 
 def overlap_coefficient(query: str, text: str) -> float:
@@ -87,6 +88,15 @@ class Operators:
             [found] = self._retriever.gather(node_id, [request])
         result = Result(evidence=found.evidence, dropped=found.dropped)
         self._direct_rag(node_id, question, result)
+        return result
+
+    def guess(self, node_id: int, question: str, evidence: Sequence[Evidence]) -> Result:
+        """The likeliest answer that the evidence holds, for a question that is otherwise Unknown."""
+        result = Result(evidence=list(evidence))
+        self._take(result, self._reader.whole(node_id, question, evidence[: self._top_k], guess=True))
+        if result.values:
+            result.method = "direct_rag"
+            result.dropped.append(GUESSED)
         return result
 
     @staticmethod

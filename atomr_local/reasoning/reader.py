@@ -101,9 +101,13 @@ class Reader:
                 others[drawn.answers[0]] = max(drawn.confidence or 0.0, others.get(drawn.answers[0], 0.0))
         return replace(reading, others=tuple(sorted(others.items(), key=lambda item: -item[1])))
 
-    def whole(self, node_id: int | None, question: str, evidence: Sequence[Evidence]) -> Reading:
-        """Answer a question as a whole from evidence, best first (direct RAG)."""
-        return self._read(node_id, "direct rag", "answer", evidence, question=question)
+    def whole(
+        self, node_id: int | None, question: str, evidence: Sequence[Evidence], *, guess: bool = False
+    ) -> Reading:
+        """Answer a question as a whole from evidence, best first (direct RAG); `guess`: Unknown is not allowed."""
+        return self._read(
+            node_id, "guess" if guess else "direct rag", "answer", evidence, guess=guess, question=question
+        )
 
     def select(self, node_id: int, candidates: Sequence[str], condition: str, evidence: Sequence[Evidence]) -> Reading:
         """Those of the candidates that satisfy the condition, by the evidence."""
@@ -143,6 +147,7 @@ class Reader:
         candidates: Sequence[str] | None = None,
         texts: tuple[str, ...] = (),
         draw: int = 0,
+        guess: bool = False,
         **slots: str,
     ) -> Reading:
         form = answer_format(self._style, task)
@@ -154,6 +159,7 @@ class Reader:
             len(shown),
             tuple(candidates) if candidates else None,
             self._spans,
+            guess,
         )
         completion = self._complete(node_id, purpose, prompt, form.grammar(asked), _ANSWER_TOKENS, draw)
         return self._parse(form, asked, completion, shown, dropped)

@@ -36,6 +36,7 @@ class AtomR:
             reference_cap=tools.settings.limits.references,
             symbolic=means.symbolic,
             beam=means.beam,
+            guess=means.guess,
             rivals=tools.calibration if means.rival and tools.sources else None,
         )
         return executor.execute(ready.tree, ready.confidence)

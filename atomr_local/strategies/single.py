@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from atomr_local.errors import InputError
 from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.events import NodeFinished, NodeStarted, PlanReady, StageChanged
+from atomr_local.reasoning.operators import GUESSED
 from atomr_local.reasoning.reader import Reading
 from atomr_local.reasoning.results import Result, text_values
 from atomr_local.reasoning.support import supported
@@ -79,7 +81,11 @@ class Rag(_SingleNode):
         found = tools.retriever.everywhere(ROOT_ID, Request(question, question, top_k=tools.settings.top_k))
         if not found.evidence:
             return Reading(dropped=tuple(found.problems)), []
-        return tools.reader.whole(ROOT_ID, question, found.evidence), found.evidence
+        reading = tools.reader.whole(ROOT_ID, question, found.evidence)
+        if not reading.answers and reading.problem is None and tools.settings.means.guess:
+            guessed = tools.reader.whole(ROOT_ID, question, found.evidence, guess=True)
+            reading = replace(guessed, dropped=(*guessed.dropped, GUESSED))
+        return reading, found.evidence
 
 
 class ClosedBook(_SingleNode):

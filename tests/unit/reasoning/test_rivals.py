@@ -25,7 +25,11 @@ TEXT = {
 
 def run(*replies: str, **means: bool) -> Run:
     return Run(
-        QUESTION, PLAN, FakeBackbone(*replies), FakeSource("text", TEXT), means={"beam": False, "rival": False} | means
+        QUESTION,
+        PLAN,
+        FakeBackbone(*replies),
+        FakeSource("text", TEXT),
+        means={"beam": False, "rival": False, "guess": False} | means,
     )
 
 
@@ -141,3 +145,15 @@ def test_probabilities_grow_with_confidence_and_stay_within_bounds() -> None:
 def test_agreement_is_by_name_not_by_spelling() -> None:
     assert agree(["The Beatles"], ["the beatles (band)"])
     assert not agree(["Rome"], ["Rome", "Paris"])
+
+
+def test_what_stays_unknown_is_guessed_from_the_evidence_and_says_so() -> None:
+    unknown = Said(UNKNOWN, 0.9)
+    text = FakeSource("text", {QUESTION: TEXT[QUESTION], "Ann Lee father": ANN})
+    # The step by its operator and by direct RAG, the root by direct RAG, then the guess.
+    backbone = FakeBackbone(unknown, unknown, unknown, Said(reply("Oslo", evidence=[1]), 0.2))
+    plan = '1. Who is the father of Ann Lee? = Relate("Ann Lee", "father")\n'
+    made = Run(QUESTION, plan, backbone, text, means={"beam": False, "rival": False, "guess": True})
+    assert made.result.texts == ("Oslo",)
+    assert "a guess: the evidence did not tell" in made.node(0).dropped
+    assert '"Unknown"' not in (backbone.grammars[-1] or "").splitlines()[0]
