@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from atomr_local import paths
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, InputError
@@ -232,7 +233,7 @@ class Assistant:
         limits = self.settings.limits
         planner = Planner(
             self._backbone,
-            ExampleLibrary.shipped(),
+            ExampleLibrary.load(paths.examples_file()),
             Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out),
             seed=self.settings.llm.seed,
             style=self._style,

@@ -44,6 +44,11 @@ def cache_dir() -> Path:
     return home / "cache" if home else Path(platformdirs.user_cache_path(_APPLICATION, appauthor=False))
 
 
+def examples_file() -> Path:
+    """The user's own worked plans, beside the settings."""
+    return config_file().with_name("examples.jsonl")
+
+
 def config_file() -> Path:
     home = _home()
     base = home if home else Path(platformdirs.user_config_path(_APPLICATION, appauthor=False))

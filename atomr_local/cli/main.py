@@ -25,6 +25,7 @@ _COMMANDS = {
     "eval": ("evaluate", "evaluate", "Run and score question sets."),
     "strategies": ("ask", "strategies", "List the reasoning methods."),
     "doctor": ("doctor", "doctor", "Say what is installed, found, missing or broken."),
+    "examples": ("examples", "examples", "Keep worked plans of your own."),
     "config": ("config", "config", "Show the settings and where they come from."),
 }
 

@@ -1,8 +1,10 @@
 """The library of worked plans, and the choice of a few of them for a question.
 
-Similarity is the cosine of TF-IDF vectors over word unigrams and bigrams of the question's shape, names masked:
-what matters for a plan is "Who is the father of the director of NAME?", not the name. The choice trades
-relevance for diversity by maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998).
+What matters for a plan is the question's shape, "Who is the father of the director of NAME?", and not the name:
+similarity is the cosine of TF-IDF vectors over word unigrams and bigrams with names masked, joined with the cosine of
+the plans' operator sequences. The choice is the greedy maximum of a determinantal point process, whose kernel
+weighs relevance to the question and shuns alike examples (Kulesza and Taskar, 2012; greedy MAP inference by
+incremental Cholesky factors, Chen, Zhang and Zhou, NeurIPS 2018; for examples of decompositions: HumanIQ, section 2).
 """
 
 from __future__ import annotations
@@ -12,14 +14,24 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
+
+from atomr_local.errors import InputError
+from atomr_local.tree.compact import parse_compact
+from atomr_local.tree.errors import TreeError
+from atomr_local.tree.validation import Limits, validate
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 _NAME = re.compile(r"(?<!^)\b[A-Z][\w'’.-]*(?:[ ,]+(?:(?:of|the|and|de|von|van|in|a|to) )*[A-Z0-9(][\w'’.)-]*)*")
-_DIVERSITY = 0.3
+_OPERATOR = re.compile(r"= ?(Search|Relate|Filter)\(|(\n)")
+# Quality of an example: exp(SHARPNESS · relevance). The larger, the more relevance counts against diversity.
+_SHARPNESS = 3.0
+_SHAPE_SHARE = 0.7
+_LEAST_GAIN = 1e-9
 
 
 @dataclass(frozen=True)
@@ -33,11 +45,81 @@ class Example:
     def terms(self) -> Counter[str]:
         return shape_terms(self.question)
 
+    @cached_property
+    def operators(self) -> Counter[str]:
+        """Counts of the plan's operators, of their pairs in order, and of its lines."""
+        sequence = [match[1] or "line" for match in _OPERATOR.finditer(self.plan)]
+        return Counter(sequence) + Counter(f"{a} {b}" for a, b in pairwise(sequence))
+
 
 def shape_terms(question: str) -> Counter[str]:
     """Counts of word unigrams and bigrams of the question with its names masked."""
     words = [word.lower() for word in _WORD.findall(_NAME.sub("_name_", question))]
     return Counter(words) + Counter(f"{a} {b}" for a, b in pairwise(words))
+
+
+def check_example(question: str, plan: str) -> Example:
+    """The example, if its plan is one that the program would run.
+
+    Raises:
+        InputError: the question is empty, or the plan cannot be read or breaks a rule.
+    """
+    question = " ".join(question.split())
+    if not question:
+        raise InputError("the example has no question")
+    try:
+        problems = validate(parse_compact(plan, question), Limits())
+    except TreeError as error:
+        raise InputError(f"the plan of {question!r} cannot be read: {error}") from error
+    if problems:
+        raise InputError(f"the plan of {question!r} is not valid: {problems[0].message}")
+    return Example(question, plan.strip("\n"))
+
+
+def read_examples(path: Path) -> tuple[list[Example], list[str]]:
+    """The user's examples, and what is wrong with the lines that are none; nothing where there is no file.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return [], []
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}", hint="Mend or move the file.") from error
+    found, problems = [], []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            data = json.loads(line)
+            found.append(check_example(str(data["question"]), str(data["plan"])))
+        except InputError as error:
+            problems.append(f"{path}, line {number}: {error.message}")
+        except (ValueError, KeyError, TypeError, RecursionError):
+            problems.append(f"{path}, line {number}: not an object with a question and a plan")
+    return found, problems
+
+
+def write_examples(path: Path, lines: Sequence[str]) -> None:
+    """Replace the file's lines, all or nothing.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    partial = path.with_name(path.name + ".partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error}") from error
+
+
+def example_line(example: Example) -> str:
+    """The example as a line of the file."""
+    return json.dumps(asdict(example), ensure_ascii=False)
 
 
 class ExampleLibrary:
@@ -50,8 +132,19 @@ class ExampleLibrary:
     @classmethod
     def shipped(cls) -> ExampleLibrary:
         """The examples that come with the program."""
-        text = files("atomr_local.planning").joinpath("examples.jsonl").read_text(encoding="utf-8")
-        return cls(Example(**json.loads(line)) for line in text.splitlines() if line.strip())
+        return cls(_shipped())
+
+    @classmethod
+    def load(cls, path: Path) -> ExampleLibrary:
+        """The shipped examples and the user's; the user's stand for shipped ones with the same question.
+
+        Lines of the file that are no example are passed over: `atomr examples list` names them.
+
+        Raises:
+            InputError: the file cannot be read.
+        """
+        own, _ = read_examples(path)
+        return cls({example.question: example for example in (*_shipped(), *own)}.values())
 
     def __len__(self) -> int:
         return len(self._examples)
@@ -59,20 +152,34 @@ class ExampleLibrary:
     def select(self, question: str, count: int) -> tuple[Example, ...]:
         """At most `count` examples for the question, the most relevant last, next to the question."""
         asked = shape_terms(question)
-        relevance = [self._cosine(asked, example.terms) for example in self._examples]
-        chosen: list[int] = []
-        while len(chosen) < min(count, len(self._examples)):
-            best = max(
-                (i for i in range(len(self._examples)) if i not in chosen),
-                key=lambda i: (self._marginal(i, relevance, chosen), -i),
-            )
-            chosen.append(best)
-        return tuple(self._examples[i] for i in reversed(chosen))
+        quality = [math.exp(_SHARPNESS * self._cosine(asked, example.terms)) for example in self._examples]
+        chosen = self._greedy(quality, count)
+        return tuple(self._examples[i] for i in sorted(chosen, key=lambda i: (quality[i], -i)))
 
-    def _marginal(self, candidate: int, relevance: Sequence[float], chosen: Sequence[int]) -> float:
-        terms = self._examples[candidate].terms
-        redundancy = max((self._cosine(terms, self._examples[i].terms) for i in chosen), default=0.0)
-        return (1 - _DIVERSITY) * relevance[candidate] - _DIVERSITY * redundancy
+    def _greedy(self, quality: Sequence[float], count: int) -> list[int]:
+        """Indices that greedily maximise det(L) for L[i, j] = quality[i] · similarity[i, j] · quality[j]."""
+        gains = [value * value for value in quality]
+        factors: list[list[float]] = [[] for _ in quality]
+        chosen: list[int] = []
+        while len(chosen) < min(count, len(quality)):
+            best = max((i for i in range(len(quality)) if i not in chosen), key=lambda i: (gains[i], -i))
+            if gains[best] < _LEAST_GAIN:
+                break
+            chosen.append(best)
+            root = math.sqrt(gains[best])
+            for i in range(len(quality)):
+                if i in chosen:
+                    continue
+                kernel = quality[best] * self._similarity(best, i) * quality[i]
+                factor = (kernel - sum(a * b for a, b in zip(factors[best], factors[i], strict=True))) / root
+                factors[i].append(factor)
+                gains[i] -= factor * factor
+        return chosen
+
+    def _similarity(self, one: int, other: int) -> float:
+        first, second = self._examples[one], self._examples[other]
+        shape = self._cosine(first.terms, second.terms)
+        return _SHAPE_SHARE * shape + (1 - _SHAPE_SHARE) * _plain_cosine(first.operators, second.operators)
 
     def _cosine(self, a: Counter[str], b: Counter[str]) -> float:
         weight = self._weights
@@ -82,3 +189,13 @@ class ExampleLibrary:
 
     def _norm(self, terms: Counter[str]) -> float:
         return sum((count * self._weights.get(term, 0.0)) ** 2 for term, count in terms.items())
+
+
+def _plain_cosine(a: Counter[str], b: Counter[str]) -> float:
+    norm = math.sqrt(sum(n * n for n in a.values()) * sum(n * n for n in b.values()))
+    return sum(a[term] * b[term] for term in a.keys() & b.keys()) / norm if norm else 0.0
+
+
+def _shipped() -> list[Example]:
+    text = files("atomr_local.planning").joinpath("examples.jsonl").read_text(encoding="utf-8")
+    return [Example(**json.loads(line)) for line in text.splitlines() if line.strip()]

@@ -26,6 +26,8 @@ from atomr_local.tree.validation import Limits, validate
 
 _PACKAGE = "atomr_local.planning"
 _EXAMPLES = 4
+# What the examples of one prompt may take; reading a prompt is where a small model's time goes.
+_EXAMPLE_TOKENS = 700
 _MAX_TOKENS = 400
 _WORD = re.compile(r"\w+", re.UNICODE)
 
@@ -143,6 +145,7 @@ class Planner:
         return (None, complaints[0]) if complaints else (tree, "")
 
     def _prompt(self, question: str) -> Prompt:
+        bare = self._backbone.count_tokens(render(_PACKAGE, self._template, (), question=question))
         for shots in range(self._shots, -1, -1):
             examples = self._examples.select(question, shots)
             turns = tuple(
@@ -151,7 +154,8 @@ class Planner:
                 for turn in (Message("user", example.question), Message("assistant", example.plan))
             )
             prompt = render(_PACKAGE, self._template, turns, question=question)
-            if self._fits(prompt):
+            room = not shots or self._backbone.count_tokens(prompt) - bare <= _EXAMPLE_TOKENS
+            if room and self._fits(prompt):
                 return prompt
         raise ModelError(
             "the question is too long for the model's context window",

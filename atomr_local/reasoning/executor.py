@@ -134,7 +134,8 @@ class Executor:
         """The tree's answer or the one of direct RAG, whichever is more surely right; both are in the trace."""
         leaves = leaves_confidence(tree, {**results, tree.root.id: result})
         tree_right = calibration.of_tree(leaves, self._plan_confidence)
-        result.confidence = tree_right
+        if self._plan_confidence is not None:  # the calibration is of plans that a model made
+            result.confidence = tree_right
         if tree_right >= calibration.sure:
             return result
         direct = self._operators.direct_rag(tree.root.id, question, everywhere=True)

@@ -1,0 +1,118 @@
+"""`atomr examples`: worked plans of one's own, shown to the planner for questions like them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from atomr_local import paths
+from atomr_local.cli.options import print_json
+from atomr_local.errors import InputError
+from atomr_local.planning.examples import Example, check_example, example_line, read_examples, write_examples
+from atomr_local.sanitize import sanitize
+
+
+@click.group()
+def examples() -> None:
+    """Keep worked plans of your own; the planner is shown those that are most like a question.
+
+    They join the ones that ship with the program. A model with an adapter plans without examples.
+
+    Example: atomr examples list
+    """
+
+
+def _read() -> tuple[Path, list[Example]]:
+    path = paths.examples_file()
+    found, problems = read_examples(path)
+    for problem in problems:
+        click.echo(sanitize(f"passed over: {problem}"), err=True)
+    return path, found
+
+
+@examples.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_(as_json: bool) -> None:
+    """List your examples, numbered. Lines of the file that are no example are named and passed over.
+
+    Example: atomr examples list
+    """
+    path, found = _read()
+    if as_json:
+        print_json([{"number": i, "question": e.question, "plan": e.plan} for i, e in enumerate(found, 1)])
+        return
+    if not found:
+        click.echo(f"No examples of your own yet ({path}).", err=True)
+    for number, example in enumerate(found, 1):
+        click.echo(sanitize(f"{number}. {example.question}"))
+
+
+@examples.command()
+@click.argument("number", type=click.IntRange(min=1))
+def show(number: int) -> None:
+    """Print an example's question and plan.
+
+    Example: atomr examples show 1
+    """
+    _, found = _read()
+    example = _numbered(found, number)
+    click.echo(sanitize(f"{example.question}\n{example.plan}"))
+
+
+@examples.command()
+@click.option("--question", required=True, help="The question.")
+@click.option(
+    "--plan", "plan_file", type=click.File(encoding="utf-8"), required=True, help="Its plan; - for standard input."
+)
+def add(question: str, plan_file: TextIO) -> None:
+    """Add an example; its plan, in compact notation, must be one that the program would run.
+
+    An example with the same question is replaced.
+
+    Example: atomr examples add --question "Who wrote Hamlet?" --plan plan.txt
+    """
+    try:
+        plan = plan_file.read()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{plan_file.name} is not UTF-8 text: {error}") from error
+    example = check_example(question, plan)
+    path, _ = _read()
+    kept = [line for line in _lines(path) if _question_of(line) != example.question]
+    write_examples(path, [*kept, example_line(example)])
+    click.echo(f"Added to {path}.", err=True)
+
+
+@examples.command()
+@click.argument("number", type=click.IntRange(min=1))
+def remove(number: int) -> None:
+    """Remove an example by its number in the list.
+
+    Example: atomr examples remove 1
+    """
+    path, found = _read()
+    gone = _numbered(found, number)
+    write_examples(path, [line for line in _lines(path) if _question_of(line) != gone.question])
+    click.echo(sanitize(f"Removed: {gone.question}"), err=True)
+
+
+def _numbered(found: list[Example], number: int) -> Example:
+    if number > len(found):
+        raise InputError(f"there is no example {number}", hint=f"There are {len(found)}: see `atomr examples list`.")
+    return found[number - 1]
+
+
+def _lines(path: Path) -> list[str]:
+    """The file's lines as they are, so that nothing that is passed over gets lost."""
+    return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()] if path.exists() else []
+
+
+def _question_of(line: str) -> str | None:
+    import json
+
+    try:
+        data = json.loads(line)
+        return " ".join(str(data["question"]).split())
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None

@@ -1,0 +1,69 @@
+"""`atomr examples` as a command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from atomr_local import paths
+from atomr_local.cli.examples import examples
+from atomr_local.errors import InputError
+
+QUESTION = "What is the capital of Peru?"
+PLAN = '1. What is Peru? = Search("Peru", "country")\n2. What is the capital of [1]? = Relate([1], "capital")\n'
+
+
+def run(*arguments: str, given: str | None = None) -> str:
+    return CliRunner().invoke(examples, arguments, input=given, catch_exceptions=False).output
+
+
+def add(question: str = QUESTION, plan: str = PLAN) -> str:
+    return run("add", "--question", question, "--plan", "-", given=plan)
+
+
+def test_add_list_show_remove() -> None:
+    assert "No examples" in run("list")
+    add()
+    assert run("list").startswith(f"1. {QUESTION}")
+    assert json.loads(run("list", "--json")) == [{"number": 1, "question": QUESTION, "plan": PLAN.strip()}]
+    assert 'Search("Peru", "country")' in run("show", "1")
+    run("remove", "1")
+    assert "No examples" in run("list")
+
+
+def test_the_same_question_is_replaced() -> None:
+    add()
+    add(plan='1. What is the capital of Peru? = Relate("Peru", "capital")')
+    assert len(json.loads(run("list", "--json"))) == 1
+    assert "Search" not in run("show", "1")
+
+
+def test_a_plan_that_would_not_run_changes_nothing() -> None:
+    add()
+    before = paths.examples_file().read_bytes()
+    with pytest.raises(InputError, match=r"cannot be read|not valid"):
+        add("Who?", "1. Who is [5]?")
+    assert paths.examples_file().read_bytes() == before
+
+
+def test_a_number_that_is_not_there_is_told() -> None:
+    with pytest.raises(InputError, match="no example 3"):
+        run("remove", "3")
+
+
+def test_lines_that_are_no_examples_are_named_and_kept() -> None:
+    path: Path = paths.examples_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("my notes\n", encoding="utf-8")
+    assert "line 1" in add()
+    assert path.read_text(encoding="utf-8").splitlines()[0] == "my notes"
+    run("remove", "1")
+    assert path.read_text(encoding="utf-8") == "my notes\n"
+
+
+def test_hostile_questions_reach_no_terminal_raw() -> None:
+    add("Who is \x1b[31m\u202eAnn?", '1. Who is Ann? = Search("Ann")')
+    assert "\x1b" not in run("list") and "\u202e" not in run("list")

@@ -1,0 +1,120 @@
+"""Which worked plans are shown for a question, and the user's own among them."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from atomr_local.errors import InputError
+from atomr_local.planning.examples import (
+    Example,
+    ExampleLibrary,
+    check_example,
+    example_line,
+    read_examples,
+    write_examples,
+)
+
+CHAIN = '1. Who directed {0}?\n 3. What is {0}? = Search("{0}")\n 4. Who directed [3]? = Relate([3], "director")\n2. Where was [1] born? = Relate([1], "place of birth")'
+LOOK_UP = '1. What is {0}? = Search("{0}")\n2. What is the capital of [1]? = Relate([1], "capital")'
+
+
+def example(question: str, plan: str, name: str) -> Example:
+    return Example(question.format(name), plan.format(name))
+
+
+def test_the_most_relevant_stands_last_and_two_alike_are_not_both_taken() -> None:
+    born = [example("Where was the director of {} born?", CHAIN, name) for name in ("Metropolis", "Vertigo", "Psycho")]
+    capital = example("What is the capital of {}?", LOOK_UP, "France")
+    chosen = ExampleLibrary([*born, capital]).select("Where was the director of Jaws born?", 2)
+    assert chosen == (capital, born[0])
+
+
+def test_the_greedy_choice_maximises_the_determinant_step_by_step() -> None:
+    library = ExampleLibrary.shipped()
+    question = "Who is the mother of the director of Jaws?"
+    chosen = library._greedy([1.0 + 0.01 * i for i in range(len(library))], 3)
+
+    def determinant(rows: list[int]) -> float:
+        matrix = [
+            [(1.0 + 0.01 * i) * (1.0 if i == j else library._similarity(i, j)) * (1.0 + 0.01 * j) for j in rows]
+            for i in rows
+        ]
+        total = 1.0
+        for k in range(len(matrix)):
+            total *= matrix[k][k]
+            for i in range(k + 1, len(matrix)):
+                factor = matrix[i][k] / matrix[k][k]
+                matrix[i] = [a - factor * b for a, b in zip(matrix[i], matrix[k], strict=True)]
+        return total
+
+    for size in (1, 2, 3):
+        best = max(determinant([*chosen[: size - 1], i]) for i in range(len(library)) if i not in chosen[: size - 1])
+        assert math.isclose(determinant(chosen[:size]), best, rel_tol=1e-6)
+    assert len(library.select(question, 4)) == 4
+
+
+@pytest.mark.parametrize("count", [0, 1, 500])
+def test_no_more_than_asked_and_no_more_than_there_are(count: int) -> None:
+    library = ExampleLibrary.shipped()
+    chosen = library.select("Who?", count)
+    assert len(chosen) <= min(count, len(library))
+    assert len(set(chosen)) == len(chosen)
+
+
+def test_an_example_twice_is_shown_once() -> None:
+    one = example("What is the capital of {}?", LOOK_UP, "France")
+    assert ExampleLibrary([one, one]).select("What is the capital of Peru?", 2) == (one,)
+
+
+def test_an_empty_library_gives_nothing() -> None:
+    assert ExampleLibrary([]).select("Who?", 3) == ()
+
+
+def test_the_users_examples_join_and_win(tmp_path: Path) -> None:
+    shipped = ExampleLibrary.shipped()
+    mine = example("What is the capital of {}?", LOOK_UP, "Atlantis")
+    same = Example(shipped.select("Who?", 1)[0].question, LOOK_UP.format("Mine"))
+    path = tmp_path / "examples.jsonl"
+    write_examples(path, [example_line(mine), example_line(same)])
+    library = ExampleLibrary.load(path)
+    assert len(library) == len(shipped) + 1
+    assert library.select("What is the capital of Atlantis?", 1) == (mine,)
+    assert same in library.select(same.question, len(library))
+
+
+def test_bad_lines_are_named_and_the_others_read(tmp_path: Path) -> None:
+    path = tmp_path / "examples.jsonl"
+    good = example_line(example("What is the capital of {}?", LOOK_UP, "Peru"))
+    lines = ["", "no json", "[]", '{"question": "Q?"}', json.dumps({"question": "Q?", "plan": "1. [9]?"}), good]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    found, problems = read_examples(path)
+    assert [e.question for e in found] == ["What is the capital of Peru?"]
+    assert [problem.split(":")[0].rsplit(" ", 1)[1] for problem in problems] == ["2", "3", "4", "5"]
+
+
+def test_no_file_is_no_example(tmp_path: Path) -> None:
+    assert read_examples(tmp_path / "none.jsonl") == ([], [])
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "examples.jsonl"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match=r"examples\.jsonl"):
+        ExampleLibrary.load(path)
+
+
+@pytest.mark.parametrize(
+    ("question", "plan", "told"),
+    [
+        ("", LOOK_UP, "no question"),
+        ("Q?", "", "cannot be read|not valid"),
+        ("Q?", "1. a [7]?", "cannot be read|not valid"),
+    ],
+)
+def test_what_would_not_run_is_refused(question: str, plan: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        check_example(question, plan)
