@@ -47,6 +47,8 @@ from atomr_local.tree.nodes import Operator
 from atomr_local.tree.validation import Limits, validate
 
 PASSAGE_WORDS = 70
+# Our own plans for questions of a set that comes without decompositions, by the question's id.
+PLANS = Path(__file__).resolve().parent / "training_plans"
 TOP_K = 3
 SETS = {"2wiki": "2wiki_train500", "hotpot": "hotpot_train100", "musique": "musique_train100"}
 _RELATIONS = {
@@ -150,6 +152,12 @@ class Builder:
             if compact:
                 for _ in range(3):
                     yield self.plan_line("musique", record["question"], compact)
+
+        own = {item["id"]: item["plan"] for item in read_lines(PLANS / "hotpot.jsonl")}
+        for record in self.train("hotpot"):
+            if record["id"] in own:
+                for _ in range(3):
+                    yield self.plan_line("hotpot", record["question"], own[record["id"]])
 
     @staticmethod
     def plan_line(source: str, question: str, compact: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from atomr_local.backbone.protocol import BackboneInfo, Completion, Prompt, Token
@@ -70,6 +70,7 @@ class FakeBackbone:
         seed: int = 0,
         on_text: Callable[[str], None] | None = None,
         cancellation: Cancellation | None = None,
+        drafts: Sequence[str] = (),
     ) -> Completion:
         if cancellation is not None:
             cancellation.check()

@@ -69,6 +69,10 @@ class ChatEncoder:
         self._markup = lru_cache(maxsize=64)(self._split_markup)
         self._plain = lru_cache(maxsize=64)(lambda text: tuple(engine.tokenize(text, special=False)))
 
+    def plain(self, text: str) -> tuple[int, ...]:
+        """Tokens of a text without markup."""
+        return tuple(self._plain(text))
+
     def encode(self, prompt: Prompt) -> EncodedPrompt:
         """Tokens of the prompt with the assistant's turn opened.
 

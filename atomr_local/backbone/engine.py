@@ -240,8 +240,11 @@ class Engine:
 
     # The sequence.
 
-    def decode(self, tokens: Sequence[int], flag: AbortFlag) -> None:
+    def decode(self, tokens: Sequence[int], flag: AbortFlag, *, every: bool = False) -> None:
         """Append `tokens` (at most BATCH_TOKENS) to the sequence and compute the logits after the last one.
+
+        Args:
+            every: compute the logits after each of them.
 
         Raises:
             Cancelled: `flag` was set; the sequence is as before or longer, so trim it.
@@ -253,17 +256,21 @@ class Engine:
             api.llama_set_abort_callback(self._context, self._reader, ctypes.cast(flag.memory, ctypes.c_void_p))
         buffer = (ctypes.c_int32 * len(tokens))(*tokens)
         # Without positions and output marks: at the end of sequence 0, logits for the last token.
-        status = api.llama_decode(self._context, api.llama_batch(n_tokens=len(tokens), token=buffer))
+        batch = api.llama_batch(n_tokens=len(tokens), token=buffer)
+        marks = (ctypes.c_int8 * len(tokens))(*([1] * len(tokens)))
+        if every:
+            batch.logits = marks
+        status = api.llama_decode(self._context, batch)
         if status == _ABORTED or flag.is_set:
             raise Cancelled()
         if status != 0:
             raise ModelError(f"llama.cpp could not evaluate {len(tokens)} tokens (status {status})")
 
-    def logits(self) -> Any:
-        """The logits after the last token: float32 (n_vocab,), a view that the next decode overwrites."""
+    def logits(self, index: int = -1) -> Any:
+        """The logits after a token of the last batch: float32 (n_vocab,), a view that the next decode overwrites."""
         import numpy as np
 
-        pointer = self.api.llama_get_logits_ith(self._context, -1)
+        pointer = self.api.llama_get_logits_ith(self._context, index)
         if not pointer:
             raise ModelError("llama.cpp returned no logits")
         return np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))

@@ -6,12 +6,13 @@ import queue
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from pathlib import Path
 
 from atomr_local.backbone.chat import ChatEncoder, EncodedPrompt
+from atomr_local.backbone.drafting import MOST_DRAFTED, Drafter
 from atomr_local.backbone.engine import AbortFlag, Engine
 from atomr_local.backbone.output import OutputText
 from atomr_local.backbone.prefix_cache import PrefixCache
@@ -95,12 +96,16 @@ class _Call:
     seed: int
     output: OutputText
     flag: AbortFlag
+    drafts: tuple[tuple[int, ...], ...] = ()
 
 
 class LlamaBackbone:
     """The in-process backbone. Make it with :meth:`load`, free it with :meth:`close`."""
 
-    def __init__(self, owner: _Owner, engine: Engine, encoder: ChatEncoder, info: BackboneInfo) -> None:
+    def __init__(
+        self, owner: _Owner, engine: Engine, encoder: ChatEncoder, info: BackboneInfo, *, drafting: bool = True
+    ) -> None:
+        self._drafting = drafting
         self._owner = owner
         self._engine = engine
         self._encoder = encoder
@@ -118,6 +123,7 @@ class LlamaBackbone:
         context_tokens: int = 4096,
         threads: int = 0,
         batch_threads: int = 0,
+        drafting: bool = True,
     ) -> LlamaBackbone:
         """Load a model; blocks for as long as that takes.
 
@@ -125,6 +131,7 @@ class LlamaBackbone:
             adapter: a LoRA adapter (GGUF) made for this model.
             context_tokens: wanted context; capped to what the model was trained for.
             threads, batch_threads: while generating and while reading a prompt; 0 chooses for this machine.
+            drafting: evaluate what is likely to come next together with what comes next (see `drafting.py`).
 
         Raises:
             ModelError: a file is missing, damaged, too new or does not fit; the message names it.
@@ -143,7 +150,7 @@ class LlamaBackbone:
             owner.close()
             raise
         info = BackboneInfo(model.stem, adapter.stem if adapter else None, engine.context_tokens)
-        return cls(owner, engine, encoder, info)
+        return cls(owner, engine, encoder, info, drafting=drafting)
 
     @property
     def info(self) -> BackboneInfo:
@@ -174,6 +181,7 @@ class LlamaBackbone:
         seed: int = 0,
         on_text: Callable[[str], None] | None = None,
         cancellation: Cancellation | None = None,
+        drafts: Sequence[str] = (),
     ) -> Completion:
         """See :class:`atomr_local.backbone.protocol.Backbone`.
 
@@ -193,7 +201,8 @@ class LlamaBackbone:
             )
         flag = AbortFlag()
         stop = (*stop, *self._encoder.stop)
-        call = _Call(encoded, max_tokens, grammar, temperature, seed, OutputText(stop, on_text), flag)
+        known = tuple(self._encoder.plain(text) for text in drafts) if self._drafting else ()
+        call = _Call(encoded, max_tokens, grammar, temperature, seed, OutputText(stop, on_text), flag, known)
         future = self._owner.submit(lambda: self._generate(call), flag)
         if cancellation is not None:
 
@@ -218,10 +227,14 @@ class LlamaBackbone:
         with compiled_grammar(engine, call.grammar) as grammar:
             evaluated = self._cache.evaluate(call.prompt.tokens, call.prompt.static, call.flag)
             sampler = Sampler(call.temperature, call.seed, grammar)
+            drafter = self._drafter(call)
+            held = len(call.prompt.tokens)  # tokens of the sequence that are right
+            draft: tuple[int, ...] = ()
+            index = -1  # where in the last batch the token stands that is written on from
             for remaining in range(call.max_tokens, 0, -1):
                 if call.flag.is_set:
                     raise Cancelled()
-                token, logprob = sampler.choose(engine.logits())
+                token, logprob = sampler.choose(engine.logits(index))
                 if token is None or engine.is_end(token):
                     finish = "stop"
                     break
@@ -229,11 +242,29 @@ class LlamaBackbone:
                 if output.stopped:
                     finish = "stop"
                     break
-                if remaining > 1:
-                    engine.decode((token,), call.flag)
+                if remaining == 1:
+                    continue
+                held += 1
+                if drafter is not None:
+                    drafter.add(token)
+                    if draft and index < len(draft) and token == draft[index]:
+                        index += 1  # drafted rightly: what follows it has been evaluated
+                        continue
+                    if draft and index < len(draft) and not engine.trim(held - 1):
+                        raise ModelError(f"{self._info.name} could not take tokens back")
+                    draft = drafter.draft(min(MOST_DRAFTED, remaining - 2))
+                    index = 0
+                engine.decode((token, *draft), call.flag, every=bool(draft))
+                index = 0 if draft else -1
         text, tokens = output.finish()
         seconds = time.perf_counter() - started
         return Completion(text, tokens, finish, len(call.prompt.tokens), evaluated, seconds)
+
+    def _drafter(self, call: _Call) -> Drafter | None:
+        """For greedy output of a model that can take tokens back."""
+        if not self._drafting or call.temperature > 0 or not self._engine.can_trim:
+            return None
+        return Drafter([*call.drafts, call.prompt.tokens[call.prompt.static :]])
 
     def close(self) -> None:
         """Stop what runs and free the model. Idempotent; a call that runs ends as cancelled."""

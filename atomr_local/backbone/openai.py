@@ -15,7 +15,7 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -106,6 +106,7 @@ class OpenAIBackbone:
         seed: int = 0,
         on_text: Callable[[str], None] | None = None,
         cancellation: Cancellation | None = None,
+        drafts: Sequence[str] = (),
     ) -> Completion:
         """See :class:`atomr_local.backbone.protocol.Backbone`.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -107,6 +107,7 @@ class Backbone(Protocol):
         seed: int = 0,
         on_text: Callable[[str], None] | None = None,
         cancellation: Cancellation | None = None,
+        drafts: Sequence[str] = (),
     ) -> Completion:
         """Continue the prompt.
 
@@ -114,6 +115,8 @@ class Backbone(Protocol):
             grammar: GBNF with a rule `root`; the output then matches it unless cut at max_tokens.
             stop: generation ends before the first of these texts.
             temperature: 0 is greedy and deterministic.
+            drafts: texts of the kind that the output will be, from which what comes next may be guessed; they
+                change how long it takes, never what comes.
             on_text: called with each fragment as it is generated, on the model's thread.
 
         Raises:

@@ -26,6 +26,7 @@ from atomr_local.tree.validation import Limits, validate
 
 _PACKAGE = "atomr_local.planning"
 _EXAMPLES = 4
+_DRAFTS = 3
 # What the examples of one prompt may take; reading a prompt is where a small model's time goes.
 _EXAMPLE_TOKENS = 700
 _MAX_TOKENS = 400
@@ -113,6 +114,7 @@ class Planner:
         problems: list[str] = []
         prompt = self._prompt(question)
         grammar = plan_grammar(question)
+        drafts = [example.plan for example in self._examples.select(question, _DRAFTS)]
         for attempt in (1, 2):
             completion = self._backbone.complete(
                 prompt,
@@ -121,6 +123,7 @@ class Planner:
                 seed=self._seed,
                 on_text=on_text,
                 cancellation=cancellation,
+                drafts=drafts,
             )
             if on_call is not None:
                 on_call(prompt, completion)

@@ -220,11 +220,11 @@ def test_cancel_while_the_prompt_is_read(backbone: LlamaBackbone, monkeypatch: p
     decode = backbone._engine.decode
     batches: list[int] = []
 
-    def cancel_in_the_third(tokens: Sequence[int], flag: AbortFlag) -> None:
+    def cancel_in_the_third(tokens: Sequence[int], flag: AbortFlag, *, every: bool = False) -> None:
         batches.append(len(tokens))
         if len(batches) == 3:
             cancellation.cancel()
-        decode(tokens, flag)
+        decode(tokens, flag, every=every)
 
     monkeypatch.setattr(backbone._engine, "decode", cancel_in_the_third)
     fragments: list[str] = []
@@ -384,3 +384,22 @@ threading.excepthook = lambda _: None
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    "drafts", [(), ("1. one 2. two 3. three 4. four",), ("nothing like it",)], ids=["none", "apt", "off"]
+)
+def test_drafts_change_no_word(drafts: tuple[str, ...]) -> None:
+    question = Message("user", "Count from one to twelve, first in digits and then in words, and then once again.")
+    prompt = Prompt((), (question,))
+    plain = LlamaBackbone.load(starter_model_path(), drafting=False)
+    quick = LlamaBackbone.load(starter_model_path())
+    for grammar in (None, 'root ::= ([a-z0-9,.]+ " "){1,60}'):
+        expected = plain.complete(prompt, max_tokens=80, grammar=grammar)
+        made = quick.complete(prompt, max_tokens=80, grammar=grammar, drafts=drafts)
+        assert made.text == expected.text
+        assert [token.text for token in made.tokens] == [token.text for token in expected.tokens]
+        assert made.finish == expected.finish
+        assert quick.complete(prompt, max_tokens=80, grammar=grammar, drafts=drafts).tokens == made.tokens
+    plain.close()
+    quick.close()
