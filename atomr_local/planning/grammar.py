@@ -12,6 +12,7 @@ from atomr_local.backbone.gbnf import word_runs
 TOP_LEVEL = 4
 SUB_STEPS = 3
 _QUESTION_CHARACTERS = 110
+_LAST_QUESTION_CHARACTERS = 260
 _TEXT_CHARACTERS = 60
 _MOST_WORDS = 80
 _LONGEST_NAME = 14
@@ -45,8 +46,6 @@ def _step(rules: dict[str, str], size: int, place: int, first: int) -> None:
 
     head = f'"{place}. " {_question(rules, before)}'
     choices = [f'" = " {_call(rules, before)} "\\n"{then(0)}']
-    if before and place == size:
-        choices.append(f'"\\n"{then(0)}')  # the last step may compare or count earlier answers, without an operator
     # A third or fourth step draws the earlier ones together; broken down further, small models ramble.
     for count in range(1, SUB_STEPS + 1) if place <= 2 or place < size else ():
         lines = []
@@ -54,7 +53,11 @@ def _step(rules: dict[str, str], size: int, place: int, first: int) -> None:
             known = before + tuple(range(first, first + index))
             lines.append(f'" {first + index}. " {_question(rules, known)} " = " {_call(rules, known)} "\\n"')
         choices.append(f'"\\n" {" ".join(lines)}{then(count)}')
-    rules[f"step-{place}-of-{size}-at-{first}"] = f"{head} ({' | '.join(choices)})"
+    step = f"{head} ({' | '.join(choices)})"
+    if before and place == size:
+        # The last step may compare or count earlier answers, without an operator; it may repeat the whole question.
+        step += f' | "{place}. " {_question(rules, before, _LAST_QUESTION_CHARACTERS)} "\\n"'
+    rules[f"step-{place}-of-{size}-at-{first}"] = step
 
 
 def _suffix(known: tuple[int, ...]) -> str:
@@ -67,10 +70,10 @@ def _reference(rules: dict[str, str], known: tuple[int, ...]) -> str:
     return name
 
 
-def _question(rules: dict[str, str], known: tuple[int, ...]) -> str:
-    name = f"question-{_suffix(known)}"
+def _question(rules: dict[str, str], known: tuple[int, ...], most: int = _QUESTION_CHARACTERS) -> str:
+    name = f"question-{most}-{_suffix(known)}"
     middle = f"(char | {_reference(rules, known)})" if known else "char"
-    rules.setdefault(name, f"begin {middle}{{1,{_QUESTION_CHARACTERS}}}")
+    rules.setdefault(name, f"begin {middle}{{1,{most}}}")
     return name
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-Expected = Literal["any", "date", "number", "place", "yes/no"]
+Expected = Literal["any", "country", "date", "number", "place", "yes/no"]
 
 _DATE = re.compile(
     r"when\b|(?:in |on |what is |what was |which |what )?(?:which |what |the )?(?:year|date|day)\b"
@@ -19,6 +19,11 @@ _NUMBER = re.compile(
 _YES_NO = re.compile(r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b(?!.*,.*\bor\b)", re.I)
 _PLACE = re.compile(
     r"where\b|.*\b(?:place|city|town) of (?:birth|death|burial)\b|in (?:which|what) (?:city|town)\b", re.I
+)
+_COUNTRY = re.compile(
+    r"(?:in |from )?(?:which|what) (?:country|nationality)\b"
+    r"|what is the (?:country(?: of (?:citizenship|origin))?|nationality) of\b",
+    re.IGNORECASE,
 )
 _CHOICE = re.compile(r"\bor\b", re.IGNORECASE)
 
@@ -41,6 +46,8 @@ def expected_answer(question: str) -> Expected:
         return "date"
     if _YES_NO.match(text) and not _CHOICE.search(text):
         return "yes/no"
+    if _COUNTRY.match(text):
+        return "country"
     if _PLACE.match(text):
         return "place"
     return "any"

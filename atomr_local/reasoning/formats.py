@@ -12,10 +12,12 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, Protocol
 
 from atomr_local.backbone.gbnf import literal, word_runs
 from atomr_local.backbone.templates import Style
+from atomr_local.indexing.countries import countries_in
 from atomr_local.reasoning.expected import dates_in, expected_answer
 
 Task = Literal["read", "answer", "filter", "combine", "closed_book", "conclude"]
@@ -125,6 +127,9 @@ def _one(rules: dict[str, str], asked: Asked, encode: Callable[[str], str], free
     if expected == "date" and (dates := dates_in(asked.texts)):
         rules["one"] = " | ".join(literal(encode(date)) for date in dates)
         return 1
+    if expected == "country" and not whole and (named := list(dict.fromkeys(chain(*map(countries_in, asked.texts))))):
+        rules["one"] = " | ".join(literal(encode(country)) for country in named)
+        return MOST_ANSWERS
     if expected == "number":
         word_runs(rules, "run", asked.texts, encode, _opens_number)
     if "run" not in rules:

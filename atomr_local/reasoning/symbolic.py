@@ -13,7 +13,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
-from atomr_local.indexing.countries import country_named
+from atomr_local.indexing.countries import country_named, country_of
 from atomr_local.indexing.literals import Date, format_number, parse_date, parse_quantity
 from atomr_local.indexing.names import name_key
 from atomr_local.reasoning.results import distinct
@@ -46,6 +46,7 @@ class Computed:
 
 # "both" alone asks for a property ("Are both Canadian?"), not whether two answers are equal.
 _SAME = re.compile(r"\b(same|share[sd]?|common|equal|identical)\b", re.I)
+_OF_COUNTRIES = re.compile(r"\b(?:countr(?:y|ies)|nationalit(?:y|ies))\b", re.I)
 _DIFFERENT = re.compile(r"\bdifferent\b", re.I)
 _ASKS_VERDICT = re.compile(
     r"^(?:given[^,]*,\s*|based on[^,]*,\s*|comparing[^,]*,\s*)*"
@@ -116,6 +117,8 @@ def _equality(question: str, operands: Sequence[Operand], _root: str) -> Compute
     if not different and not _SAME.search(question):
         return None
     sets = [{_key(value) for value in operand.values} for operand in operands]
+    if _OF_COUNTRIES.search(question):
+        sets = [{country_of(value.text) or _key(value) for value in operand.values} for operand in operands]
     iris = [{value.iri for value in operand.values if value.iri} for operand in operands]
     shared = set.intersection(*sets) or set.intersection(*iris)
     sides = [" / ".join(value.text for value in operand.values) for operand in operands]

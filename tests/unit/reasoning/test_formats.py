@@ -63,3 +63,10 @@ def test_yes_or_no_is_all_that_such_a_question_allows() -> None:
 def test_without_spans_the_answer_is_free() -> None:
     assert "one ::= char{1,90}" in LEAN.grammar(Asked("read", "Who?", ("Ann",), 1, spans=False))
     assert "one ::= char{1,90}" in FULL.grammar(Asked("closed_book", "Who?"))
+
+
+def test_a_country_is_one_of_those_named() -> None:
+    asked = Asked("read", "In which country is Girona?", ("Girona is a Spanish city near France.",), 1)
+    assert 'one ::= "Spanish" | "France"' in LEAN.grammar(asked)
+    nowhere = Asked("read", "In which country is Girona?", ("Girona is a city.",), 1)
+    assert '"city"' in LEAN.grammar(nowhere)

@@ -228,3 +228,13 @@ def test_sum_and_intersection() -> None:
 
 def test_who_lived_longer_needs_more_than_two_dates() -> None:
     assert result("Who lived longer?", ANN, BOB) is None
+
+
+def test_countries_are_equal_whatever_form_they_come_in() -> None:
+    asked = "Are both schools in the same country?"
+    computed = compute(asked, [Operand(1, "", (Value("Louisiana"),)), Operand(2, "", (Value("American"),))])
+    assert computed is not None and computed.values[0].text == "yes"
+    computed = compute(
+        "Are both schools in the same state?", [Operand(1, "", (Value("Ohio"),)), Operand(2, "", (Value("Iowa"),))]
+    )
+    assert computed is not None and computed.values[0].text == "no"
