@@ -13,7 +13,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -32,6 +32,7 @@ _OPERATOR = re.compile(r"= ?(Search|Relate|Filter)\(|(\n)")
 _SHARPNESS = 3.0
 _SHAPE_SHARE = 0.7
 _LEAST_GAIN = 1e-9
+_Vector = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -149,27 +150,60 @@ class ExampleLibrary:
     def __len__(self) -> int:
         return len(self._examples)
 
-    def select(self, question: str, count: int) -> tuple[Example, ...]:
-        """At most `count` examples for the question, the most relevant last, next to the question."""
-        asked = shape_terms(question)
-        quality = [math.exp(_SHARPNESS * self._cosine(asked, example.terms)) for example in self._examples]
-        chosen = self._greedy(quality, count)
+    def select(
+        self,
+        question: str,
+        count: int,
+        *,
+        budget: int | None = None,
+        measure: Callable[[Example], int] = lambda example: len(example.question) + len(example.plan),
+    ) -> tuple[Example, ...]:
+        """At most `count` examples for the question, the most relevant last, next to the question.
+
+        Args:
+            budget: what the chosen may take together, in the unit of `measure`; None: no bound. An example that does
+                not fit any more is passed over for the next best.
+            measure: what an example takes, characters unless given; it is asked only about those that are considered.
+        """
+        asked = self._vector(shape_terms(question))
+        quality = [math.exp(_SHARPNESS * _dot(asked, vector)) for vector, _ in self._vectors]
+        left = budget
+
+        def take(index: int) -> bool:
+            nonlocal left
+            if left is None:
+                return True
+            cost = measure(self._examples[index])
+            if cost > left:
+                return False
+            left -= cost
+            return True
+
+        chosen = self._greedy(quality, count, take)
         return tuple(self._examples[i] for i in sorted(chosen, key=lambda i: (quality[i], -i)))
 
-    def _greedy(self, quality: Sequence[float], count: int) -> list[int]:
-        """Indices that greedily maximise det(L) for L[i, j] = quality[i] · similarity[i, j] · quality[j]."""
+    def _greedy(
+        self, quality: Sequence[float], count: int, take: Callable[[int], bool] = lambda _index: True
+    ) -> list[int]:
+        """Indices that greedily maximise det(L) for L[i, j] = quality[i] · similarity[i, j] · quality[j].
+
+        Args:
+            take: told of the best one at each step; False where it is not to be had.
+        """
         gains = [value * value for value in quality]
         factors: list[list[float]] = [[] for _ in quality]
+        waiting = set(range(len(quality)))
         chosen: list[int] = []
-        while len(chosen) < min(count, len(quality)):
-            best = max((i for i in range(len(quality)) if i not in chosen), key=lambda i: (gains[i], -i))
+        while waiting and len(chosen) < count:
+            best = max(waiting, key=lambda i: (gains[i], -i))
             if gains[best] < _LEAST_GAIN:
                 break
+            waiting.remove(best)
+            if not take(best):
+                continue
             chosen.append(best)
             root = math.sqrt(gains[best])
-            for i in range(len(quality)):
-                if i in chosen:
-                    continue
+            for i in waiting:
                 kernel = quality[best] * self._similarity(best, i) * quality[i]
                 factor = (kernel - sum(a * b for a, b in zip(factors[best], factors[i], strict=True))) / root
                 factors[i].append(factor)
@@ -177,23 +211,28 @@ class ExampleLibrary:
         return chosen
 
     def _similarity(self, one: int, other: int) -> float:
-        first, second = self._examples[one], self._examples[other]
-        shape = self._cosine(first.terms, second.terms)
-        return _SHAPE_SHARE * shape + (1 - _SHAPE_SHARE) * _plain_cosine(first.operators, second.operators)
+        (shape, operators), (other_shape, other_operators) = self._vectors[one], self._vectors[other]
+        return _SHAPE_SHARE * _dot(shape, other_shape) + (1 - _SHAPE_SHARE) * _dot(operators, other_operators)
 
-    def _cosine(self, a: Counter[str], b: Counter[str]) -> float:
-        weight = self._weights
-        dot = sum(a[term] * b[term] * weight.get(term, 0.0) ** 2 for term in a.keys() & b.keys())
-        norm = math.sqrt(self._norm(a) * self._norm(b))
-        return dot / norm if norm else 0.0
+    @cached_property
+    def _vectors(self) -> tuple[tuple[_Vector, _Vector], ...]:
+        """Question shape and operator sequence of each example."""
+        return tuple((self._vector(example.terms), _unit(example.operators)) for example in self._examples)
 
-    def _norm(self, terms: Counter[str]) -> float:
-        return sum((count * self._weights.get(term, 0.0)) ** 2 for term, count in terms.items())
+    def _vector(self, terms: Counter[str]) -> _Vector:
+        return _unit({term: count * self._weights[term] for term, count in terms.items() if term in self._weights})
 
 
-def _plain_cosine(a: Counter[str], b: Counter[str]) -> float:
-    norm = math.sqrt(sum(n * n for n in a.values()) * sum(n * n for n in b.values()))
-    return sum(a[term] * b[term] for term in a.keys() & b.keys()) / norm if norm else 0.0
+def _unit(weights: Mapping[str, float]) -> _Vector:
+    """The vector scaled to length 1; a zero vector as it is."""
+    norm = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
+    return {term: weight / norm for term, weight in weights.items()}
+
+
+def _dot(a: _Vector, b: _Vector) -> float:
+    if len(b) < len(a):
+        a, b = b, a
+    return sum(weight * b[term] for term, weight in a.items() if term in b)
 
 
 def _shipped() -> list[Example]:

@@ -65,6 +65,41 @@ def test_no_more_than_asked_and_no_more_than_there_are(count: int) -> None:
     assert len(set(chosen)) == len(chosen)
 
 
+def test_a_budget_passes_over_what_does_not_fit() -> None:
+    long = example("Where was the director of {} born?", CHAIN, "Metropolis")
+    short = example("What is the capital of {}?", LOOK_UP, "France")
+    library = ExampleLibrary([long, short])
+    asked: list[str] = []
+
+    def measure(one: Example) -> int:
+        asked.append(one.question)
+        return one.plan.count("\n") + 1
+
+    question = "Where was the director of Jaws born?"
+    assert library.select(question, 2, budget=6, measure=measure) == (short, long)
+    assert library.select(question, 2, budget=5, measure=measure) == (long,)
+    assert library.select(question, 2, budget=3, measure=measure) == (short,)
+    assert library.select(question, 2, budget=0, measure=measure) == ()
+    asked.clear()
+    assert library.select(question, 1, budget=6, measure=measure) == (long,)
+    assert asked == [long.question]
+    assert library.select(question, 2, budget=len(short.question) + len(short.plan)) == (short,)
+
+
+@pytest.mark.parametrize(
+    ("question", "shape"),
+    [
+        ("How many sons did Otto III have?", "How many are in [1]?"),
+        ("Which city borders both Lyon and Nice?", "Which are in both [1] and [2]?"),
+        ("Are Lake Ohrid and Lake Prespa located in the same country?", "Are [1] and [2] the same?"),
+        ("At what age did Otto von Guericke die?", "How many years lie between [2] and [3]?"),
+        ("What is the combined population of Oslo and Bergen?", "What is the total of [1] and [2]?"),
+    ],
+)
+def test_the_last_example_ends_as_the_question_asks(question: str, shape: str) -> None:
+    assert ExampleLibrary.shipped().select(question, 4)[-1].plan.endswith(shape)
+
+
 def test_an_example_twice_is_shown_once() -> None:
     one = example("What is the capital of {}?", LOOK_UP, "France")
     assert ExampleLibrary([one, one]).select("What is the capital of Peru?", 2) == (one,)
