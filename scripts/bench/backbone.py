@@ -215,11 +215,62 @@ def overhead(arguments: argparse.Namespace) -> list[Row]:
     ]
 
 
+QUESTIONS = (
+    "Where was the director of the film Metropolis born?",
+    "Which film came out earlier, Metropolis or Vertigo?",
+    "Who is the mother of the performer of Yesterday?",
+    "Are the directors of Jaws and Psycho from the same country?",
+)
+
+
+def draft(arguments: argparse.Namespace) -> list[Row]:
+    """Plans with and without prompt lookup decoding: seconds, and whether the words are the same."""
+    from atomr_local.backbone.llama import LlamaBackbone
+    from atomr_local.backbone.prefix_cache import PrefixCache
+    from atomr_local.catalog.find import adapter_card, find_adapter
+    from atomr_local.planning.examples import ExampleLibrary
+    from atomr_local.planning.planner import Planner
+    from atomr_local.tree.validation import Limits
+
+    model = find_model(arguments.model)
+    adapter = find_adapter("auto", model)
+    lean = adapter is not None and adapter_card(adapter).get("prompts") == "lean"
+    taken: dict[str, float] = {}
+    plans: dict[str, list[str]] = {}
+    generated: dict[str, int] = {}
+    for _ in range(arguments.repeat):
+        for name, drafting in (("one by one", False), ("drafted", True)):
+            backbone = LlamaBackbone.load(model, adapter, context_tokens=2048, drafting=drafting)
+            planner = Planner(backbone, ExampleLibrary.shipped(), Limits(), style="lean" if lean else "full")
+            planner.plan("Who wrote Hamlet?")  # what is done once is not counted
+            made: list[Completion] = []
+            total, plans[name] = 0.0, []
+            for question in QUESTIONS:
+                backbone._cache = PrefixCache(backbone._engine)
+                started = time.perf_counter()
+                plans[name].append(planner.plan(question, on_call=lambda _, done: made.append(done)).compact)  # noqa: B023
+                total += time.perf_counter() - started
+            backbone.close()
+            generated[name] = sum(done.generated_tokens for done in made)
+            taken[name] = min(taken.get(name, total), total)
+    return [
+        {
+            "decoding": name,
+            "generated_tokens": generated[name],
+            "s": round(total, 2),
+            "of_one_by_one": round(total / taken["one by one"], 2),
+            "same_plans": plans[name] == plans["one by one"],
+        }
+        for name, total in taken.items()
+    ]
+
+
 BENCHES: dict[str, Callable[[argparse.Namespace], list[Row]]] = {
     "threads": threads,
     "prefix": prefix,
     "grammar": grammar,
     "overhead": overhead,
+    "draft": draft,
     "speed": lambda arguments: [speed(arguments)],
 }
 
