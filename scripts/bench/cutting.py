@@ -71,11 +71,9 @@ def main() -> None:
                     held = any(span_of(answer, text) for text in (*texts, *(title for title, _ in found)))
                     kept[budgets, way] += held
                     shown[budgets, way] += sum(len(text.split()) for text in texts)
-        for budgets, way in kept:
-            share = 100 * kept[budgets, way] / total
-            print(
-                f"| {name} | {' / '.join(map(str, budgets))} | {way} | {share:.1f} | {shown[budgets, way] / total:.0f} |"
-            )
+        for (words, way), count in kept.items():
+            budget, mean = " / ".join(map(str, words)), shown[words, way] / total
+            print(f"| {name} | {budget} | {way} | {100 * count / total:.1f} | {mean:.0f} |")
         print(f"| {name} | whole passages | | {100 * whole / total:.1f} | |")
 
 
