@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from atomr_local.tree.nodes import Tree
 
 _FILE = click.Path(path_type=Path)
+_GOLD_PLANS = "JSON lines: id, plan (compact); judge plans by these instead of by the gold evidences."
 
 
 @click.group()
@@ -38,6 +39,7 @@ def evaluate() -> None:
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Ask at most N questions.")
 @click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Pass over the first N questions.")
 @click.option("--plans", "plans_file", type=_FILE, help="JSON lines: id, plan (compact); ask only these, with them.")
+@click.option("--gold-plans", type=_FILE, help=_GOLD_PLANS)
 @model_options
 def run(
     *,
@@ -47,6 +49,7 @@ def run(
     limit: int | None,
     offset: int,
     plans_file: Path | None,
+    gold_plans: Path | None,
     **options: object,
 ) -> None:
     """Ask a question set and write predictions, traces and a report.
@@ -59,6 +62,7 @@ def run(
     from atomr_local.evaluation.description import describe_run
     from atomr_local.evaluation.markdown import write_report
     from atomr_local.evaluation.metrics import summarize
+    from atomr_local.evaluation.plan_structure import gold_structures
     from atomr_local.evaluation.report import build_report
     from atomr_local.evaluation.run_directory import PREDICTIONS_FILE
     from atomr_local.settings import load_settings
@@ -73,8 +77,9 @@ def run(
     plans = None
     if plans_file is not None:
         plans, questions = _with_plans(plans_file, questions, settings)
+    gold_structures(questions, gold_plans)  # a bad file is told before hours of work
     _answer(settings, questions, out, describe_run(settings, questions_file, plans_file), plans)
-    report = write_report(out, build_report(out))
+    report = write_report(out, build_report(out, gold_plans))
     click.echo(f"The report is {report}", err=True)
     click.echo(json.dumps(summarize(item.score for item in read_predictions(out / PREDICTIONS_FILE)).to_dict()))
 
@@ -96,8 +101,9 @@ def score(predictions: Path) -> None:
 
 @evaluate.command()
 @click.argument("directory", type=_FILE)
+@click.option("--gold-plans", type=_FILE, help=_GOLD_PLANS)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def report(directory: Path, as_json: bool) -> None:
+def report(directory: Path, gold_plans: Path | None, as_json: bool) -> None:
     """Make the report of a run anew from its predictions and traces, and print it.
 
     Example: atomr eval report runs/first
@@ -105,7 +111,7 @@ def report(directory: Path, as_json: bool) -> None:
     from atomr_local.evaluation.markdown import report_markdown, write_report
     from atomr_local.evaluation.report import build_report
 
-    built = build_report(directory)
+    built = build_report(directory, gold_plans)
     write_report(directory, built)
     if as_json:
         print_json(built)
@@ -120,10 +126,13 @@ def report(directory: Path, as_json: bool) -> None:
 def compare(first: Path, second: Path, as_json: bool) -> None:
     """Compare two runs on the questions that both answered, with paired bootstrap intervals.
 
+    Differences are second minus first, in all and by type of question; then where each run's wrong answers went wrong,
+    and which questions the second run answers better or worse.
+
     Example: atomr eval compare runs/rag runs/atomr
     """
+    from atomr_local.evaluation.comparison import compare_runs
     from atomr_local.evaluation.markdown import comparison_markdown
-    from atomr_local.evaluation.report import compare_runs
 
     compared = compare_runs(first, second)
     if as_json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from atomr_local.evaluation.run_directory import write_file
 from atomr_local.sanitize import sanitize_line
 
 REPORT_FILE = "report.md"
+_CHANGES_SHOWN = 20
 _METRIC_NAMES = {
     "em": "EM",
     "cover_em": "cover-EM",
@@ -55,6 +56,7 @@ def report_markdown(report: Mapping[str, Any]) -> str:
                 for kind, item in report["by_type"].items()
             ],
         ),
+        *_plan_sections(report["plans"]),
         "## Cost, means a question",
         _table(
             ("what", "mean"),
@@ -119,13 +121,76 @@ def runs_table(reports: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
 
 
 def comparison_markdown(first: str, second: str, compared: Mapping[str, Any]) -> str:
-    """What `compare_runs` returned, as a table."""
+    """What `compare_runs` returned: the scores, by type of question, the wrong answers' stages, wins and losses."""
+    stages = compared["diagnosis"]
+    sections = [
+        f"{compared['n']} questions in common; in %, the difference with its paired 95% bootstrap interval",
+        _table(("metric", first, second, "difference", "p"), _compared_rows(compared)),
+    ]
+    if len(compared["by_type"]) > 1:
+        rows = [
+            (kind, figures["n"], *row)
+            for kind, figures in compared["by_type"].items()
+            for row in _compared_rows(figures, ("em", "f1"))
+        ]
+        sections += ["By type of question", _table(("type", "n", "metric", first, second, "difference", "p"), rows)]
+    shown = [stage for stage in stage_names() if any(stages[side]["stages"][stage] for side in stages)]
+    sections += [
+        "Where wrong answers went wrong",
+        _table(
+            ("stage", first, second),
+            [
+                *((stage, *(stages[side]["stages"][stage] for side in stages)) for stage in shown),
+                ("wrong", *(stages[side]["wrong"] for side in stages)),
+            ],
+        ),
+    ]
+    for name, sign in (("wins", "better"), ("losses", "worse")):
+        changes = compared[name]
+        if changes:
+            title = f"{len(changes)} {sign} in {second}"
+            left_out = f", the {_CHANGES_SHOWN} largest changes" if len(changes) > _CHANGES_SHOWN else ""
+            sections += [f"{title}{left_out}", _changes_table(first, second, changes[:_CHANGES_SHOWN])]
+    return "\n\n".join(sections) + "\n"
+
+
+def _compared_rows(
+    figures: Mapping[str, Any], metrics: Iterable[str] = tuple(_METRIC_NAMES)
+) -> Iterator[tuple[str, ...]]:
+    for metric in metrics:
+        item = figures[metric]
+        difference = item["difference"]
+        values = (_figure(item["first"]), _figure(item["second"]), _with_interval(difference))
+        yield (_METRIC_NAMES[metric], *values, f"{difference['p']:.4f}")
+
+
+def _changes_table(first: str, second: str, changes: Sequence[Mapping[str, Any]]) -> str:
     rows = []
-    for metric, name in _METRIC_NAMES.items():
-        item = compared[metric]
-        rows.append((name, _figure(item["first"]), _figure(item["second"]), _with_interval(item["difference"])))
-    title = f"{compared['n']} questions in common; in %, the difference with its paired 95% bootstrap interval"
-    return f"{title}\n\n{_table(('metric', first, second, 'difference'), rows)}\n"
+    for change in changes:
+        answers = [change[side] for side in ("first", "second")]
+        said = [f"{answer['predicted'] or '–'} ({100 * answer['f1']:.0f})" for answer in answers]
+        rows.append((change["type"], change["question"], " / ".join(change["gold"]), *said))
+    return _table(("type", "question", "gold", first, second), rows)
+
+
+def _plan_sections(plans: Mapping[str, Any] | None) -> list[str]:
+    if plans is None:
+        return []
+    rows = [
+        (name, plans[over], _with_interval(plans[key]))
+        for key, name, over in (
+            ("plans_valid", "valid", "n"),
+            ("plans_valid_at_once", "valid at the first attempt", "n"),
+            ("plan_structure_equal", "operators joined as in the gold plan", "with_gold"),
+            ("plan_operators_equal", "operators as often as in the gold plan", "with_gold"),
+        )
+        if plans[key] is not None
+    ]
+    rows += [
+        (f"operators joined as in the gold plan: {kind}", item["n"], _with_interval(item["plan_structure_equal"]))
+        for kind, item in (plans["by_type"].items() if len(plans["by_type"]) > 1 else ())
+    ]
+    return ["## Plans, in %, with 95% bootstrap intervals", _table(("what", "plans", "share"), rows)]
 
 
 def _setting_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:

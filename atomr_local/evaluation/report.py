@@ -12,15 +12,17 @@ from typing import Any
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.bootstrap import mean_interval
-from atomr_local.evaluation.datasets import Prediction, question_of
+from atomr_local.evaluation.datasets import Prediction, Question, question_of
 from atomr_local.evaluation.diagnosis import Diagnosis, Stage, count_stages, diagnose
 from atomr_local.evaluation.metrics import same_value, summarize
+from atomr_local.evaluation.plan_structure import PlanVerdict, gold_structures, judge_plan, plan_figures
 from atomr_local.evaluation.records import Record
 from atomr_local.evaluation.run_directory import PREDICTIONS_FILE, RunDirectory, write_file
 
 REPORT_FILE = "report.json"
 DIAGNOSIS_FILE = "diagnosis.jsonl"
 SCHEMA = "atomr.eval-report/1"
+PLANNING_STRATEGY = "atomr"
 METRICS = ("em", "cover_em", "f1", "value_em")
 _COSTS = ("llm_calls", "prompt_tokens", "evaluated_tokens", "generated_tokens")
 _WARNINGS_KEPT = 10
@@ -78,16 +80,20 @@ class _Usage:
         }
 
 
-def build_report(directory: Path) -> dict[str, Any]:
+def build_report(directory: Path, gold_plans: Path | None = None) -> dict[str, Any]:
     """Make report.json and diagnosis.jsonl of a run from its predictions and traces.
+
+    Args:
+        gold_plans: JSON lines {"id", "plan"}, by which plans are judged instead of by the gold evidences.
 
     Returns:
         What report.json holds: "scores" (each metric's value, low and high, in %), "by_type", "made_with" (the
         traces' settings; more than one where a run was resumed with another model file behind the same name),
-        "cost" (means a question), "status", "basis", "plan_origin", "nodes", "diagnosis" and "warnings".
+        "cost" (means a question), "status", "basis", "plan_origin", "plans" (see `plan_structure`; None where no
+        planning strategy ran), "nodes", "diagnosis" and "warnings".
 
     Raises:
-        InputError: the directory holds no run, no finished question, or a damaged file.
+        InputError: the directory holds no run, no finished question, or a damaged file; or the gold plans are bad.
     """
     run = RunDirectory(directory)
     description = run.description()
@@ -95,28 +101,32 @@ def build_report(directory: Path) -> dict[str, Any]:
     if not predictions:
         raise InputError(f"{directory} holds no finished question yet", hint="Run `atomr eval run` again.")
     by_id = {prediction.id: prediction for prediction in predictions}
+    questions = {key: question_of_prediction(directory, prediction) for key, prediction in by_id.items()}
+    gold = gold_structures(list(questions.values()), gold_plans)
     usage = _Usage()
     diagnoses: dict[str, Diagnosis] = {}
+    verdicts: list[tuple[str, PlanVerdict]] = []
     for trace in run.traces():
-        prediction = by_id.get(trace["id"])
-        if prediction is None:
+        question = questions.get(trace["id"])
+        if question is None:
             continue
         try:
             usage.add(trace)
-            found = diagnose(question_of(Record(directory / PREDICTIONS_FILE, 0, prediction.fields)), trace)
+            found = diagnose(question, trace)
+            if trace["strategy"] == PLANNING_STRATEGY:
+                verdicts.append((question.type, judge_plan(question.question, trace["plan"], gold.get(question.id))))
         except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"{run.traces_file}: the trace of {trace['id']!r} is not an atomr.trace/1 ({error!r})"
-            ) from error
+            raise damaged(run, trace, error) from error
         if found is not None:
-            diagnoses[prediction.id] = found
+            diagnoses[question.id] = found
     report = {
         "schema": SCHEMA,
         "run": description,
         "n": len(predictions),
-        "scores": {metric: asdict(mean_interval(_values(predictions, metric))) for metric in METRICS},
+        "scores": {metric: asdict(mean_interval(metric_values(predictions, metric))) for metric in METRICS},
         "by_type": _by_type(predictions),
         **usage.to_dict(),
+        "plans": plan_figures(verdicts),
         "diagnosis": {"wrong": len(diagnoses), "stages": count_stages(list(diagnoses.values()))},
     }
     write_file(directory / DIAGNOSIS_FILE, "".join(_diagnosis_line(by_id[key], diagnoses[key]) for key in diagnoses))
@@ -124,41 +134,25 @@ def build_report(directory: Path) -> dict[str, Any]:
     return report
 
 
-def compare_runs(first: Path, second: Path) -> dict[str, Any]:
-    """Paired difference, second minus first, over the questions that both runs answered.
-
-    Returns:
-        {"n", metric: {"first", "second", "difference": {"value", "low", "high"}}, …} in %.
+def question_of_prediction(directory: Path, prediction: Prediction) -> Question:
+    """The question as the run's prediction line carries it along.
 
     Raises:
-        InputError: a directory holds no run, or they have no question in common.
+        InputError: the line's gold fields are damaged.
     """
-    runs = []
-    for path in (first, second):
-        directory = RunDirectory(path)
-        directory.description()
-        runs.append({prediction.id: prediction for prediction in directory.predictions()})
-    common = [key for key in runs[0] if key in runs[1]]
-    if not common:
-        raise InputError(f"{first} and {second} have no question in common")
-    compared: dict[str, Any] = {"n": len(common)}
-    for metric in METRICS:
-        values = [_values([run[key] for key in common], metric) for run in runs]
-        differences = [second - first for first, second in zip(*values, strict=True)]
-        means = [round(100 * statistics.fmean(part), 2) for part in values]
-        compared[metric] = {
-            "first": means[0],
-            "second": means[1],
-            "difference": asdict(mean_interval(differences)),
-        }
-    return compared
+    return question_of(Record(directory / PREDICTIONS_FILE, 0, prediction.fields))
+
+
+def damaged(run: RunDirectory, trace: Mapping[str, Any], error: Exception) -> InputError:
+    return InputError(f"{run.traces_file}: the trace of {trace['id']!r} is not an atomr.trace/1 ({error!r})")
 
 
 def stage_names() -> list[str]:
     return [str(stage) for stage in Stage]
 
 
-def _values(predictions: Sequence[Prediction], metric: str) -> list[float]:
+def metric_values(predictions: Sequence[Prediction], metric: str) -> list[float]:
+    """One of METRICS for each prediction, 0 to 1."""
     if metric == "value_em":
         return [float(any(same_value(item.predicted, gold) for gold in item.gold)) for item in predictions]
     return [float(getattr(item.score, metric)) for item in predictions]

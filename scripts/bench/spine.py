@@ -16,8 +16,9 @@ import sys
 from pathlib import Path
 
 from atomr_local.errors import AtomrError
+from atomr_local.evaluation.comparison import compare_runs
 from atomr_local.evaluation.markdown import comparison_markdown, runs_table
-from atomr_local.evaluation.report import build_report, compare_runs
+from atomr_local.evaluation.report import build_report
 from atomr_local.evaluation.run_directory import write_file
 from atomr_local.indexing.store import IndexKind, list_indexes
 

@@ -172,6 +172,26 @@ def test_bad_plans(
     assert "executes no plans" in atomr(capsys, *arguments, "--strategy", "rag")[2]
 
 
+def test_gold_plans_are_checked_before_anything_is_asked(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, questions: Path, assistant: FakeAssistant
+) -> None:
+    out_dir, gold = tmp_path / "run", write_lines(tmp_path / "gold.jsonl", {"id": "q1", "plan": "1. Who is [7]?"})
+    arguments = ("run", "--questions", questions, "--out", out_dir, "--gold-plans", gold)
+    status, _, err = atomr(capsys, *arguments)
+    assert status == 1
+    assert "gold.jsonl:1: the plan is not valid" in err
+    assert assistant.asked == []
+
+    write_lines(gold, {"id": "q1", "plan": '1. a = Search("c")'}, {"id": "q2", "plan": PLAN})
+    assert atomr(capsys, *arguments)[0] == 0
+    figures = json.loads((out_dir / "report.json").read_text())["plans"]
+    assert (figures["with_gold"], figures["plan_structure_equal"]["value"]) == (2, 50.0)
+    plain = json.loads(atomr(capsys, "report", out_dir, "--json")[1])["plans"]
+    assert (plain["with_gold"], plain["plan_structure_equal"]) == (0, None)
+    again = json.loads(atomr(capsys, "report", out_dir, "--gold-plans", gold, "--json")[1])["plans"]
+    assert again == figures
+
+
 def test_an_interrupt_ends_with_130_and_goes_on(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, questions: Path, assistant: FakeAssistant
 ) -> None:

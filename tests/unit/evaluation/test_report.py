@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eval_fakes import FakeAssistant, make_trace, read_lines
+from eval_fakes import FakeAssistant, make_trace, read_lines, write_lines
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.bootstrap import mean_interval
-from atomr_local.evaluation.datasets import Question
-from atomr_local.evaluation.markdown import comparison_markdown, report_markdown, runs_table, write_report
-from atomr_local.evaluation.report import build_report, compare_runs
+from atomr_local.evaluation.datasets import Fact, Question
+from atomr_local.evaluation.markdown import report_markdown, runs_table, write_report
+from atomr_local.evaluation.report import build_report
 from atomr_local.evaluation.runner import run
 from atomr_local.reasoning.trace import PlanTrace
 
@@ -66,6 +66,9 @@ def test_figures(finished: Path) -> None:
     assert report["status"] == {"answered": 2, "unknown": 1, "failed": 1}
     assert report["plan_origin"] == {"model": 3, "fallback": 1}
     assert report["nodes"]["methods"] == {"child": 4, "operator": 4}
+    plans = report["plans"]
+    assert (plans["n"], plans["plans_valid"]["value"], plans["plans_valid_at_once"]["value"]) == (4, 75.0, 75.0)
+    assert (plans["with_gold"], plans["plan_structure_equal"], plans["by_type"]) == (0, None, {})
     assert report["made_with"] == [
         {"model": "fake", "adapter": None, "sources": ["text"], "web": False, "questions": 4}
     ]
@@ -99,6 +102,41 @@ def test_markdown_holds_the_figures_and_nothing_harmful(finished: Path) -> None:
             assert line.endswith("|")
 
 
+def test_plans_are_judged_by_gold_evidence_and_by_given_plans(tmp_path: Path) -> None:
+    chain = (Fact("Ann", "father", "Bob"), Fact("Bob", "place of birth", "Rome"))
+    questions = [
+        Question("q1", "Where was Ann's father born?", ("Rome",), "compositional", evidences=chain),
+        Question("q2", "When was Ann born?", ("1901",), "compositional", evidences=chain[:1]),
+        Question("q3", "Who?", ("Cid",)),
+    ]
+    deep = '1. Who? = Search("Ann")\n2. Who? = Relate([1], "father")\n3. Where? = Relate([2], "born")'
+    answers = {q.question: make_trace(q.question, ["x"], plan=PlanTrace(deep, "model", 1)) for q in questions}
+    run(FakeAssistant(answers), questions, tmp_path / "run", description=DESCRIPTION)
+    plans = build_report(tmp_path / "run")["plans"]
+    assert (plans["n"], plans["with_gold"], plans["plan_structure_equal"]["value"]) == (3, 2, 50.0)
+    assert plans["plan_operators_equal"]["value"] == 50.0
+    assert list(plans["by_type"]) == ["compositional"]
+
+    given = write_lines(tmp_path / "gold.jsonl", {"id": "q2", "plan": deep}, {"id": "q3", "plan": '1. a = Search("b")'})
+    report = build_report(tmp_path / "run", given)
+    assert (report["plans"]["with_gold"], report["plans"]["plan_structure_equal"]["value"]) == (3, 66.67)
+    assert report["plans"]["by_type"]["(none)"] == {
+        "n": 1, "plan_structure_equal": {"value": 0.0, "low": 0.0, "high": 0.0}
+    }  # fmt: skip
+    assert "| operators joined as in the gold plan | 3 | 66.67 [" in report_markdown(report)
+    write_lines(given, {"id": "q2", "plan": "1. Who is [4]?"})
+    with pytest.raises(InputError, match=r"gold\.jsonl:1: the plan is not valid"):
+        build_report(tmp_path / "run", given)
+
+
+def test_methods_that_make_no_plan_have_no_plan_figures(tmp_path: Path) -> None:
+    run(FakeAssistant({q.question: make_trace(q.question, ["x"], strategy="rag") for q in QUESTIONS}), QUESTIONS,
+        tmp_path / "run", description=DESCRIPTION)  # fmt: skip
+    report = build_report(tmp_path / "run")
+    assert report["plans"] is None
+    assert "## Plans" not in report_markdown(report)
+
+
 def test_one_row_a_run(finished: Path) -> None:
     head, rule, row = runs_table([("atomr, text | graph", build_report(finished))]).splitlines()
     assert head.count("|") == rule.count("|") == row.replace("\\|", "").count("|")
@@ -119,29 +157,11 @@ def test_intervals() -> None:
     assert mean_interval([]).value == 0
 
 
-def test_comparison_is_paired(tmp_path: Path, finished: Path) -> None:
-    better = make_run(tmp_path / "b", {"One?": ["Ann"], "Two?": [], "Three?": ["Cid"], "Four?": ["Dee"]})
-    compared = compare_runs(finished, better)
-    assert compared["n"] == 4
-    assert compared["em"]["first"] == 25
-    assert compared["em"]["second"] == 75
-    assert compared["em"]["difference"]["value"] == 50
-    assert compared["value_em"]["difference"]["value"] == 25
-    same = compare_runs(finished, finished)["em"]["difference"]
-    assert (same["value"], same["low"], same["high"]) == (0, 0, 0)
-    text = comparison_markdown("a", "b", compared)
-    assert "| EM | 25.00 | 75.00 | 50.00 [" in text
-
-
 def test_bad_directories(tmp_path: Path, finished: Path) -> None:
     with pytest.raises(InputError, match="holds no evaluation run"):
         build_report(tmp_path / "absent")
-    with pytest.raises(InputError, match="holds no evaluation run"):
-        compare_runs(finished, tmp_path)
     other = tmp_path / "other"
     run(FakeAssistant({"Nine?": ["x"]}), [Question("q9", "Nine?", ("x",))], other, description=DESCRIPTION)
-    with pytest.raises(InputError, match="no question in common"):
-        compare_runs(finished, other)
     (other / "predictions.jsonl").write_text("")
     with pytest.raises(InputError, match="no finished question"):
         build_report(other)
