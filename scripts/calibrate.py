@@ -46,18 +46,18 @@ def confidences(tree: Tree, trace: Trace) -> float:
 def log(values: list[float]) -> Any:
     import numpy as np
 
-    return np.log(np.maximum(np.array(values, dtype=float), 1e-4))
+    return np.log(np.maximum(np.array(values, dtype=float), 0.02))
 
 
 def fit(features: Any, share: Any) -> Any:
-    """Coefficients (constant first) of a logistic regression on shares in 0 to 1, weakly regularised."""
+    """Coefficients (constant first) of a regularised logistic regression on shares in 0 to 1."""
     import numpy as np
     from sklearn.linear_model import LogisticRegression
 
     x = np.vstack([features, features])
     y = np.concatenate([np.ones(len(share)), np.zeros(len(share))])
     weights = np.concatenate([share, 1 - share])
-    model = LogisticRegression(C=10.0).fit(x[weights > 0], y[weights > 0], sample_weight=weights[weights > 0])
+    model = LogisticRegression(C=1.0).fit(x[weights > 0], y[weights > 0], sample_weight=weights[weights > 0])
     return [float(model.intercept_[0]), *map(float, model.coef_[0])]
 
 
@@ -112,7 +112,7 @@ def main() -> None:
     card["calibration"] = {
         "tree": [round(value, 3) for value in tree],
         "direct": [round(value, 3) for value in direct_fit],
-        "sure": card.get("calibration", {}).get("sure", 0.6),
+        "sure": card.get("calibration", {}).get("sure", 0.5),
         "plan": card.get("calibration", {}).get("plan", 0.0),
         "questions": len(rows),
     }

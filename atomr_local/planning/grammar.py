@@ -42,21 +42,22 @@ def _step(rules: dict[str, str], size: int, place: int, first: int) -> None:
     before = tuple(range(1, place))
 
     def then(used: int) -> str:
-        return f" step-{place + 1}-of-{size}-at-{first + used}" if place < size else ""
+        # A model that was trained on plans ends behind the last sign; made to break the line first, it would go on.
+        return f'"\\n" step-{place + 1}-of-{size}-at-{first + used}' if place < size else '"\\n"?'
 
     head = f'"{place}. " {_question(rules, before)}'
-    choices = [f'" = " {_call(rules, before)} "\\n"{then(0)}']
+    choices = [f'" = " {_call(rules, before)} {then(0)}']
     # A third or fourth step draws the earlier ones together; broken down further, small models ramble.
     for count in range(1, SUB_STEPS + 1) if place <= 2 or place < size else ():
         lines = []
         for index in range(count):
             known = before + tuple(range(first, first + index))
-            lines.append(f'" {first + index}. " {_question(rules, known)} " = " {_call(rules, known)} "\\n"')
-        choices.append(f'"\\n" {" ".join(lines)}{then(count)}')
+            lines.append(f'"\\n {first + index}. " {_question(rules, known)} " = " {_call(rules, known)}')
+        choices.append(f'{" ".join(lines)} {then(count)}')
     step = f"{head} ({' | '.join(choices)})"
     if before and place == size:
         # The last step may compare or count earlier answers, without an operator; it may repeat the whole question.
-        step += f' | "{place}. " {_question(rules, before, _LAST_QUESTION_CHARACTERS)} "\\n"'
+        step += f' | "{place}. " {_question(rules, before, _LAST_QUESTION_CHARACTERS)} "\\n"?'
     rules[f"step-{place}-of-{size}-at-{first}"] = step
 
 

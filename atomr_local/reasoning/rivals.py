@@ -15,7 +15,7 @@ from atomr_local.indexing.names import base_key
 from atomr_local.reasoning.results import Result
 from atomr_local.tree.nodes import Tree
 
-_LEAST = 1e-4
+_LEAST = 0.02
 # What an operator without an answer takes from the tree's confidence.
 _UNKNOWN = 0.05
 
