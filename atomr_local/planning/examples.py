@@ -1,8 +1,8 @@
 """The library of worked plans, and the choice of a few of them for a question.
 
 What matters for a plan is the question's shape, "Who is the father of the director of NAME?", and not the name:
-similarity is the cosine of TF-IDF vectors over word unigrams and bigrams with names masked, joined with the cosine of
-the plans' operator sequences. The choice is the greedy maximum of a determinantal point process, whose kernel
+similarity is the cosine of IDF vectors over the words and word pairs with names masked, joined with the cosine of the
+plans' operator sequences. The choice is the greedy maximum of a determinantal point process, whose kernel
 weighs relevance to the question and shuns alike examples (Kulesza and Taskar, 2012; greedy MAP inference by
 incremental Cholesky factors, Chen, Zhang and Zhou, NeurIPS 2018; for examples of decompositions: HumanIQ, section 2).
 """
@@ -27,6 +27,7 @@ from atomr_local.tree.validation import Limits, validate
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 _NAME = re.compile(r"(?<!^)\b[A-Z][\w'’.-]*(?:[ ,]+(?:(?:of|the|and|de|von|van|in|a|to) )*[A-Z0-9(][\w'’.)-]*)*")
+_MASK = "_name_"
 _OPERATOR = re.compile(r"= ?(Search|Relate|Filter)\(|(\n)")
 # Quality of an example: exp(SHARPNESS · relevance). The larger, the more relevance counts against diversity.
 _SHARPNESS = 3.0
@@ -54,9 +55,12 @@ class Example:
 
 
 def shape_terms(question: str) -> Counter[str]:
-    """Counts of word unigrams and bigrams of the question with its names masked."""
-    words = [word.lower() for word in _WORD.findall(_NAME.sub("_name_", question))]
-    return Counter(words) + Counter(f"{a} {b}" for a, b in pairwise(words))
+    """What the question's shape is made of, each once: words and pairs of words with its names masked, the word that
+    it opens with, and how many names it has, three at most."""
+    words = [word.lower() for word in _WORD.findall(_NAME.sub(_MASK, question))]
+    opening = [f"^ {word}" for word in words[:1]]
+    names = f"names: {min(words.count(_MASK), 3)}"
+    return Counter({*words, *(f"{a} {b}" for a, b in pairwise(words)), *opening, names})
 
 
 def check_example(question: str, plan: str) -> Example:

@@ -15,6 +15,7 @@ from atomr_local.planning.examples import (
     check_example,
     example_line,
     read_examples,
+    shape_terms,
     write_examples,
 )
 
@@ -98,6 +99,16 @@ def test_a_budget_passes_over_what_does_not_fit() -> None:
 )
 def test_the_last_example_ends_as_the_question_asks(question: str, shape: str) -> None:
     assert ExampleLibrary.shipped().select(question, 4)[-1].plan.endswith(shape)
+
+
+def test_the_shape_of_a_question_is_its_words_each_once_its_opening_and_its_number_of_names() -> None:
+    shape = shape_terms("Are Ann Lee and Bob Ray from the town of the poet of Ode?")
+    assert set(shape.values()) == {1}
+    assert {"^ are", "names: 3", "_name_ and", "the town", "of the"} <= shape.keys()
+    assert not {"ann", "lee", "ode"} & shape.keys()
+    assert shape_terms("Is Ann Lee from Ulm?") == shape_terms("Is Bob from Bad Ems?") != shape_terms("Is Bob from?")
+    assert "names: 3" in shape_terms("Do Ann, bob, Cid or Dan and Eve of Ulm and you and Fay know Gus?")
+    assert shape_terms("") == {"names: 0": 1}
 
 
 def test_an_example_twice_is_shown_once() -> None:
