@@ -26,7 +26,7 @@ from atomr_local.tree.errors import TreeError
 from atomr_local.tree.validation import Limits, validate
 
 _WORD = re.compile(r"\w+", re.UNICODE)
-_NAME = re.compile(r"(?<!^)\b[A-Z][\w'’.-]*(?:[ ,]+(?:(?:of|the|and|de|von|van|in|a|to) )*[A-Z0-9(][\w'’.)-]*)*")
+_NAME = re.compile(r"(?<!^)\b[A-Z][\w'’.-]*(?:[ ,]+(?:(?:of|the|de|von|van|in|a|to) )*[A-Z0-9(][\w'’.)-]*)*")
 _MASK = "_name_"
 _OPERATOR = re.compile(r"= ?(Search|Relate|Filter)\(|(\n)")
 # Quality of an example: exp(SHARPNESS · relevance). The larger, the more relevance counts against diversity.
