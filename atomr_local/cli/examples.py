@@ -10,7 +10,15 @@ import click
 from atomr_local import paths
 from atomr_local.cli.options import print_json
 from atomr_local.errors import InputError
-from atomr_local.planning.examples import Example, check_example, example_line, read_examples, write_examples
+from atomr_local.planning.examples import (
+    Example,
+    check_example,
+    example_line,
+    example_lines,
+    read_example,
+    read_examples,
+    write_examples,
+)
 from atomr_local.sanitize import sanitize
 
 
@@ -79,8 +87,7 @@ def add(question: str, plan_file: TextIO) -> None:
         raise InputError(f"{plan_file.name} is not UTF-8 text: {error}") from error
     example = check_example(question, plan)
     path, _ = _read()
-    kept = [line for line in _lines(path) if _question_of(line) != example.question]
-    write_examples(path, [*kept, example_line(example)])
+    write_examples(path, [*_lines_without(path, example.question), example_line(example)])
     click.echo(f"Added to {path}.", err=True)
 
 
@@ -93,7 +100,7 @@ def remove(number: int) -> None:
     """
     path, found = _read()
     gone = _numbered(found, number)
-    write_examples(path, [line for line in _lines(path) if _question_of(line) != gone.question])
+    write_examples(path, _lines_without(path, gone.question))
     click.echo(sanitize(f"Removed: {gone.question}"), err=True)
 
 
@@ -103,16 +110,13 @@ def _numbered(found: list[Example], number: int) -> Example:
     return found[number - 1]
 
 
-def _lines(path: Path) -> list[str]:
-    """The file's lines as they are, so that nothing that is passed over gets lost."""
-    return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()] if path.exists() else []
+def _lines_without(path: Path, question: str) -> list[str]:
+    """The file's lines as they are, less the examples with this question; lines that are no examples stay."""
 
+    def is_meant(line: str) -> bool:
+        try:
+            return read_example(line).question == question
+        except InputError:
+            return False
 
-def _question_of(line: str) -> str | None:
-    import json
-
-    try:
-        data = json.loads(line)
-        return " ".join(str(data["question"]).split())
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
+    return [line for line in example_lines(path) if not is_meant(line)]

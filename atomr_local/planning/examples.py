@@ -73,6 +73,10 @@ def check_example(question: str, plan: str) -> Example:
     if not question:
         raise InputError("the example has no question")
     try:
+        f"{question}{plan}".encode()
+    except UnicodeEncodeError as error:
+        raise InputError("the example holds bytes that are not text in UTF-8") from error
+    try:
         problems = validate(parse_compact(plan, question), Limits())
     except TreeError as error:
         raise InputError(f"the plan of {question!r} cannot be read: {error}") from error
@@ -87,24 +91,46 @@ def read_examples(path: Path) -> tuple[list[Example], list[str]]:
     Raises:
         InputError: the file cannot be read.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        return [], []
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}", hint="Mend or move the file.") from error
     found, problems = [], []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(example_lines(path), 1):
         if not line.strip():
             continue
         try:
-            data = json.loads(line)
-            found.append(check_example(str(data["question"]), str(data["plan"])))
+            found.append(read_example(line))
         except InputError as error:
             problems.append(f"{path}, line {number}: {error.message}")
-        except (ValueError, KeyError, TypeError, RecursionError):
-            problems.append(f"{path}, line {number}: not an object with a question and a plan")
     return found, problems
+
+
+def example_lines(path: Path) -> list[str]:
+    """The lines of the user's file as they are; none where there is no file.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    try:
+        # Not splitlines: it also breaks at characters that may stand inside JSON text.
+        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}", hint="Mend or move the file.") from error
+
+
+def read_example(line: str) -> Example:
+    """The example that a line of the user's file holds.
+
+    Raises:
+        InputError: it holds none that the program would run.
+    """
+    try:
+        data = json.loads(line)
+        question, plan = data["question"], data["plan"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError("not an object with a question and a plan") from error
+    if not isinstance(question, str) or not isinstance(plan, str):
+        raise InputError("its question or its plan is not text")
+    return check_example(question, plan)
 
 
 def write_examples(path: Path, lines: Sequence[str]) -> None:

@@ -67,3 +67,26 @@ def test_lines_that_are_no_examples_are_named_and_kept() -> None:
 def test_hostile_questions_reach_no_terminal_raw() -> None:
     add("Who is \x1b[31m\u202eAnn?", '1. Who is Ann? = Search("Ann")')
     assert "\x1b" not in run("list") and "\u202e" not in run("list")
+
+
+def test_a_broken_line_with_the_same_question_is_kept_too() -> None:
+    path: Path = paths.examples_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    broken = json.dumps({"question": QUESTION, "plan": "1. Who is [9]?"})
+    path.write_text(f"{broken}\n\n", encoding="utf-8")
+    add()
+    assert path.read_text(encoding="utf-8").splitlines()[:2] == [broken, ""]
+    run("remove", "1")
+    assert path.read_text(encoding="utf-8").splitlines() == [broken, ""]
+
+
+def test_unusual_line_breaks_inside_a_plan_do_not_break_the_file() -> None:
+    plan = '1. What is Peru?\x85\u2028a = Search("Pe\u2029ru")'
+    add(plan=plan)
+    assert json.loads(run("list", "--json"))[0]["plan"] == plan
+
+
+def test_a_question_that_is_not_text_is_refused() -> None:
+    with pytest.raises(InputError, match="not text"):
+        add("What is \udcff?")
+    assert not paths.examples_file().exists()
