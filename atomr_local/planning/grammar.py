@@ -53,7 +53,7 @@ def _step(rules: dict[str, str], size: int, place: int, first: int) -> None:
         for index in range(count):
             known = before + tuple(range(first, first + index))
             lines.append(f'"\\n {first + index}. " {_question(rules, known)} " = " {_call(rules, known)}')
-        choices.append(f'{" ".join(lines)} {then(count)}')
+        choices.append(f"{' '.join(lines)} {then(count)}")
     step = f"{head} ({' | '.join(choices)})"
     if before and place == size:
         # The last step may compare or count earlier answers, without an operator; it may repeat the whole question.

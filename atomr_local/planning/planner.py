@@ -16,7 +16,7 @@ from atomr_local.backbone.protocol import Backbone, Completion, Message, Prompt
 from atomr_local.backbone.templates import Style, render
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
-from atomr_local.planning.examples import ExampleLibrary
+from atomr_local.planning.examples import Example, ExampleLibrary
 from atomr_local.planning.grammar import plan_grammar
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
@@ -31,6 +31,10 @@ _DRAFTS = 3
 _EXAMPLE_TOKENS = 700
 _MAX_TOKENS = 400
 _WORD = re.compile(r"\w+", re.UNICODE)
+# A step that draws several answers together has nothing to look up: an operator behind it is a slip of the model.
+_DRAWS_TOGETHER = re.compile(
+    r"^(\s*\d+\. Given answers of \[\d+\].*\[\d+\].*?) = (?:Search|Relate|Filter)\(.*\)$", re.M
+)
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,10 @@ def unfounded_names(tree: Tree) -> list[str]:
             if words and not words & asked:
                 complaints.append(f"step {node.id} searches for {name.text!r}, which the question does not name")
     return complaints
+
+
+def _turns(example: Example) -> tuple[Message, Message]:
+    return Message("user", example.question), Message("assistant", example.plan)
 
 
 class Planner:
@@ -141,7 +149,7 @@ class Planner:
 
     def _read(self, text: str, question: str) -> tuple[Tree | None, str]:
         try:
-            tree = parse_compact(text, question)
+            tree = parse_compact(_DRAWS_TOGETHER.sub(r"\1", text), question)
         except TreeError as error:
             return None, str(error)
         complaints = [p.message for p in validate(tree, self._limits) if p.fatal] or unfounded_names(tree)
@@ -149,21 +157,20 @@ class Planner:
 
     def _prompt(self, question: str) -> Prompt:
         bare = self._backbone.count_tokens(render(_PACKAGE, self._template, (), question=question))
-        for shots in range(self._shots, -1, -1):
-            examples = self._examples.select(question, shots)
-            turns = tuple(
-                turn
-                for example in examples
-                for turn in (Message("user", example.question), Message("assistant", example.plan))
+        room = self._backbone.info.context_tokens - _MAX_TOKENS - bare
+        if room < 0:
+            raise ModelError(
+                "the question is too long for the model's context window",
+                hint="Ask a shorter question or use a larger model.",
             )
-            prompt = render(_PACKAGE, self._template, turns, question=question)
-            room = not shots or self._backbone.count_tokens(prompt) - bare <= _EXAMPLE_TOKENS
-            if room and self._fits(prompt):
-                return prompt
-        raise ModelError(
-            "the question is too long for the model's context window",
-            hint="Ask a shorter question or use a larger model.",
+        examples = self._examples.select(
+            question,
+            self._shots,
+            budget=min(_EXAMPLE_TOKENS, room),
+            measure=lambda example: self._backbone.count_tokens(Prompt((), _turns(example))),
         )
+        turns = tuple(turn for example in examples for turn in _turns(example))
+        return render(_PACKAGE, self._template, turns, question=question)
 
     def _fits(self, prompt: Prompt) -> bool:
         return self._backbone.count_tokens(prompt) + _MAX_TOKENS <= self._backbone.info.context_tokens

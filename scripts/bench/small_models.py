@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""The ablation of docs/small-models.md: every row is a run of `atomr eval run`, resumed where it stopped.
+"""The tables of docs/small-models.md: every row is a run of `atomr eval run`, resumed where it stopped.
 
-    scripts/bench/small_models.py --data DIR --home HOME --out DIR [--groups main ablation bare] [--limit 100]
+    scripts/bench/small_models.py --data DIR --home HOME --out DIR [--groups main bare] [--limit 100]
 
 Asks the development split, the last fifth of each question set by file order. HOME holds the text indexes 2wiki,
-hotpot, musique and the graph index 2wiki. `main`: every strategy with the adapter; `bare`: without the adapter;
-`ablation`: each of the settings `means.*` switched off alone. Prints one Markdown table, differences paired by
-question against the row that a group is measured from.
+hotpot, musique and the graph index 2wiki. `main`: every strategy with the adapter; `bare`: without the adapter. Prints
+one Markdown table, differences paired by question against plain RAG. `ablation.py` beside it switches the means off.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from atomr_local.evaluation.bootstrap import mean_interval
-from atomr_local.settings import MeansSettings
 
 SETS = {
     "2wiki": ("2wiki_train500", 400, 100),
@@ -31,13 +29,12 @@ SETS = {
 
 @dataclass(frozen=True)
 class Row:
-    """One run: on a question set, with a strategy, sources, an adapter and one of the means off (or none)."""
+    """One run: on a question set, with a strategy, sources and an adapter."""
 
     questions: str
     strategy: str
     sources: str = "text"
     adapter: str = "auto"
-    off: str = ""
 
     @property
     def name(self) -> str:
@@ -52,19 +49,13 @@ def rows(groups: list[str]) -> list[tuple[Row, Row | None]]:
     made: list[tuple[Row, Row | None]] = []
     for group in groups:
         adapter = "none" if group == "bare" else "auto"
-        if group in {"main", "bare"}:
-            for name in SETS:
-                rag = Row(name, "rag", adapter=adapter)
-                made += [(rag, None), (Row(name, "atomr", adapter=adapter), rag)]
-                if name == "2wiki":
-                    made += [(Row(name, "atomr", sources, adapter), rag) for sources in ("text,graph", "graph")]
-                if group == "main":
-                    made += [(Row(name, strategy, adapter=adapter), rag) for strategy in ("closed-book", "cot")]
-        else:
-            for means in MeansSettings.model_fields:
-                # Rules for choosing sources show only where there are two.
-                sources = "text,graph" if means == "source_rules" else "text"
-                made.append((Row("2wiki", "atomr", sources, off=means), Row("2wiki", "atomr", sources)))
+        for name in SETS:
+            rag = Row(name, "rag", adapter=adapter)
+            made += [(rag, None), (Row(name, "atomr", adapter=adapter), rag)]
+            if name == "2wiki":
+                made += [(Row(name, "atomr", sources, adapter), rag) for sources in ("text,graph", "graph")]
+            if group == "main":
+                made += [(Row(name, strategy, adapter=adapter), rag) for strategy in ("closed-book", "cot")]
     return made
 
 
@@ -74,8 +65,6 @@ def run(row: Row, given: argparse.Namespace) -> Path:
     environment = os.environ | {"ATOMR_HOME": str(given.home), "ATOMR_ADAPTER": row.adapter}
     if row.adapter == "auto" and given.adapter:
         environment["ATOMR_ADAPTER"] = given.adapter
-    if row.off:
-        environment[f"ATOMR_MEANS__{row.off.upper()}"] = "false"
     command = [
         sys.executable, "-m", "atomr_local", "eval", "run", "--questions",
         str(given.data / "qa" / f"{stem}_questions.jsonl"), "--offset", str(offset), "--limit",
@@ -120,7 +109,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--groups", nargs="+", choices=["main", "bare", "ablation"], default=["main"])
+    parser.add_argument("--groups", nargs="+", choices=["main", "bare"], default=["main"])
     parser.add_argument("--only", help="only the rows whose name holds this")
     parser.add_argument("--adapter", default="", help="instead of the one that ships")
     parser.add_argument("--limit", type=int, default=100)

@@ -135,7 +135,14 @@ def test_the_users_examples_join_and_win(tmp_path: Path) -> None:
 def test_bad_lines_are_named_and_the_others_read(tmp_path: Path) -> None:
     path = tmp_path / "examples.jsonl"
     good = example_line(example("What is the capital of {}?", LOOK_UP, "Peru"))
-    lines = ["", "no json", "[]", '{"question": "Q?", "plan": 1}', json.dumps({"question": "Q?", "plan": "1. [9]?"}), good]
+    lines = [
+        "",
+        "no json",
+        "[]",
+        '{"question": "Q?", "plan": 1}',
+        json.dumps({"question": "Q?", "plan": "1. [9]?"}),
+        good,
+    ]
     path.write_text("\n".join(lines), encoding="utf-8")
     found, problems = read_examples(path)
     assert [e.question for e in found] == ["What is the capital of Peru?"]

@@ -124,3 +124,13 @@ def test_the_grammar_of_any_question_is_finite_and_defines_what_it_uses(question
     assert used <= defined
     assert "root" in defined
     assert len(grammar) < 200_000
+
+
+def test_a_step_that_draws_answers_together_looks_nothing_up() -> None:
+    plan = (
+        '1. When was Ann born? = Relate("Ann", "date of birth")\n2. When was Bob born? = Relate("Bob", "date of birth")\n'
+        '3. Given answers of [1] and [2], who is older? = Relate([1], "older")'
+    )
+    made = planner(FakeBackbone(plan)).plan("Who is older, Ann or Bob?")
+    assert made.tree.node(3).call is None
+    assert made.tree.node(3).references == (1, 2)
