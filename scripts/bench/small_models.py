@@ -40,7 +40,6 @@ class Row:
     def name(self) -> str:
         parts = [self.questions, self.strategy, self.sources.replace(",", "+")]
         return "-".join(
-            [*parts, *(["bare"] if self.adapter == "none" else []), *([f"no-{self.off}"] if self.off else [])]
         )
 
 
