@@ -39,8 +39,7 @@ class Row:
     @property
     def name(self) -> str:
         parts = [self.questions, self.strategy, self.sources.replace(",", "+")]
-        return "-".join(
-        )
+        return "-".join([*parts, "bare"] if self.adapter == "none" else parts)
 
 
 def rows(groups: list[str]) -> list[tuple[Row, Row | None]]:
