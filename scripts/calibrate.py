@@ -101,10 +101,7 @@ def main() -> None:
                 if given.rows:
                     with given.rows.open("a", encoding="utf-8") as stream:
                         stream.write(json.dumps(row) + "\n")
-    tree = fit(
-        np.stack([log([r["leaves"] for r in rows]), log([r["plan"] or 1.0 for r in rows])], axis=1),
-        np.array([r["tree_f1"] for r in rows]),
-    )
+    tree = fit(log([r["leaves"] for r in rows])[:, None], np.array([r["tree_f1"] for r in rows]))
     told = [r for r in rows if r["direct"]]
     direct_fit = fit(log([r["direct"] for r in told])[:, None], np.array([r["direct_f1"] for r in told]))
     card_path = given.adapter.with_suffix(".json")

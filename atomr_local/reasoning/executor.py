@@ -65,19 +65,14 @@ class Executor:
         self._recorder = recorder
         self._cancellation = cancellation
         self._cap = reference_cap
-        self._plan_confidence: float | None = None
 
-    def execute(self, tree: Tree, plan_confidence: float | None = None) -> Result:
+    def execute(self, tree: Tree) -> Result:
         """Answer the tree's root.
-
-        Args:
-            plan_confidence: of the model that made the tree; None where no model did.
 
         Raises:
             Cancelled: the question was cancelled; what was found is in the recorder's trace.
             AtomrError: the root could be answered in no way.
         """
-        self._plan_confidence = plan_confidence
         results: dict[int, Result] = {}
         for node in tree.bottom_up():
             self._cancellation.check()
@@ -133,9 +128,8 @@ class Executor:
     ) -> Result:
         """The tree's answer or the one of direct RAG, whichever is more surely right; both are in the trace."""
         leaves = leaves_confidence(tree, {**results, tree.root.id: result})
-        tree_right = calibration.of_tree(leaves, self._plan_confidence)
-        if self._plan_confidence is not None:  # the calibration is of plans that a model made
-            result.confidence = tree_right
+        tree_right = calibration.of_tree(leaves)
+        result.confidence = tree_right
         if tree_right >= calibration.sure:
             return result
         direct = self._operators.direct_rag(tree.root.id, question, everywhere=True)

@@ -25,13 +25,13 @@ class Calibration:
     """Coefficients of P(right) = 1 / (1 + exp(−z)).
 
     Attributes:
-        tree: z = tree[0] + tree[1] · ln(product of the leaves' confidences) + tree[2] · ln(plan's confidence).
+        tree: z = tree[0] + tree[1] · ln(product of the leaves' confidences).
         direct: z = direct[0] + direct[1] · ln(confidence of the direct answer).
         sure: a tree this surely right is not rivalled.
         plan: a plan with a smaller confidence is not run.
     """
 
-    tree: tuple[float, float, float] = (1.0, 1.0, 0.0)
+    tree: tuple[float, float] = (1.0, 1.0)
     direct: tuple[float, float] = (-0.5, 1.0)
     sure: float = 0.6
     plan: float = 0.0
@@ -50,10 +50,9 @@ class Calibration:
             _numbers([given.get("plan")], (default.plan,))[0],
         )
 
-    def of_tree(self, leaves: float, plan: float | None) -> float:
-        """Probability that the tree's answer is right."""
-        constant, of_leaves, of_plan = self.tree
-        return _logistic(constant + of_leaves * _log(leaves) + of_plan * _log(1.0 if plan is None else plan))
+    def of_tree(self, leaves: float) -> float:
+        """Probability that the tree's answer is right; not of how the plan came about, so that a trace replays."""
+        return _logistic(self.tree[0] + self.tree[1] * _log(leaves))
 
     def of_direct(self, confidence: float | None) -> float:
         """Probability that the direct answer is right."""

@@ -39,7 +39,7 @@ class AtomR:
             guess=means.guess,
             rivals=tools.calibration if means.rival and tools.sources else None,
         )
-        return executor.execute(ready.tree, ready.confidence)
+        return executor.execute(ready.tree)
 
 
 def _set_aside(question: str, plan: PlanReady) -> PlanReady:

@@ -110,9 +110,10 @@ def test_ctrl_c_cancels_and_what_was_found_is_printed(fakes: FakeBackbone, capsy
         return PLAN
 
     fakes.replies = [interrupted]
+    before = signal.getsignal(signal.SIGINT)
     assert atomr("ask", QUESTION, "--json") == 130
     assert json.loads(capsys.readouterr().out)["status"] == "cancelled"
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_plan_file_in_either_notation_is_executed(fakes: FakeBackbone, capsys: Capture, tmp_path: Path) -> None:
