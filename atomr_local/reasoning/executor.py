@@ -211,7 +211,13 @@ class Executor:
             return None
         end = results[last.id]
         return Result(
-            end.values, "child", end.confidence, list(end.evidence), list(end.cited), f"answer of [{last.id}]"
+            end.values,
+            "child",
+            end.confidence,
+            list(end.evidence),
+            list(end.cited),
+            f"answer of [{last.id}]",
+            computed=end.computed,
         )
 
     def _over(
@@ -236,7 +242,7 @@ class Executor:
         computed = compute(node.instruction or node.question, operands, tree.question) if self._symbolic else None
         if computed is not None:
             confidence = product_confidence(*(result.confidence for result in known.values()))
-            return Result(computed.values, "symbolic", confidence, evidence, cited, computed.computation)
+            return Result(computed.values, "symbolic", confidence, evidence, cited, computed.computation, computed=True)
         if not any(result.values for result in known.values()):
             return Result(evidence=evidence)
         steps = [(fill_question(tree, tree.node(i).question, results), r.answer) for i, r in known.items()]
@@ -282,7 +288,9 @@ class Executor:
                 confidence=result.confidence,
                 evidence=tuple(by_id),
                 cited=tuple(result.cited),
-                supported=None if result.method in {"symbolic", "closed_book"} else supported(result.texts, cited),
+                supported=(
+                    None if result.computed or result.method == "closed_book" else supported(result.texts, cited)
+                ),
                 computation=result.computation,
                 dropped=tuple(result.dropped),
                 error=result.error,

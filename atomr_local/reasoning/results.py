@@ -17,6 +17,7 @@ class Result:
         cited: ids of the evidence that the answer names.
         computation: the symbolic step that gave the answer, as text.
         dropped: what limits left out.
+        computed: whether the answer comes from a symbolic step, here or below: no passage spells it out.
         others: answers that might stand in this one's place, each with its confidence, the surest first.
     """
 
@@ -29,6 +30,7 @@ class Result:
     dropped: list[str] = field(default_factory=list)
     error: dict[str, str] | None = None
     others: tuple[tuple[Value, float], ...] = ()
+    computed: bool = False
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -268,6 +268,7 @@ def test_a_comparison_is_computed_and_shown() -> None:
     assert run.result.texts == ("Bob",)
     assert run.node(3).method == "symbolic"
     assert run.node(3).computation == "1948 < 1950-03-01"
+    assert run.node(3).supported is None and run.node(0).supported is None  # no passage spells a comparison out
     assert run.node(3).confidence == 1.0
 
 
