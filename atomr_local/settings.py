@@ -63,6 +63,7 @@ class MeansSettings(BaseModel):
     source_rules: bool = Field(True, description="Take the graph alone where it is sure, without asking the model.")
     page_first: bool = Field(True, description="Put the page that an entity names before pages that mention it.")
     beam: bool = Field(True, description="Carry several readings of an unsure step and keep the best whole.")
+    judge_plans: bool = Field(True, description="Set a plan aside that leaves out what the question asks.")
     guess: bool = Field(True, description="Guess from the evidence, and say so, before asking the model's memory.")
     rival: bool = Field(True, description="Let a direct answer rival the tree's; keep the surer one.")
 

@@ -110,7 +110,6 @@ def main() -> None:
         "tree": [round(value, 3) for value in tree],
         "direct": [round(value, 3) for value in direct_fit],
         "sure": card.get("calibration", {}).get("sure", 0.5),
-        "plan": card.get("calibration", {}).get("plan", 0.0),
         "questions": len(rows),
     }
     card_path.write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")

@@ -9,94 +9,10 @@ from __future__ import annotations
 
 from atomr_local.indexing.chunking import sentences
 from atomr_local.indexing.names import words
+from atomr_local.indexing.wording import STOP_WORDS, TOLD_BY, stem
 
-_STEM = 5
 _FIRST_SENTENCE = 0.5
 GAP = "…"
-_STOP = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "by",
-        "did",
-        "do",
-        "does",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "he",
-        "her",
-        "him",
-        "his",
-        "how",
-        "in",
-        "is",
-        "it",
-        "its",
-        "of",
-        "on",
-        "or",
-        "s",
-        "she",
-        "that",
-        "the",
-        "their",
-        "they",
-        "this",
-        "to",
-        "was",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "whom",
-        "whose",
-        "why",
-        "with",
-    ]
-)
-# What asks → what tells it in prose.
-_TOLD_BY = {
-    "born": ("birth", "born", "native"),
-    "birth": ("born", "native"),
-    "die": ("died", "death", "killed", "dead"),
-    "died": ("death", "killed", "dead"),
-    "death": ("died", "killed", "dead"),
-    "father": ("son", "daughter", "child"),
-    "mother": ("son", "daughter", "child"),
-    "child": ("father", "mother", "son", "daughter", "children"),
-    "spouse": ("married", "wife", "husband", "marriage", "widow"),
-    "wife": ("married", "husband", "marriage"),
-    "husband": ("married", "wife", "marriage"),
-    "sibling": ("brother", "sister"),
-    "study": ("educated", "university", "school", "college", "graduated", "studied", "degree"),
-    "educated": ("university", "school", "college", "graduated", "studied", "degree"),
-    "performer": ("sung", "song", "singer", "recorded", "band", "album"),
-    "author": ("written", "novel", "wrote", "writer"),
-    "wrote": ("written", "author", "writer"),
-    "publication": ("released", "published"),
-    "come": ("released", "published"),
-    "released": ("published", "release"),
-    "inception": ("founded", "established", "formed"),
-    "nationality": ("american", "british", "citizen"),
-    "citizenship": ("citizen", "born"),
-    "employer": ("worked", "professor", "works"),
-    "award": ("won", "prize", "awarded", "medal"),
-    "located": ("city", "town", "village", "in"),
-    "buried": ("burial", "cemetery", "grave"),
-    "people": ("population",),
-    "many": ("number", "population"),
-}
 
 
 def word_budgets(words: int, count: int, *, whole: bool) -> list[int]:
@@ -112,7 +28,7 @@ def word_budgets(words: int, count: int, *, whole: bool) -> list[int]:
 
 
 def _stems(text: str) -> set[str]:
-    return {word[:_STEM] for word in words(text) if word not in _STOP}
+    return {stem(word) for word in words(text) if word not in STOP_WORDS}
 
 
 def cut_passage(question: str, title: str, text: str, budget: int) -> str:
@@ -122,9 +38,9 @@ def cut_passage(question: str, title: str, text: str, budget: int) -> str:
     """
     if len(text.split()) <= budget:
         return text
-    asked = {word for word in words(question) if word not in _STOP}
-    wanted = {word[:_STEM] for word in asked} - _stems(title)
-    widened = {told[:_STEM] for word in asked for told in _TOLD_BY.get(word, ())} - wanted
+    asked = {word for word in words(question) if word not in STOP_WORDS}
+    wanted = {stem(word) for word in asked} - _stems(title)
+    widened = {stem(told) for word in asked for told in TOLD_BY.get(word, ())} - wanted
     pieces = [text[begin:end] for begin, end in sentences(text)]
     pieces = [piece for piece in pieces if piece.strip()]
 

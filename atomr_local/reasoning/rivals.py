@@ -28,13 +28,11 @@ class Calibration:
         tree: z = tree[0] + tree[1] · ln(product of the leaves' confidences).
         direct: z = direct[0] + direct[1] · ln(confidence of the direct answer).
         sure: a tree this surely right is not rivalled.
-        plan: a plan with a smaller confidence is not run.
     """
 
     tree: tuple[float, float] = (1.0, 1.0)
     direct: tuple[float, float] = (-0.5, 1.0)
     sure: float = 0.6
-    plan: float = 0.0
 
     @classmethod
     def from_card(cls, card: Mapping[str, object]) -> Calibration:
@@ -47,7 +45,6 @@ class Calibration:
             _numbers(given.get("tree"), default.tree),  # type: ignore[arg-type]
             _numbers(given.get("direct"), default.direct),  # type: ignore[arg-type]
             _numbers([given.get("sure")], (default.sure,))[0],
-            _numbers([given.get("plan")], (default.plan,))[0],
         )
 
     def of_tree(self, leaves: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from atomr_local.planning.coverage import LEAST_COVERAGE, uncovered
 from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.events import ModelCalled, PlanFragment, PlanReady, StageChanged
 from atomr_local.reasoning.executor import Executor
@@ -24,8 +25,10 @@ class AtomR:
         else:
             ready = PlanReady(tree=plan, compact=to_compact(plan, with_root=True), origin=origin, attempts=0)
         means = tools.settings.means
-        if means.rival and plan is None and (ready.confidence or 1.0) < tools.calibration.plan:
-            ready = _set_aside(question, ready)
+        if means.judge_plans and ready.origin == "model":
+            share, left = uncovered(ready.tree)
+            if share < LEAST_COVERAGE:
+                ready = _set_aside(question, ready, left)
         tools.recorder.emit(ready)
         tools.recorder.emit(StageChanged(stage="reasoning"))
         executor = Executor(
@@ -42,10 +45,10 @@ class AtomR:
         return executor.execute(ready.tree)
 
 
-def _set_aside(question: str, plan: PlanReady) -> PlanReady:
-    """The plan of one node, instead of one that the model was not sure of."""
+def _set_aside(question: str, plan: PlanReady, left: tuple[str, ...]) -> PlanReady:
+    """The plan of one node, instead of one that leaves out what is asked."""
     tree = fallback_tree(question)
-    told = f"the plan is not run, its confidence is {plan.confidence or 0:.2f}: {plan.compact}"
+    told = f"the plan is not run, it leaves out {', '.join(left)}: {plan.compact}"
     return PlanReady(
         tree=tree,
         compact=to_compact(tree, with_root=True),

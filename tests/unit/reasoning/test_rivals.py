@@ -122,7 +122,7 @@ def test_leaves_multiply_and_unknown_ones_weigh() -> None:
         {},
         {"calibration": None},
         {"calibration": []},
-        {"calibration": {"tree": [1], "direct": "ab", "sure": "x", "plan": float("nan")}},
+        {"calibration": {"tree": [1], "direct": "ab", "sure": float("nan")}},
         {"calibration": {"tree": [1, float("inf")], "direct": [None, 1]}},
     ],
 )
@@ -131,8 +131,8 @@ def test_a_card_without_usable_numbers_leaves_the_default(card: dict[str, object
 
 
 def test_a_cards_numbers_are_taken() -> None:
-    card = {"calibration": {"tree": [1, 2], "direct": [4, 5], "sure": 0.5, "plan": 0.1}}
-    assert Calibration.from_card(card) == Calibration((1.0, 2.0), (4.0, 5.0), 0.5, 0.1)
+    card = {"calibration": {"tree": [1, 2], "direct": [4, 5], "sure": 0.5}}
+    assert Calibration.from_card(card) == Calibration((1.0, 2.0), (4.0, 5.0), 0.5)
 
 
 def test_probabilities_grow_with_confidence_and_stay_within_bounds() -> None:
