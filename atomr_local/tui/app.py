@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
@@ -22,6 +22,7 @@ from atomr_local.reasoning.events import (
     Finished,
     PlanFragment,
     PlanReady,
+    QuestionAsked,
     StageChanged,
     TextGenerated,
 )
@@ -30,7 +31,7 @@ from atomr_local.tui.screens.help import HelpScreen
 from atomr_local.tui.state import QuestionState
 from atomr_local.tui.widgets.answer_panel import AnswerPanel
 from atomr_local.tui.widgets.evidence_pane import EvidencePane
-from atomr_local.tui.widgets.examples import Examples
+from atomr_local.tui.widgets.examples import Examples, Welcome
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
 from atomr_local.tui.widgets.status_line import StatusLine, WebSwitch
@@ -38,7 +39,8 @@ from atomr_local.tui.widgets.status_line import StatusLine, WebSwitch
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_NARROW = 110
+_NARROW = 110  # columns below which the tree and the evidence stand one above the other
+_SHORT = 20  # rows below which the question box gives up its frame
 _TICK = 0.25
 
 
@@ -66,14 +68,16 @@ class AtomrApp(App[None]):
     TITLE = "atomr-local"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "", "Ask, or open a step", show=False),
-        Binding("escape", "cancel", "Cancel", priority=True, tooltip="Cancel the running question"),
-        Binding("ctrl+l", "focus_question", "Question", tooltip="Go to the question box"),
-        Binding("ctrl+t", "focus_tree", "Tree", tooltip="Go to the reasoning tree"),
-        Binding("ctrl+e", "focus_evidence", "Evidence", tooltip="Go to the evidence"),
-        Binding("ctrl+w", "toggle_web", "Web", priority=True, tooltip="Turn web search on or off"),
-        Binding("f1", "help", "Help"),
-        Binding("ctrl+q", "quit", "Quit", priority=True),
+        # The keys that edit a line in a shell (^W, ^E, ^U) stay the question box's: no slip turns the web on.
+        # Priority, so that what is typed right after a key that moves the focus already goes there.
+        Binding("enter", "", "Ask; on a step, go to its evidence", show=False),
+        Binding("escape", "cancel", "Cancel", priority=True, tooltip="Cancel the running question; close a window"),
+        Binding("ctrl+l", "focus_question", "Question", priority=True, tooltip="Go to the question box, or just type"),
+        Binding("ctrl+t", "focus_tree", "Tree", priority=True, tooltip="Go to the reasoning tree"),
+        Binding("ctrl+o", "focus_evidence", "Evidence", priority=True, tooltip="Go to the evidence of the step"),
+        Binding("f2", "toggle_web", "Web", priority=True, tooltip="Turn web search on or off"),
+        Binding("f1", "help", "Help", tooltip="Show or close this help"),
+        Binding("ctrl+q", "quit", "Quit", priority=True, tooltip="Quit, also while a question runs"),
     ]
 
     class Loaded(Message):
@@ -104,20 +108,21 @@ class AtomrApp(App[None]):
             self.number = number
             self.error = error
 
-    def __init__(self, assistant: Answerer) -> None:
+    def __init__(self, assistant: Answerer, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
+        self.animation_level = "none"  # quick keys would overtake a scroll that glides
         self._assistant = assistant
+        self._clock = clock
         self._state = QuestionState()
         self._number = 0
         self._loading = "loading"
-        self._failure: AtomrError | None = None
         self._started = 0.0
         self._selected: int | None = None
 
     def compose(self) -> ComposeResult:
         yield StatusLine()
         yield QuestionBox()
-        yield Examples()
+        yield Welcome()
         with Container(id="body"):
             yield ReasoningTree()
             yield EvidencePane()
@@ -125,17 +130,42 @@ class AtomrApp(App[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        examples = self.query_one(Examples)
-        examples.display = bool(examples.questions)
-        self.query_one(WebSwitch).show(self._assistant.web_enabled)
-        self.query_one(EvidencePane).show(None, self._state)
+        self._show_web()
+        self.query_one("#body").display = False
         self.query_one(QuestionBox).focus()
         self.set_interval(_TICK, self._show_status)
         self._show_status()
         self.call_after_refresh(self._load)
 
-    def on_resize(self) -> None:
-        self.screen.set_class(self.size.width < _NARROW, "narrow")
+    def on_resize(self, event: events.Resize) -> None:
+        # The main screen's, whichever is on top; and the event's size: the app's own is not yet the new one.
+        main = self.screen_stack[0]
+        main.set_class(event.size.width < _NARROW, "narrow")
+        main.set_class(event.size.height < _SHORT, "short")
+
+    async def on_event(self, event: events.Event) -> None:
+        """Let a question be typed, or pasted, from wherever the focus is."""
+        typed = isinstance(event, events.Paste) or (
+            isinstance(event, events.Key) and event.is_printable and event.character != " "
+        )
+        if typed and not event.is_forwarded and len(self.screen_stack) == 1 and self.focused is not self._box:
+            self.action_focus_question()
+        await super().on_event(event)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Which keys do something now: the others are dimmed, or hidden behind a window."""
+        window = len(self.screen_stack) > 1
+        if action == "cancel":
+            return window or self._state.running or None
+        if window and (action == "help" or action.startswith("focus_")):
+            return False
+        if action in {"focus_tree", "focus_evidence"}:
+            return bool(self._number) or None
+        return True
+
+    @property
+    def _box(self) -> QuestionBox | None:
+        return next(iter(self.query(QuestionBox)), None)
 
     @work(thread=True, exit_on_error=False, group="load")
     def _load(self) -> None:
@@ -169,7 +199,6 @@ class AtomrApp(App[None]):
 
     @on(Loaded)
     def _loaded(self, message: Loaded) -> None:
-        self._failure = message.error
         self._loading = "" if message.error is None else "not ready"
         if message.error is not None:
             self.push_screen(ErrorScreen(message.error))
@@ -185,24 +214,27 @@ class AtomrApp(App[None]):
 
     def _begin(self, question: str) -> None:
         question = question.strip()
+        box = self.query_one(QuestionBox)
         if not question:
+            box.value = ""
             return
         if self._state.running:
-            self.notify("A question is being answered. Escape cancels it.", markup=False)
+            self._tell("A question is being answered. Escape cancels it.")
             return
-        box = self.query_one(QuestionBox)
         box.remember(question)
         box.value = question
         self._number += 1
         self._state = QuestionState(question=question, running=True, stage="starting")
         self._selected = None
-        self._started = time.monotonic()
-        self.query_one(Examples).display = False
+        self._started = self._clock()
+        self.query_one(Welcome).display = False
+        self.query_one("#body").display = True
         tree = self.query_one(ReasoningTree)
         tree.show_text("")
         tree.focus()
         self.query_one(EvidencePane).show(None, self._state)
         self.query_one(AnswerPanel).show(self._state)
+        self.refresh_bindings()
         self._ask(self._number, question)
 
     @on(Happened)
@@ -219,6 +251,10 @@ class AtomrApp(App[None]):
             self._select(0)
         elif isinstance(event, AnswerReady | Finished):
             self.query_one(AnswerPanel).show(state)
+            if isinstance(event, Finished):
+                self._ended()
+        elif isinstance(event, QuestionAsked):
+            self._show_web()
         elif not isinstance(event, StageChanged):
             self._node_changed(getattr(event, "node_id", None))
         self._show_status()
@@ -231,10 +267,20 @@ class AtomrApp(App[None]):
         if node_id == self._selected:
             self.query_one(EvidencePane).show(view, self._state)
 
+    def _ended(self) -> None:
+        state = self._state
+        if state.answer is not None and state.answer.status in {"answered", "unknown"}:
+            self._loading = ""  # whatever failed to load before is there now
+        if state.tree is None:
+            self.query_one(EvidencePane).show(None, state)
+        self._show_web()
+        self.refresh_bindings()
+
     @on(Broke)
     def _broke(self, message: Broke) -> None:
         if message.number == self._number:
             self._state.running = False
+            self._ended()
             self._show_status()
             self.push_screen(ErrorScreen(message.error))
 
@@ -243,18 +289,35 @@ class AtomrApp(App[None]):
         if message.node.data is not None:
             self._select(message.node.data)
 
+    @on(Tree.NodeSelected)
+    def _opened(self, message: Tree.NodeSelected[int]) -> None:
+        if message.node.data is not None:
+            self._select(message.node.data)
+            self.action_focus_evidence()
+
     def _select(self, node_id: int) -> None:
+        pane = self.query_one(EvidencePane)
+        if node_id != self._selected:
+            pane.scroll_home(animate=False)
         self._selected = node_id
-        self.query_one(EvidencePane).show(self._state.nodes.get(node_id), self._state)
+        pane.show(self._state.nodes.get(node_id), self._state)
 
     @on(WebSwitch.Toggled)
     def action_toggle_web(self) -> None:
         enabled = not self._assistant.web_enabled
         self._assistant.set_web(enabled)
-        self.query_one(WebSwitch).show(enabled)
-        self.notify(
-            "Web search is on: questions may be sent to DuckDuckGo." if enabled else "Web search is off.", markup=False
-        )
+        self._show_web()
+        told = "Web search is on: questions may be sent to DuckDuckGo." if enabled else "Web search is off."
+        if self._state.running and self._state.web != enabled:
+            told += " The running question goes on as it began" + ("." if enabled else "; Escape cancels it.")
+        self._tell(told)
+
+    def _show_web(self) -> None:
+        self.query_one(WebSwitch).show(self._assistant.web_enabled, self._state.web if self._state.running else None)
+
+    def _tell(self, text: str) -> None:
+        self.clear_notifications()  # only the newest counts
+        self.notify(text, markup=False)
 
     def action_cancel(self) -> None:
         if len(self.screen_stack) > 1:
@@ -265,8 +328,10 @@ class AtomrApp(App[None]):
             self._show_status()
 
     def action_focus_question(self) -> None:
-        # At once, so that what is typed next already goes there.
-        self.screen.set_focus(self.query_one(QuestionBox))
+        # At once, and with the last question selected here: the focus event comes later than what is typed next.
+        box = self.query_one(QuestionBox)
+        self.screen.set_focus(box)
+        box.select_all()
 
     def action_focus_tree(self) -> None:
         self.screen.set_focus(self.query_one(ReasoningTree))
@@ -286,13 +351,15 @@ class AtomrApp(App[None]):
         stage = state.stage if state.running else self._loading or "ready"
         parts = []
         if state.running:
-            parts.append(f"{time.monotonic() - self._started:.0f} s")
+            parts.append(f"{self._clock() - self._started:.0f} s")
         elif state.seconds is not None:
             parts.append(f"{state.seconds:.1f} s")
         if state.calls:
-            parts.append(f"{state.calls} calls · {state.evaluated_tokens} read · {state.generated_tokens} written")
+            parts.append(f"{state.calls} call{'s' if state.calls > 1 else ''}")
+            parts.append(f"{state.evaluated_tokens} tokens read")
+            parts.append(f"{state.generated_tokens} written")
         for line in self.query(StatusLine):
-            line.show(stage, " · ".join(parts))
+            line.show(stage, parts)
 
 
 def run() -> None:

@@ -59,6 +59,7 @@ class QuestionState:
 
     question: str = ""
     running: bool = False
+    web: bool = False
     stage: str = ""
     plan_text: str = ""
     tree: Tree | None = None
@@ -71,21 +72,25 @@ class QuestionState:
     generated_tokens: int = 0
     evaluated_tokens: int = 0
     seconds: float | None = None
+    _draft_ended: bool = False  # a plan that is begun anew takes the place of the rejected one
 
     def apply(self, event: Event) -> None:
         """Take the event in."""
         match event:
             case QuestionAsked():
                 self.question, self.running = event.question, True
+                self.web = bool(event.settings.get("web"))
             case StageChanged():
                 self.stage = event.stage
             case PlanFragment():
-                self.plan_text += event.text
+                self.plan_text = event.text if self._draft_ended else self.plan_text + event.text
+                self._draft_ended = False
             case PlanReady():
                 self.tree, self.origin = event.tree, event.origin
                 self.nodes = {node.id: NodeView(node, resolved_question=node.question) for node in event.tree.nodes()}
             case ModelCalled():
                 self.calls += 1
+                self._draft_ended = True
                 self.generated_tokens += event.completion.generated_tokens
                 self.evaluated_tokens += event.completion.evaluated_tokens
             case WarningRaised():

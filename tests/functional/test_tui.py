@@ -134,7 +134,7 @@ async def test_web_switch_by_key_and_click() -> None:
     app = AtomrApp(fake)
     async with app.run_test(size=(120, 40)) as pilot:
         assert "web off" in screen_text(app)
-        await pilot.press("ctrl+w")
+        await pilot.press("f2")
         await pilot.pause()
         assert fake.web_enabled
         assert "WEB ON" in screen_text(app)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -23,7 +23,7 @@ class ErrorScreen(ModalScreen[None]):
         self._error = error
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="error"):
+        with VerticalScroll(id="error"):
             yield Static(Text(sanitize(self._error.title), "bold red"))
             yield Static(Text(sanitize(self._error.message)))
             if self._error.hint:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from rich.table import Table
@@ -23,14 +24,20 @@ class HelpScreen(ModalScreen[None]):
         self._shown = bindings
 
     def compose(self) -> ComposeResult:
-        table = Table.grid(padding=(0, 2))
-        for binding in self._shown:
-            table.add_row(
-                Text(binding.key_display or binding.key, "bold"), Text(binding.tooltip or binding.description)
-            )
-        marks = "  ".join(f"{mark} {state}" for state, (mark, _) in MARKS.items())
-        legend = Text(f"\n{marks}  ⚠ citation not confirmed", "dim")
+        keys = _grid(
+            (self.app.get_key_display(binding), binding.tooltip or binding.description) for binding in self._shown
+        )
+        marks = _grid([(mark, str(state)) for state, (mark, _) in MARKS.items()] + [("⚠", "citation not confirmed")])
         with VerticalScroll(id="help"):
             yield Static(Text("Keys", "bold underline"))
-            yield Static(table)
-            yield Static(legend)
+            yield Static(keys)
+            yield Static(Text("\nMarks of the steps", "bold underline"))
+            yield Static(marks)
+            yield Static(Text("\nEscape closes this.", "dim"))
+
+
+def _grid(rows: Iterable[tuple[str, str]]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    for name, meaning in rows:
+        table.add_row(Text(name, "bold"), Text(meaning))
+    return table

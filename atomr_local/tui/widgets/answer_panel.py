@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from rich.text import Text
+from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from atomr_local.sanitize import sanitize, sanitize_line
@@ -11,15 +15,16 @@ from atomr_local.tui.state import QuestionState
 _STATUS_STYLE = {"answered": "bold", "unknown": "magenta", "cancelled": "yellow", "failed": "red"}
 
 
-class AnswerPanel(Static):
+class AnswerPanel(VerticalScroll):
     BORDER_TITLE = "Answer"
 
     def __init__(self) -> None:
-        super().__init__(id="answer", markup=False)
+        super().__init__(Static(id="answer-text", markup=False), id="answer")
 
     def show(self, state: QuestionState) -> None:
         self.display = state.answer is not None or bool(state.warnings)
-        self.update(answer_of(state))
+        self.query_one("#answer-text", Static).update(answer_of(state))
+        self.scroll_home(animate=False)
 
 
 def answer_of(state: QuestionState) -> Text:
@@ -37,8 +42,22 @@ def answer_of(state: QuestionState) -> Text:
             text.append("\nThis is the model's own knowledge: no evidence supports it.", "yellow")
         if state.origin == "fallback" and state.answer is not None:
             text.append("\nNo valid plan was found; the question was answered in one step.", "yellow")
-    for warning in state.warnings:
+    for warning in gathered(state.warnings):
         text.append(
             ("\n" if text else "") + sanitize(warning), "red" if answer and answer.status == "failed" else "yellow"
         )
     return text
+
+
+def gathered(warnings: Iterable[str]) -> list[str]:
+    """Each warning once, with all the steps that it was raised for."""
+    steps: dict[str, list[str]] = {}
+    for warning in warnings:
+        of_step = re.fullmatch(r"step (\d+): (.*)", warning, re.DOTALL)
+        told = steps.setdefault(of_step[2] if of_step else warning, [])
+        if of_step and of_step[1] not in told:
+            told.append(of_step[1])
+    return [
+        f"step{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {text}" if numbers else text
+        for text, numbers in steps.items()
+    ]

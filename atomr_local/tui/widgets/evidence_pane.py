@@ -11,11 +11,17 @@ from rich.text import Text
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
+from atomr_local.reasoning.events import NodeFinished
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.sources.protocol import Evidence
-from atomr_local.tui.state import NodeView, QuestionState
+from atomr_local.tui.state import NodeState, NodeView, QuestionState
 
 _ROWS_SHOWN = 20
+_STATES = {
+    NodeState.WAITING: "waits for the steps that it needs",
+    NodeState.RETRIEVING: "looks for evidence",
+    NodeState.REASONING: "reasons",
+}
 _METHODS = {
     "operator": "operator on the evidence",
     "child": "from the steps below",
@@ -37,9 +43,13 @@ class EvidencePane(VerticalScroll):
 
     def show(self, view: NodeView | None, state: QuestionState) -> None:
         """Show the node, or nothing."""
-        content = (
-            Group(*describe(view, state)) if view is not None else Text("Select a step to see what it rests on.", "dim")
-        )
+        content: RenderableType
+        if view is not None:
+            content = Group(*describe(view, state))
+        elif state.running:
+            content = Text("The question is being broken down into steps.", "dim")
+        else:
+            content = Text("There is no step to show the evidence of.", "dim")
         self.query_one("#evidence-text", Static).update(content)
 
 
@@ -51,31 +61,36 @@ def describe(view: NodeView, state: QuestionState) -> Iterable[RenderableType]:
         yield _field("filled in", view.resolved_question)
     if view.sources:
         yield _field("sources", f"{', '.join(view.sources)} ({view.source_reason})")
-    if result is not None:
-        yield _field("answer", result.answer, "bold green" if result.answers else "magenta")
-        if result.method is not None:
-            yield _field("method", _METHODS[result.method])
-        if result.computation:
-            yield _field("computation", result.computation, "cyan")
-        if result.supported is not None:
-            verdict = (
-                ("the citation holds", "green") if result.supported else ("not found in the cited evidence", "yellow")
-            )
-            yield _field("check", *verdict)
-        for note in result.dropped:
-            yield _field("left out", note)
-        if result.error:
-            yield _field("error", f"{result.error.get('title', '')}: {result.error.get('message', '')}", "red")
-    found = [state.evidence[item] for item in view.evidence if item in state.evidence]
+    if result is None:
+        yield _field("state", _STATES[view.state])
+    else:
+        yield from _outcome(result)
     cited = set(result.cited) if result is not None else set()
+    found = [state.evidence[item] for item in view.evidence if item in state.evidence]
+    found.sort(key=lambda item: item.id not in cited)  # what the answer rests on is read first
     answers = result.answers if result is not None else ()
     for source in dict.fromkeys(item.source for item in found):
         yield Text(f"\n{source.upper()}", "bold underline")
         for item in found:
             if item.source is source:
                 yield from _piece(item, item.id in cited, answers)
-    if not found:
+    if not found and result is not None:
         yield Text("\nNo evidence was retrieved for this step itself.", "dim")
+
+
+def _outcome(result: NodeFinished) -> Iterable[RenderableType]:
+    yield _field("answer", result.answer, "bold green" if result.answers else "magenta")
+    if result.method is not None:
+        yield _field("method", _METHODS[result.method])
+    if result.computation:
+        yield _field("computation", result.computation, "cyan")
+    if result.supported is not None:
+        verdict = ("the citation holds", "green") if result.supported else ("not found in the cited evidence", "yellow")
+        yield _field("check", *verdict)
+    for note in result.dropped:
+        yield _field("left out", note)
+    if result.error:
+        yield _field("error", f"{result.error.get('title', '')}: {result.error.get('message', '')}", "red")
 
 
 def _field(name: str, value: str, style: str = "") -> Text:
@@ -86,7 +101,7 @@ def _piece(item: Evidence, is_cited: bool, answers: Iterable[str]) -> Iterable[R
     yield Text.assemble(
         (f"[{item.id}] ", "bold cyan" if is_cited else "dim"),
         (sanitize_line(item.title), "bold"),
-        (f"  {item.score:.3f}", "dim"),
+        (f"  score {item.score:.3f}", "dim"),
         ("  cited" if is_cited else "", "cyan"),
     )
     text = Text(sanitize(item.text))

@@ -6,13 +6,19 @@ import json
 from contextlib import suppress
 
 from rich.text import Text
-from textual.widgets import OptionList
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from atomr_local import paths
 from atomr_local.sanitize import sanitize_line
 
 _SHOWN = 8
+_WELCOME = (
+    "A small model on this machine breaks your question down into steps, looks each step up, and shows what every "
+    "answer rests on. While web is off, nothing leaves this machine."
+)
 
 
 def example_questions() -> list[str]:
@@ -31,3 +37,16 @@ class Examples(OptionList):
     def __init__(self) -> None:
         self.questions = example_questions()
         super().__init__(*(Option(Text(question)) for question in self.questions), id="examples")
+
+
+class Welcome(Vertical):
+    """What the program does, and the examples where there are some."""
+
+    def __init__(self) -> None:
+        super().__init__(id="welcome")
+
+    def compose(self) -> ComposeResult:
+        yield Static(Text(_WELCOME), id="about")
+        examples = Examples()
+        examples.display = bool(examples.questions)
+        yield examples

@@ -15,7 +15,10 @@ class QuestionBox(Input):
     ]
 
     def __init__(self) -> None:
-        super().__init__(placeholder="Ask a question and press Enter", id="question", max_length=2000)
+        # Selecting on focus happens late, and would have what was typed meanwhile replaced.
+        super().__init__(
+            placeholder="Ask a question and press Enter", id="question", max_length=2000, select_on_focus=False
+        )
         self._asked: list[str] = []
         self._place = 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.style import Style
 from rich.text import Text
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
@@ -18,6 +19,7 @@ MARKS = {
     NodeState.UNKNOWN: ("?", "magenta"),
     NodeState.FAILED: ("✗", "red"),
 }
+_LEAST_QUESTION = 8  # columns below which a piece of a question tells nothing
 
 
 class ReasoningTree(Tree[int]):
@@ -29,12 +31,15 @@ class ReasoningTree(Tree[int]):
         super().__init__(Text(""), id="tree")
         self.show_root = False
         self.guide_depth = 2
+        self.auto_expand = False  # Enter opens the step's evidence; space folds
         self._lines: dict[int, TreeNode[int]] = {}
+        self._views: dict[int, NodeView] = {}
 
     def show_plan(self, state: QuestionState) -> None:
         """Lay the plan out anew."""
         self.clear()
         self._lines = {}
+        self._views = state.nodes
         if state.tree is not None:
             self._add(self.root, state.tree.root, state)
             self.root.expand_all()
@@ -53,6 +58,21 @@ class ReasoningTree(Tree[int]):
         if line is not None:
             line.set_label(label_of(view))
 
+    def render_label(self, node: TreeNode[int], base_style: Style, style: Style) -> Text:
+        """The line as wide as there is room for it: nothing hides behind a scrollbar."""
+        prefix = ""
+        if node.allow_expand:
+            prefix = self.ICON_NODE_EXPANDED if node.is_expanded else self.ICON_NODE
+        depth, above = 0, node.parent
+        while above is not None and above is not self.root:
+            depth, above = depth + 1, above.parent
+        room = max(1, self.scrollable_content_region.width - depth * self.guide_depth - len(prefix))
+        view = self._views.get(node.data) if node.data is not None else None
+        label = Text.assemble(node.label) if view is None else label_of(view, room)
+        label.truncate(room, overflow="ellipsis")
+        label.stylize(style)
+        return Text.assemble((prefix, base_style + Style.from_meta({"toggle": True})), label)
+
     def _add(self, parent: TreeNode[int], node: Node, state: QuestionState) -> None:
         label = label_of(state.nodes[node.id])
         if node.children:
@@ -69,22 +89,35 @@ def line_text(text: str) -> str:
     return " " * (len(text) - len(text.lstrip(" "))) + sanitize_line(text)
 
 
-def label_of(view: NodeView) -> Text:
-    """State, operator, answer once there is one, question, confidence and time, sanitised."""
+def label_of(view: NodeView, width: int | None = None) -> Text:
+    """State, operator, answer once there is one, question, confidence and time, sanitised.
+
+    Args:
+        width: columns there are. What does not fit is shortened: first the question, then the figures go.
+    """
     mark, style = MARKS[view.state]
-    label = Text(f"{mark} ", style=style, no_wrap=True)
+    head = Text(f"{mark} ", style=style, no_wrap=True)
     if view.node.call is not None:
-        label.append(f"{view.node.call.operator} ", "bold")
+        head.append(f"{view.node.call.operator} ", "bold")
     result = view.result
-    if result is None:
-        label.append(sanitize_line(view.resolved_question), "dim" if view.state is NodeState.WAITING else "")
-        return label
-    # The answer first: in a narrow pane the end of the line is cut off.
-    label.append(sanitize_line(result.answer), "bold green" if result.answers else "magenta")
-    if result.supported is False:
-        label.append(" ⚠", "yellow")
-    label.append(f" ← {sanitize_line(view.resolved_question)}", "dim")
-    if result.confidence is not None:
-        label.append(f"  {result.confidence:.2f}", "dim")
-    label.append(f"  {result.seconds:.1f}s", "dim")
+    question = Text(sanitize_line(view.resolved_question), "dim" if view.state is NodeState.WAITING else "")
+    figures = Text()
+    if result is not None:
+        head.append(sanitize_line(result.answer), "bold green" if result.answers else "magenta")
+        if result.supported is False:
+            head.append(" ⚠", "yellow")
+        question = Text.assemble(" ← ", question, style="dim")
+        confidence = "" if result.confidence is None else f"  {result.confidence:.2f}"
+        figures = Text(f"{confidence}  {result.seconds:.1f}s", "dim")
+    if width is not None:
+        room = width - head.cell_len - figures.cell_len
+        if room < 0:
+            figures, room = Text(), width - head.cell_len
+        if room >= _LEAST_QUESTION:
+            question.truncate(room, overflow="ellipsis")
+        elif question.cell_len > room:
+            question = Text()
+    label = Text.assemble(head, question, figures)
+    if width is not None:
+        label.truncate(width, overflow="ellipsis")
     return label

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -9,6 +11,8 @@ from textual.message import Message
 from textual.widgets import Static
 
 from atomr_local.sanitize import sanitize_line
+
+_KEPT = 36  # columns for the name, the stage and the switch
 
 
 class WebSwitch(Static):
@@ -20,9 +24,17 @@ class WebSwitch(Static):
     def __init__(self) -> None:
         super().__init__(id="web", markup=False)
 
-    def show(self, enabled: bool) -> None:
-        self.set_class(enabled, "on")
-        self.update(" WEB ON " if enabled else " web off ")
+    def show(self, enabled: bool, running: bool | None = None) -> None:
+        """Show what holds now: the running question keeps the web as it was when it was asked.
+
+        Args:
+            enabled: whether the next question may use the web.
+            running: whether the running question uses it; None where none runs.
+        """
+        now = enabled if running is None else running
+        self.set_class(now, "on")
+        later = "" if now == enabled else " (on next)" if enabled else " (off next)"
+        self.update(f" WEB ON{later} " if now else f" web off{later} ")
 
     def on_click(self) -> None:
         self.post_message(self.Toggled())
@@ -38,8 +50,12 @@ class StatusLine(Horizontal):
         yield Static(id="figures", markup=False)
         yield WebSwitch()
 
-    def show(self, stage: str, figures: str) -> None:
+    def show(self, stage: str, figures: Sequence[str]) -> None:
+        """Show the stage, and as many of the figures, the first first, as leave the switch in sight."""
+        shown = list(figures)
+        while shown and len(" · ".join(shown)) > self.size.width - _KEPT:
+            shown.pop()
         # The clock may tick before the parts are there, or after they have gone.
-        for part, text in (("#stage", Text(sanitize_line(stage))), ("#figures", Text(sanitize_line(figures), "dim"))):
-            for shown in self.query(part).results(Static):
-                shown.update(text)
+        for part, text in (("#stage", Text(sanitize_line(stage))), ("#figures", Text(" · ".join(shown), "dim"))):
+            for static in self.query(part).results(Static):
+                static.update(text)
