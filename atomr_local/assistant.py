@@ -299,6 +299,9 @@ class Assistant:
             context_tokens=settings.llm.context_tokens,
             threads=settings.llm.threads,
             batch_threads=settings.llm.batch_threads,
+            parallel=settings.llm.parallel,
+            storage=None if settings.llm.weights == "file" else settings.llm.weights,
+            cache=paths.cache_dir(),
         )
 
     def _load_sources(self, wanted: Sequence[SourceName], stage: _Stage) -> None:

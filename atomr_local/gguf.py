@@ -83,6 +83,19 @@ class GgufHeader:
     tensors: dict[str, tuple[int, ...]]
 
     @property
+    def state_bytes(self) -> int:
+        """Bytes that one token takes in the context, keys and values in half precision, all heads counted."""
+
+        def number(key: str, otherwise: int) -> int:
+            value = self.values.get(f"{self.architecture}.{key}", otherwise)
+            return value if type(value) is int and value > 0 else otherwise
+
+        width, heads = number("embedding_length", 1), number("attention.head_count", 1)
+        groups = number("attention.head_count_kv", heads)
+        keys = number("attention.key_length", width // heads)
+        return 2 * number("block_count", 1) * groups * (keys + number("attention.value_length", keys))
+
+    @property
     def has_chat_template(self) -> bool:
         return "tokenizer.chat_template" in self.values
 

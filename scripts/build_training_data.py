@@ -43,12 +43,14 @@ from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence, Request, Value
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
-from atomr_local.tree.nodes import Operator
+from atomr_local.tree.nodes import Literal, Operator
 from atomr_local.tree.validation import Limits, validate
 
 PASSAGE_WORDS = 70
 # Our own plans for questions of a set that comes without decompositions, by the question's id.
 PLANS = Path(__file__).resolve().parent / "training_plans"
+# Our own questions on passages of the corpora, and our own plans (see the note in the directory).
+QUESTIONS = Path(__file__).resolve().parent / "training_questions"
 TOP_K = 3
 SETS = {"2wiki": "2wiki_train500", "hotpot": "hotpot_train100", "musique": "musique_train100"}
 _RELATIONS = {
@@ -295,6 +297,89 @@ class Builder:
                     return block, f"{span} [{i}]"
         return None if any(span_of(a, text) for a in answers for _, text in passages) else (block, "Unknown")
 
+    # Our own questions.
+
+    def authored(self) -> Iterator[dict[str, Any]]:
+        """What the lines of `training_questions` make: readings, whole questions and plans."""
+        texts = {(name, name_key(page.title)): page for name, pages in self.pages.items() for page in pages}
+        for item in (item for path in sorted(QUESTIONS.glob("*.jsonl")) for item in read_lines(path)):
+            if name_key(item["question"]) in self.banned or any(
+                name_key(title) in self.held_titles for title in authored_titles(item)
+            ):
+                continue
+            if item["kind"] == "single":
+                yield from self.authored_single(item, texts[item["corpus"], name_key(item["title"])])
+            else:
+                for _ in range(2):
+                    yield self.plan_line("authored", item["question"], item["plan"])
+            if item["kind"] == "multi":
+                yield from self.authored_whole(item, texts)
+
+    def authored_single(self, item: dict[str, Any], page: Page) -> Iterator[dict[str, Any]]:
+        corpus, question = item["corpus"], item["question"]
+        tree = parse_compact(f"1. {question} = {item['operation']}", question)
+        call = next(node.call for node in tree.nodes() if node.call is not None)
+        arguments = [argument.text for argument in call.arguments if isinstance(argument, Literal)]
+        yield from self.authored_read(corpus, question, call.operator, arguments, page, item["answer"])
+        if self.random.random() < 0.35:
+            yield self.plan_line("authored", question, f"1. {question} = {item['operation']}")
+        if self.random.random() < 0.35:
+            found = [(e.title, e.text) for e in self.retrieve(corpus, question)]
+            made = self.whole(question, found, [item["answer"]])
+            if made and (made[1] != "Unknown" or page.title not in [title for title, _ in found]):
+                prompt = render("atomr_local.reasoning", "lean_answer", (), question=question, evidence=made[0])
+                yield line("answer", "authored", prompt, made[1])
+
+    def authored_read(
+        self, corpus: str, question: str, operator: Operator, arguments: Sequence[str], page: Page, answer: str
+    ) -> Iterator[dict[str, Any]]:
+        """One reading of what is retrieved; the page is added where it was not found, or the answer is Unknown."""
+        values = tuple(Value(text) for text in arguments)
+        request = Request(question, " ".join(arguments), operator, values, 2 * TOP_K)
+        found = [(e.title, e.text) for e in self.texts[corpus].retrieve(request, self.never).evidence]
+        others = [(title, text) for title, text in found if title != page.title and not span_of(answer, text)]
+        chance = self.random.random()
+        if answer == "Unknown":
+            shown_pages = found[:TOP_K]
+        elif chance < 0.08:
+            shown_pages = others[:TOP_K]
+        elif page.title in [title for title, _ in found[:TOP_K]]:
+            shown_pages = found[:TOP_K]
+        else:
+            shown_pages = [(page.title, page.text), *others[: TOP_K - 1]]
+        if chance > 0.7:
+            self.random.shuffle(shown_pages)
+        block, shown = self.context(question, shown_pages)
+        target = "Unknown"
+        if answer != "Unknown" and chance >= 0.08:
+            index = next((i for i, (title, _) in enumerate(shown) if title == page.title), None)
+            span = None if index is None else span_of(answer, shown[index][1]) or span_of(answer, shown[index][0])
+            if index is None or span is None:
+                return  # cut away: no fair question
+            target = f"{span} [{index + 1}]"
+        prompt = render("atomr_local.reasoning", "lean_read", (), question=question, evidence=block)
+        yield line("read", "authored", prompt, target)
+
+    def authored_whole(self, item: dict[str, Any], texts: dict[tuple[str, str], Page]) -> Iterator[dict[str, Any]]:
+        corpus, question = item["corpus"], item["question"]
+        pages = [texts[corpus, name_key(step["title"])] for step in item["steps"]]
+        for step, page in zip(item["steps"], pages, strict=True):
+            words = [relation_text(step["question"])]
+            head = capitals(step["question"])
+            yield from self.authored_read(
+                corpus, step["question"], Operator.RELATE, [head, *words], page, step["answer"]
+            )
+        gold = list(dict.fromkeys((page.title, page.text) for page in pages))
+        found = [(e.title, e.text) for e in self.retrieve(corpus, question, top_k=4)]
+        for turn in range(2):
+            passages = found[:TOP_K] if turn else (gold + [entry for entry in found if entry not in gold])[:TOP_K]
+            if not turn:
+                self.random.shuffle(passages)
+            made = self.whole(question, passages, [item["answer"]])
+            if made:
+                prompt = render("atomr_local.reasoning", "lean_answer", (), question=question, evidence=made[0])
+                yield line("answer", "authored", prompt, made[1])
+
     def combines(self) -> Iterator[dict[str, Any]]:
         for record in self.train("2wiki"):
             facts = record["evidences"]
@@ -351,6 +436,11 @@ class Builder:
             yield line(
                 "closed_book", "2wiki", render("atomr_local.reasoning", "lean_closed_book", question=question), answer
             )
+
+
+def authored_titles(item: dict[str, Any]) -> list[str]:
+    """The pages that one of our own questions stands on."""
+    return [item["title"]] if "title" in item else [step["title"] for step in item.get("steps", [])]
 
 
 def banned_questions(data: Path) -> set[str]:
@@ -469,14 +559,19 @@ def main() -> None:
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("ATOMR_HOME", "")))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--reads", type=int, default=1500, help="single-hop questions made from passages")
+    parser.add_argument("--share", nargs="*", default=[], metavar="TASK:SOURCE=PART", help="keep this part of a kind")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    shares = {kind: float(part) for kind, _, part in (text.partition("=") for text in given.share)}
     builder = Builder(given.data, given.home, given.seed)
     parts: list[Callable[[], Iterable[dict[str, Any]]]] = [
         builder.plans, lambda: builder.reads(given.reads), lambda: builder.searches(120), builder.answers,
-        builder.combines, lambda: builder.filters(120), lambda: builder.sources(120), lambda: builder.recalls(60),
+        builder.authored, builder.combines, lambda: builder.filters(120), lambda: builder.sources(120),
+        lambda: builder.recalls(60),
     ]  # fmt: skip
     made = [item for part in parts for item in part()]
+    kept = random.Random(given.seed)
+    made = [item for item in made if kept.random() < shares.get(f"{item['task']}:{item['source']}", 1.0)]
     builder.random.shuffle(made)
     partial = given.out.with_name(given.out.name + ".partial")
     partial.write_text("".join(json.dumps(item, ensure_ascii=False) + "\n" for item in made), encoding="utf-8")

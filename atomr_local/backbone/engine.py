@@ -1,4 +1,4 @@
-"""llama.cpp as one sequence of tokens: the only file that touches its C interface for inference.
+"""llama.cpp as sequences of tokens: the only file that touches its C interface for inference.
 
 An :class:`Engine` belongs to the thread that made it; only :meth:`Engine.tokenize` and its siblings that read
 the vocabulary may be called from elsewhere, and never after :meth:`Engine.close`.
@@ -13,6 +13,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -110,20 +111,40 @@ class AbortFlag:
         return self.memory[0] != b"\0"
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one sequence contributes to a batch.
+
+    Attributes:
+        tokens: to be appended to the sequence.
+        every: compute the logits after each of them, not only after the last.
+    """
+
+    sequence: int
+    tokens: Sequence[int]
+    every: bool = False
+
+
 class Engine:
-    """A loaded model with a context of one sequence.
+    """A loaded model with a context of several sequences, each in memory of its own.
+
+    That they share none makes what a sequence computes independent, bit for bit, of what stands in the others and
+    of what is evaluated beside it.
 
     Attributes:
         n_vocab: vocabulary size.
-        context_tokens: length of the sequence at most.
-        can_trim: whether the end of the sequence can be cut off; recurrent and hybrid models cannot.
+        context_tokens: length of a sequence at most.
+        can_trim: whether the end of a sequence can be cut off; recurrent and hybrid models cannot.
+        sequences: how many there are.
     """
 
-    def __init__(self, model: Path, adapter: Path | None, *, context_tokens: int, threads: int, batch: int) -> None:
+    def __init__(
+        self, model: Path, adapter: Path | None, *, context_tokens: int, threads: int, batch: int, sequences: int = 1
+    ) -> None:
         """Load.
 
         Args:
-            context_tokens: wanted context; capped to what the model was trained for.
+            context_tokens: wanted context of a sequence; capped to what the model was trained for.
             threads, batch: threads while generating and while reading a prompt; 0 chooses.
 
         Raises:
@@ -134,6 +155,7 @@ class Engine:
         api = self.api
         self._model: Any = None
         self._context: Any = None
+        self._batch: Any = None
         _messages.clear()
         parameters = api.llama_model_default_params()
         parameters.n_gpu_layers = 0 if not api.llama_supports_gpu_offload() else -1
@@ -141,6 +163,7 @@ class Engine:
         if not self._model:
             raise _load_error(model)
         try:
+            self.sequences = sequences
             self._open(adapter, context_tokens, generation_threads(threads), batch_threads(batch), model)
         except BaseException:
             self.close()
@@ -158,9 +181,10 @@ class Engine:
         self.context_tokens: int = min(context_tokens, trained) if trained > 0 else context_tokens
         self.can_trim = not (api.llama_model_is_recurrent(self._model) or api.llama_model_is_hybrid(self._model))
         settings = api.llama_context_default_params()
-        settings.n_ctx = self.context_tokens
+        settings.n_ctx = self.context_tokens * self.sequences
         settings.n_batch = settings.n_ubatch = min(BATCH_TOKENS, self.context_tokens)
-        settings.n_seq_max = 1
+        settings.n_seq_max = self.sequences
+        settings.kv_unified = False
         settings.n_threads = threads
         settings.n_threads_batch = batch
         settings.swa_full = True  # a pruned window could not be trimmed back
@@ -176,7 +200,9 @@ class Engine:
                 hint="There may not be enough memory: set a smaller llm.context_tokens.",
             )
         self._memory: Any = api.llama_get_memory(self._context)
+        self._batch = api.llama_batch_init(BATCH_TOKENS, 0, 1)
         self._reader: Any = _abort_flag_reader(api)
+        self._no_reader: Any = api.ggml_abort_callback(0)
         self._flag: AbortFlag | None = None
         # Every call into C gives up the interpreter lock, and a busy thread gives it back after 5 ms.
         self.token_bytes = cache(self._token_bytes)
@@ -238,73 +264,89 @@ class Engine:
         """Whether a token ends the turn. Seen as `is_end`."""
         return bool(self.api.llama_vocab_is_eog(self.vocab, token))
 
-    # The sequence.
+    # The sequences.
 
-    def decode(self, tokens: Sequence[int], flag: AbortFlag, *, every: bool = False) -> None:
-        """Append `tokens` (at most BATCH_TOKENS) to the sequence and compute the logits after the last one.
+    def decode(self, parts: Sequence[Part], flag: AbortFlag | None) -> list[int]:
+        """Append tokens (at most BATCH_TOKENS in all) to sequences, each at most once, in one batch.
 
-        Args:
-            every: compute the logits after each of them.
+        Returns:
+            for each part, the row of its first logits: after its first token with `every`, else after its last.
 
         Raises:
-            Cancelled: `flag` was set; the sequence is as before or longer, so trim it.
+            Cancelled: `flag` was set; the sequences are as before or longer, so trim them.
             ModelError: llama.cpp failed.
         """
-        api = self.api
+        api, batch = self.api, self._batch
         if flag is not self._flag:
             self._flag = flag  # kept alive for as long as llama.cpp holds the pointer
-            api.llama_set_abort_callback(self._context, self._reader, ctypes.cast(flag.memory, ctypes.c_void_p))
-        buffer = (ctypes.c_int32 * len(tokens))(*tokens)
-        # Without positions and output marks: at the end of sequence 0, logits for the last token.
-        batch = api.llama_batch(n_tokens=len(tokens), token=buffer)
-        marks = (ctypes.c_int8 * len(tokens))(*([1] * len(tokens)))
-        if every:
-            batch.logits = marks
+            pointer = ctypes.cast(flag.memory, ctypes.c_void_p) if flag is not None else None
+            api.llama_set_abort_callback(self._context, self._reader if flag is not None else self._no_reader, pointer)
+        row, rows = 0, []
+        for part in parts:
+            begin = self.length(part.sequence)
+            last = len(part.tokens) - 1
+            rows.append(row if part.every else row + last)
+            for index, token in enumerate(part.tokens):
+                batch.token[row] = token
+                batch.pos[row] = begin + index
+                batch.n_seq_id[row] = 1
+                batch.seq_id[row][0] = part.sequence
+                batch.logits[row] = part.every or index == last
+                row += 1
+        batch.n_tokens = row
         status = api.llama_decode(self._context, batch)
-        if status == _ABORTED or flag.is_set:
+        if status == _ABORTED or (flag is not None and flag.is_set):
             raise Cancelled()
         if status != 0:
-            raise ModelError(f"llama.cpp could not evaluate {len(tokens)} tokens (status {status})")
+            raise ModelError(f"llama.cpp could not evaluate {row} tokens (status {status})")
+        return rows
 
-    def logits(self, index: int = -1) -> Any:
-        """The logits after a token of the last batch: float32 (n_vocab,), a view that the next decode overwrites."""
+    def logits(self, row: int) -> Any:
+        """Logits of the last batch: float32 (n_vocab,), a view that the next decode overwrites."""
         import numpy as np
 
-        pointer = self.api.llama_get_logits_ith(self._context, index)
+        pointer = self.api.llama_get_logits_ith(self._context, row)
         if not pointer:
             raise ModelError("llama.cpp returned no logits")
         return np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
 
-    def trim(self, length: int) -> bool:
-        """Cut the sequence to its first `length` tokens; False when the model cannot (the sequence is then empty)."""
-        if length > 0 and self.can_trim and self.api.llama_memory_seq_rm(self._memory, 0, length, -1):
-            complete = self.api.llama_memory_seq_pos_min(self._memory, 0) == 0
-            if complete and self.api.llama_memory_seq_pos_max(self._memory, 0) == length - 1:
+    def length(self, sequence: int) -> int:
+        """How many tokens the sequence holds."""
+        return int(self.api.llama_memory_seq_pos_max(self._memory, sequence)) + 1
+
+    def trim(self, sequence: int, length: int) -> bool:
+        """Cut a sequence to its first `length` tokens; False when the model cannot (it is then empty)."""
+        if length > 0 and self.can_trim and self.api.llama_memory_seq_rm(self._memory, sequence, length, -1):
+            complete = self.api.llama_memory_seq_pos_min(self._memory, sequence) == 0
+            if complete and self.length(sequence) == length:
                 return True
-        self.api.llama_memory_clear(self._memory, False)
+        self.api.llama_memory_seq_rm(self._memory, sequence, -1, -1)
         return length == 0
 
-    def save(self) -> Any:
-        """The state of the sequence, an opaque buffer; None when it cannot be had."""
-        size = self.api.llama_state_seq_get_size(self._context, 0)
+    def save(self, sequence: int) -> Any:
+        """The state of a sequence, an opaque buffer; None when it cannot be had."""
+        size = self.api.llama_state_seq_get_size(self._context, sequence)
         buffer = (ctypes.c_uint8 * size)()
-        return buffer if self.api.llama_state_seq_get_data(self._context, buffer, size, 0) == size else None
+        written = self.api.llama_state_seq_get_data(self._context, buffer, size, sequence)
+        return buffer if written == size else None
 
-    def restore(self, state: Any) -> bool:
-        """Replace the sequence by a saved one; False (and an empty sequence) when that fails."""
-        self.api.llama_memory_clear(self._memory, False)
-        if self.api.llama_state_seq_set_data(self._context, state, len(state), 0) == len(state):
+    def restore(self, sequence: int, state: Any) -> bool:
+        """Replace a sequence by a saved one; False (and an empty sequence) when that fails."""
+        self.trim(sequence, 0)
+        if self.api.llama_state_seq_set_data(self._context, state, len(state), sequence) == len(state):
             return True
-        self.api.llama_memory_clear(self._memory, False)
+        self.trim(sequence, 0)
         return False
 
     def close(self) -> None:
         """Free the model. Idempotent."""
+        if self._batch is not None:
+            self.api.llama_batch_free(self._batch)
         if self._context:
             self.api.llama_free(self._context)
         if self._model:
             self.api.llama_model_free(self._model)
-        self._context = self._model = None
+        self._context = self._model = self._batch = None
 
 
 def _load_error(model: Path) -> ModelError:

@@ -1,7 +1,8 @@
 """The prefix cache: what of a prompt need not be evaluated again.
 
 Two stores. The live sequence still holds the previous prompt, so a prompt that begins alike goes on from there.
-Snapshots keep the state at the end of each static part, so that kinds of prompts may alternate.
+Snapshots, shared by all sequences, keep the state at the end of each static part, so that kinds of prompts may
+alternate.
 
 What comes back from the cache is bit for bit what a cold evaluation would compute. Floating point sums depend on
 how many tokens are evaluated together, so batches are always cut at the same places, at the end of the static
@@ -11,20 +12,22 @@ are evaluated one by one and are never reused. An answer therefore does not depe
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Protocol
+
+from atomr_local.backbone.snapshots import Snapshots
 
 # Processor time to read 512 tokens of the starter: 128 at a time as little as all at once, 64 at a time 6% more.
 GRID_TOKENS = 128
 
 
 class TokenSequence(Protocol):
-    """What the cache needs of a model (see :class:`atomr_local.backbone.engine.Engine`)."""
+    """What the cache needs of a model (see :class:`atomr_local.backbone.lane.Lane`)."""
 
-    can_trim: bool
-    context_tokens: int
-
+    @property
+    def can_trim(self) -> bool: ...
+    @property
+    def context_tokens(self) -> int: ...
     def decode(self, tokens: Sequence[int], flag: Any) -> None: ...
     def trim(self, length: int) -> bool: ...
     def save(self) -> Any: ...
@@ -42,15 +45,15 @@ def _common(first: Sequence[int], second: Sequence[int]) -> int:
 class PrefixCache:
     """Evaluates prompts on one sequence and remembers.
 
-    Snapshots take at most twice the memory of the context: the least recently used one goes first.
+    Without a store of snapshots it has one of its own, of at most twice the memory of the sequence.
     """
 
-    def __init__(self, sequence: TokenSequence, grid: int = GRID_TOKENS) -> None:
+    def __init__(self, sequence: TokenSequence, grid: int = GRID_TOKENS, snapshots: Snapshots | None = None) -> None:
         self._sequence = sequence
         self._grid = grid
         self._live: tuple[int, ...] = ()  # the prompt tokens that the sequence begins with
         self._live_static = 0
-        self._snapshots: OrderedDict[tuple[int, ...], Any] = OrderedDict()
+        self._snapshots = Snapshots(2 * sequence.context_tokens) if snapshots is None else snapshots
 
     def evaluate(self, tokens: Sequence[int], static: int, flag: Any) -> int:
         """Make the sequence hold exactly `tokens`, with logits after the last one.
@@ -83,6 +86,13 @@ class PrefixCache:
             raise
         return len(prompt) - reused
 
+    def reusable(self, tokens: Sequence[int], static: int) -> int:
+        """How many of the first tokens the sequence holds already; 0 for a model that cannot take tokens back."""
+        prompt = tuple(tokens)
+        if not self._sequence.can_trim:
+            return 0
+        return self._usable(self._live, self._live_static, prompt, min(static, len(prompt) - 1))
+
     def clear(self) -> None:
         """Forget everything."""
         self._live = ()
@@ -106,25 +116,23 @@ class PrefixCache:
         can_trim = self._sequence.can_trim
         live = self._usable(self._live, self._live_static, prompt, static) if can_trim else 0
         best, usable = None, live
+        self._snapshots.find(prompt[:static])
         for prefix in self._snapshots:
             length = self._usable(prefix, len(prefix), prompt, static)
             if length > usable and (can_trim or length == len(prefix)):
                 best, usable = prefix, length
-        if prompt[:static] in self._snapshots:
-            self._snapshots.move_to_end(prompt[:static])
         if best is not None:
             restored = self._sequence.restore(self._snapshots[best])
             if restored and (usable == len(best) or self._sequence.trim(usable)):
                 return usable
+            if not restored:
+                self._snapshots.drop(best)
             live = 0
         return live if self._sequence.trim(live) else 0
 
     def _remember(self, prefix: tuple[int, ...]) -> None:
-        if prefix in self._snapshots:
+        if self._snapshots.find(prefix):
             return
         state = self._sequence.save()
-        if state is None:
-            return
-        self._snapshots[prefix] = state
-        while sum(map(len, self._snapshots)) > 2 * self._sequence.context_tokens:
-            self._snapshots.popitem(last=False)
+        if state is not None:
+            self._snapshots.put(prefix, state)

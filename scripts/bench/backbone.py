@@ -75,12 +75,10 @@ def load(arguments: argparse.Namespace, threads: int = 0) -> Iterator[Any]:
 
 def speed(arguments: argparse.Namespace) -> Row:
     """Tokens per second, in this process, with the threads given."""
-    from atomr_local.backbone.prefix_cache import PrefixCache
-
     prefill, decode = 0.0, 0.0
     with load(arguments, arguments.threads) as backbone:
         for _ in range(arguments.repeat):
-            backbone._cache = PrefixCache(backbone._engine)
+            backbone._scheduler.forget()
             first: Completion = backbone.complete(prompt("Go on."), max_tokens=1)
             token, _ = seconds_per_token(backbone, 33)
             prefill = max(prefill, first.evaluated_tokens / first.seconds)
@@ -111,13 +109,11 @@ def threads(arguments: argparse.Namespace) -> list[Row]:
 
 def prefix(arguments: argparse.Namespace) -> list[Row]:
     """The same prompts cold and with what the cache has."""
-    from atomr_local.backbone.prefix_cache import PrefixCache
-
     best: dict[str, tuple[float, int]] = {}
     other = "You break a question into steps, one on each line, each a search or a relation. " * 8
     with load(arguments) as backbone:
         for _ in range(arguments.repeat):
-            backbone._cache = PrefixCache(backbone._engine)
+            backbone._scheduler.forget()
             for name, asked in (
                 ("cold", prompt("Where is item 3?")),
                 ("same prompt", prompt("Where is item 3?")),
@@ -177,7 +173,7 @@ def overhead(arguments: argparse.Namespace) -> list[Row]:
     import llama_cpp
 
     from atomr_local.backbone.engine import BATCH_TOKENS
-    from atomr_local.backbone.prefix_cache import GRID_TOKENS, PrefixCache
+    from atomr_local.backbone.prefix_cache import GRID_TOKENS
 
     question = prompt("Which room is item 3 in?")
     messages = [{"role": message.role, "content": message.content} for message in question.messages]
@@ -190,7 +186,7 @@ def overhead(arguments: argparse.Namespace) -> list[Row]:
     with load(arguments) as backbone:
 
         def cold(grid: int, asked: Prompt) -> str:
-            backbone._cache = PrefixCache(backbone._engine, grid)
+            backbone._scheduler.forget(grid)
             completion: Completion = backbone.complete(asked, max_tokens=32)
             return completion.text
 
@@ -226,7 +222,6 @@ QUESTIONS = (
 def draft(arguments: argparse.Namespace) -> list[Row]:
     """Plans with and without prompt lookup decoding: seconds, and whether the words are the same."""
     from atomr_local.backbone.llama import LlamaBackbone
-    from atomr_local.backbone.prefix_cache import PrefixCache
     from atomr_local.catalog.find import adapter_card, find_adapter
     from atomr_local.planning.examples import ExampleLibrary
     from atomr_local.planning.planner import Planner
@@ -246,7 +241,7 @@ def draft(arguments: argparse.Namespace) -> list[Row]:
             made: list[Completion] = []
             total, plans[name] = 0.0, []
             for question in QUESTIONS:
-                backbone._cache = PrefixCache(backbone._engine)
+                backbone._scheduler.forget()
                 started = time.perf_counter()
                 plans[name].append(planner.plan(question, on_call=lambda _, done: made.append(done)).compact)  # noqa: B023
                 total += time.perf_counter() - started

@@ -14,9 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from atomr_local.backbone.engine import AbortFlag
+from atomr_local.backbone.engine import AbortFlag, Part
 from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.prefix_cache import PrefixCache
 from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import starter_model_path
@@ -43,7 +42,7 @@ def prompt(question: str, system: str = READ) -> Prompt:
 
 def forget(backbone: LlamaBackbone) -> None:
     """The next call starts cold."""
-    backbone._cache = PrefixCache(backbone._engine)
+    backbone._scheduler.forget()
 
 
 LONG = " ".join(f"Item {number} is kept in room {number * 7 % 13}." for number in range(55))
@@ -220,11 +219,11 @@ def test_cancel_while_the_prompt_is_read(backbone: LlamaBackbone, monkeypatch: p
     decode = backbone._engine.decode
     batches: list[int] = []
 
-    def cancel_in_the_third(tokens: Sequence[int], flag: AbortFlag, *, every: bool = False) -> None:
-        batches.append(len(tokens))
+    def cancel_in_the_third(parts: Sequence[Part], flag: AbortFlag | None) -> list[int]:
+        batches.append(sum(len(part.tokens) for part in parts))
         if len(batches) == 3:
             cancellation.cancel()
-        decode(tokens, flag, every=every)
+        return decode(parts, flag)
 
     monkeypatch.setattr(backbone._engine, "decode", cancel_in_the_third)
     fragments: list[str] = []
@@ -366,7 +365,7 @@ def test_closing_ends_a_running_call_and_refuses_new_ones() -> None:
 
 def test_silent_on_the_terminal_and_ends_cleanly_without_close() -> None:
     code = """
-from atomr_local.backbone.engine import AbortFlag
+from atomr_local.backbone.engine import AbortFlag, Part
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.catalog.starter import starter_model_path

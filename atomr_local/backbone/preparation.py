@@ -1,0 +1,130 @@
+"""Weights made ready for this machine: the adapter merged into them, and stored as llama.cpp computes them fastest.
+
+An adapter that is applied while the model runs adds two small products to each large one, and llama.cpp has fast
+kernels on processors for some ways of storing weights only (`scripts/bench/backbone.py weights` measures both). So
+the first load of a model with an adapter writes one merged file into the cache, W + alpha / rank * B A (LoRA, Hu et al.
+2021), quantised by llama.cpp; later loads read it. What cannot be prepared is loaded as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from atomr_local.backbone.engine import library
+from atomr_local.errors import ModelError
+from atomr_local.gguf import GgufHeader
+
+Storage = Literal["Q8_0", "Q4_0"]
+
+# Merged in half precision on the way: two bytes of memory and disk for each parameter.
+MOST_PARAMETERS = 500_000_000
+_KEPT = 3  # prepared files; the one unused for longest goes first
+_VERSION = "1"
+_FASTEST: tuple[str, ...] = ("Q4_0", "Q8_0")
+
+
+def fingerprint(*parts: str, files: Sequence[Path | None]) -> str:
+    """Names texts and the present state of files, 32 hexadecimal digits; another name once a file changes."""
+    told = list(parts)
+    for path in files:
+        if path is not None:
+            found = path.stat()
+            told += [str(path.resolve()), str(found.st_size), str(found.st_mtime_ns)]
+    return hashlib.sha256("\0".join(told).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def worth_preparing(model: GgufHeader, adapter: Path | None) -> bool:
+    """Whether preparing makes the model faster, and this machine can do it in seconds."""
+    if model.parameters > MOST_PARAMETERS or library().llama_supports_gpu_offload():
+        return False
+    return adapter is not None or model.quantisation not in _FASTEST
+
+
+def prepare(model: GgufHeader, adapter: Path | None, storage: Storage, folder: Path) -> Path:
+    """The prepared weights, made now if they are not there. Two processes may make them at once; each is whole.
+
+    Raises:
+        ModelError: they cannot be made: no room, a tensor that cannot be merged, or llama.cpp refused.
+    """
+    path = folder / f"{fingerprint(_VERSION, storage, files=(model.path, adapter))}.gguf"
+    if path.exists():
+        with contextlib.suppress(OSError):
+            os.utime(path)  # used just now
+        return path
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if shutil.disk_usage(folder).free < 4 * model.parameters + (64 << 20):
+            raise ModelError(f"{folder} has no room for prepared weights of {model.path.name}")
+        with tempfile.TemporaryDirectory(prefix=".making-", dir=folder) as scratch:
+            merged = model.path
+            if adapter is not None:
+                merged = Path(scratch) / "merged.gguf"
+                _merge(model.path, adapter, merged)
+            made = Path(scratch) / "made.gguf"
+            _quantise(merged, made, storage)
+            made.replace(path)
+    except OSError as error:
+        raise ModelError(f"weights cannot be prepared in {folder}: {error}") from error
+    _evict(folder, path)
+    return path
+
+
+def _merge(model: Path, adapter: Path, out: Path) -> None:
+    import numpy as np
+    from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, dequantize
+
+    def weights(tensor: Any) -> Any:
+        return dequantize(tensor.data, tensor.tensor_type).astype(np.float32, copy=False)
+
+    source, change = GGUFReader(model), GGUFReader(adapter)
+    factors = {tensor.name: weights(tensor) for tensor in change.tensors}
+    alpha = change.fields.get("adapter.lora.alpha")
+    writer = GGUFWriter(out, source.fields["general.architecture"].contents())
+    for key, field in source.fields.items():
+        if key.startswith("GGUF.") or key in {"general.architecture", "general.file_type"}:
+            continue
+        kind, sub = field.types[0], field.types[-1] if field.types[0] == GGUFValueType.ARRAY else None
+        writer.add_key_value(key, field.contents(), kind, sub_type=sub)
+    for tensor in source.tensors:
+        values = weights(tensor)
+        first, second = factors.pop(f"{tensor.name}.lora_a", None), factors.pop(f"{tensor.name}.lora_b", None)
+        if first is not None and second is not None:
+            rank = first.shape[0]
+            if first.ndim != 2 or second.shape != (values.shape[0], rank) or first.shape[1] != values.shape[-1]:
+                raise ModelError(f"{adapter} cannot be merged: {tensor.name!r} has another shape")
+            values = values + (float(alpha.contents()) / rank if alpha else 1.0) * (second @ first)
+        writer.add_tensor(tensor.name, values if values.ndim < 2 else values.astype(np.float16))
+    if factors:
+        raise ModelError(f"{adapter} cannot be merged: the model has nothing for {min(factors)!r}")
+    writer.add_file_type(int(GGMLQuantizationType.F16))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _quantise(source: Path, out: Path, storage: Storage) -> None:
+    api = library()
+    settings = api.llama_model_quantize_default_params()
+    settings.ftype = {"Q8_0": api.LLAMA_FTYPE_MOSTLY_Q8_0, "Q4_0": api.LLAMA_FTYPE_MOSTLY_Q4_0}[storage]
+    settings.allow_requantize = True
+    names = [str(path).encode("utf-8", "surrogateescape") for path in (source, out)]
+    if api.llama_model_quantize(*names, ctypes.byref(settings)):
+        raise ModelError(f"llama.cpp could not quantise {source.name} to {storage}")
+
+
+def _evict(folder: Path, newest: Path) -> None:
+    """Keep the files used last; one that another process has mapped stays usable there."""
+    with contextlib.suppress(OSError):
+        others = [path for path in folder.glob("*.gguf") if path != newest]
+        others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in others[_KEPT - 1 :]:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,126 @@
+"""States of static prompt parts: kept in memory for all sequences, and on disk from one start to the next."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import struct
+import tempfile
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+Prefix = tuple[int, ...]
+_DIGEST_BYTES = 32
+
+
+class Snapshots:
+    """Keeps states by the tokens that they stand for. The least recently used goes first, in memory and on disk.
+
+    A file holds a SHA-256 digest and the state; one that is damaged is deleted, for llama.cpp trusts what it is given.
+    """
+
+    def __init__(self, most_tokens: int, folder: Path | None = None, most_bytes: int = 0) -> None:
+        """Make a store.
+
+        Args:
+            most_tokens: tokens of the states in memory together at most.
+            folder: where states are kept on disk: one for each model, adapter and build of llama.cpp, for a state
+                means nothing to others. None: not on disk.
+            most_bytes: bytes of the files in the folder's parent together at most.
+        """
+        self._most_tokens = most_tokens
+        self._folder = folder if most_bytes > 0 else None
+        self._most_bytes = most_bytes
+        self._states: OrderedDict[Prefix, Any] = OrderedDict()
+
+    def __iter__(self) -> Iterator[Prefix]:
+        """Those in memory."""
+        return iter(list(self._states))
+
+    def __getitem__(self, prefix: Prefix) -> Any:
+        """The state of a prefix in memory, now the most recently used."""
+        self._states.move_to_end(prefix)
+        return self._states[prefix]
+
+    def find(self, prefix: Prefix) -> bool:
+        """Whether the state is there; it is taken into memory from disk if it is only there."""
+        if prefix not in self._states and (state := self._read(prefix)) is not None:
+            self._keep(prefix, state)
+        return prefix in self._states
+
+    def put(self, prefix: Prefix, state: Any) -> None:
+        self._keep(prefix, state)
+        self._write(prefix, state)
+
+    def drop(self, prefix: Prefix) -> None:
+        """Forget a state that turned out to be of no use."""
+        self._states.pop(prefix, None)
+        path = self._path(prefix)
+        if path is not None:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Forget everything in memory."""
+        self._states.clear()
+
+    def _keep(self, prefix: Prefix, state: Any) -> None:
+        self._states[prefix] = state
+        self._states.move_to_end(prefix)
+        while sum(map(len, self._states)) > self._most_tokens:
+            self._states.popitem(last=False)
+
+    def _path(self, prefix: Prefix) -> Path | None:
+        if self._folder is None or not prefix:
+            return None
+        return self._folder / f"{hashlib.sha256(struct.pack(f'<{len(prefix)}i', *prefix)).hexdigest()[:40]}.state"
+
+    def _read(self, prefix: Prefix) -> Any:
+        path = self._path(prefix)
+        if path is None:
+            return None
+        try:
+            data = path.read_bytes()
+            os.utime(path)  # used just now
+        except OSError:
+            return None
+        state = data[_DIGEST_BYTES:]
+        if not state or hashlib.sha256(state).digest() != data[:_DIGEST_BYTES]:
+            self.drop(prefix)
+            return None
+        import ctypes
+
+        return (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
+
+    def _write(self, prefix: Prefix, state: Any) -> None:
+        path = self._path(prefix)
+        data = memoryview(state).cast("B") if path is not None else b""
+        if path is None or len(data) + _DIGEST_BYTES > self._most_bytes:
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._make_room(path.parent.parent, len(data) + _DIGEST_BYTES)
+            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as stream:
+                try:
+                    stream.write(hashlib.sha256(data).digest())
+                    stream.write(data)
+                    stream.close()
+                    Path(stream.name).replace(path)
+                except BaseException:
+                    Path(stream.name).unlink(missing_ok=True)
+                    raise
+        except OSError:
+            return  # slower without, and as right
+
+    def _make_room(self, folder: Path, needed: int) -> None:
+        """Delete the files used longest ago, of every model, until `needed` bytes have room."""
+        found = [(path.stat().st_mtime, path.stat().st_size, path) for path in folder.glob("*/*")]
+        total = sum(size for _, size, _ in found) + needed
+        for _, size, path in sorted(found):
+            if total <= self._most_bytes:
+                break
+            path.unlink(missing_ok=True)
+            total -= size
