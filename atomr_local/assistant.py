@@ -299,6 +299,8 @@ class Assistant:
             context_tokens=settings.llm.context_tokens,
             threads=settings.llm.threads,
             batch_threads=settings.llm.batch_threads,
+            drafting=settings.llm.drafting,
+            reuse=settings.llm.prefix_cache,
             parallel=settings.llm.parallel,
             storage=None if settings.llm.weights == "file" else settings.llm.weights,
             cache=paths.cache_dir(),

@@ -36,6 +36,10 @@ class ModelSettings(BaseModel):
     context_tokens: int = Field(4096, ge=512, le=1_048_576, description="Context window to allocate, in tokens.")
     threads: int = Field(0, ge=0, le=512, description="Threads while generating; 0: chosen from the processor.")
     batch_threads: int = Field(0, ge=0, le=512, description="Threads while reading a prompt; 0: as many as cores.")
+    drafting: bool = Field(
+        True, description="Guess what the plan goes on with from worked plans, and check it at once."
+    )
+    prefix_cache: bool = Field(True, description="Read what prompts have in common once; keep it on disk.")
     parallel: int = Field(4, ge=1, le=16, description="Steps of a plan that run at once, at most.")
     weights: Literal["Q8_0", "Q4_0", "file"] = Field(
         "Q8_0", description="Run small models merged with their adapter and stored so (made once); file: as it is."

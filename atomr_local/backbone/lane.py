@@ -20,7 +20,7 @@ class Lane:
         self._snapshots = snapshots
         self.cache = PrefixCache(self, GRID_TOKENS, snapshots)
 
-    def forget(self, grid: int) -> None:
+    def forget(self, grid: int = GRID_TOKENS) -> None:
         """Drop what has been read; read on in batches of `grid` tokens."""
         self.cache.clear()
         self.cache = PrefixCache(self, grid, self._snapshots)

@@ -49,6 +49,7 @@ class LlamaBackbone:
         threads: int = 0,
         batch_threads: int = 0,
         drafting: bool = True,
+        reuse: bool = True,
         parallel: int = 4,
         storage: Storage | None = None,
         cache: Path | None = None,
@@ -60,6 +61,7 @@ class LlamaBackbone:
             context_tokens: wanted context; capped to what the model was trained for.
             threads, batch_threads: while generating and while reading a prompt; 0 chooses for this machine.
             drafting: evaluate what is likely to come next together with what comes next (see `drafting.py`).
+            reuse: keep what has been read of prompts (see `prefix_cache.py`).
             parallel: calls that run at once, at most; fewer where their memory would be more than a gigabyte.
             storage: how prepared weights are stored (see `preparation.py`); None: run the file as it is.
             cache: the directory that keeps prepared weights and what has been read of prompts; None: neither is kept.
@@ -77,8 +79,8 @@ class LlamaBackbone:
                 weights, applied = prepare(header, adapter, storage, cache / "weights"), None
         context_tokens = min(context_tokens, header.context_length or context_tokens)
         sequences = max(1, min(parallel, _SEQUENCE_BYTES // max(1, header.state_bytes * context_tokens)))
-        prefixes = _prefix_folder(cache, model, adapter, "" if weights == model else str(storage))
-        scheduler = Scheduler(Snapshots(2 * context_tokens, prefixes, _PREFIX_FILE_BYTES))
+        prefixes = _prefix_folder(cache, model, adapter, "" if weights == model else str(storage)) if reuse else None
+        scheduler = Scheduler(Snapshots(2 * context_tokens, prefixes, _PREFIX_FILE_BYTES), reuse=reuse)
 
         def load() -> Engine:
             return Engine(

@@ -24,11 +24,13 @@ from atomr_local.gguf import GgufHeader
 
 Storage = Literal["Q8_0", "Q4_0"]
 
-# Merged in half precision on the way: two bytes of memory and disk for each parameter.
+# Merged on the way: two bytes of memory and disk for each parameter, four where the model has four.
 MOST_PARAMETERS = 500_000_000
 _KEPT = 3  # prepared files; the one unused for longest goes first
 _VERSION = "1"
 _FASTEST: tuple[str, ...] = ("Q4_0", "Q8_0")
+# No room or rights, no `gguf` package, and what that package raises for a file that it does not understand.
+_TROUBLE = (OSError, ImportError, MemoryError, ValueError, TypeError, LookupError, NotImplementedError)
 
 
 def fingerprint(*parts: str, files: Sequence[Path | None]) -> str:
@@ -61,7 +63,7 @@ def prepare(model: GgufHeader, adapter: Path | None, storage: Storage, folder: P
         return path
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if shutil.disk_usage(folder).free < 4 * model.parameters + (64 << 20):
+        if shutil.disk_usage(folder).free < 6 * model.parameters + (64 << 20):
             raise ModelError(f"{folder} has no room for prepared weights of {model.path.name}")
         with tempfile.TemporaryDirectory(prefix=".making-", dir=folder) as scratch:
             merged = model.path
@@ -71,7 +73,7 @@ def prepare(model: GgufHeader, adapter: Path | None, storage: Storage, folder: P
             made = Path(scratch) / "made.gguf"
             _quantise(merged, made, storage)
             made.replace(path)
-    except OSError as error:
+    except _TROUBLE as error:
         raise ModelError(f"weights cannot be prepared in {folder}: {error}") from error
     _evict(folder, path)
     return path
@@ -86,22 +88,29 @@ def _merge(model: Path, adapter: Path, out: Path) -> None:
 
     source, change = GGUFReader(model), GGUFReader(adapter)
     factors = {tensor.name: weights(tensor) for tensor in change.tensors}
-    alpha = change.fields.get("adapter.lora.alpha")
+    alpha = 0.0  # llama.cpp scales by 1 then
+    if field := change.fields.get("adapter.lora.alpha"):
+        alpha = float(field.contents())
     writer = GGUFWriter(out, source.fields["general.architecture"].contents())
     for key, field in source.fields.items():
-        if key.startswith("GGUF.") or key in {"general.architecture", "general.file_type"}:
+        if key.startswith("GGUF.") or key in {"general.alignment", "general.architecture", "general.file_type"}:
             continue
         kind, sub = field.types[0], field.types[-1] if field.types[0] == GGUFValueType.ARRAY else None
         writer.add_key_value(key, field.contents(), kind, sub_type=sub)
     for tensor in source.tensors:
         values = weights(tensor)
         first, second = factors.pop(f"{tensor.name}.lora_a", None), factors.pop(f"{tensor.name}.lora_b", None)
-        if first is not None and second is not None:
+        if first is not None or second is not None:
+            if first is None or second is None or values.ndim != 2 or first.ndim != 2:
+                raise ModelError(f"{adapter} cannot be merged: {tensor.name!r} is no pair for a matrix")
             rank = first.shape[0]
-            if first.ndim != 2 or second.shape != (values.shape[0], rank) or first.shape[1] != values.shape[-1]:
+            if second.shape != (values.shape[0], rank) or first.shape[1] != values.shape[1]:
                 raise ModelError(f"{adapter} cannot be merged: {tensor.name!r} has another shape")
-            values = values + (float(alpha.contents()) / rank if alpha else 1.0) * (second @ first)
-        writer.add_tensor(tensor.name, values if values.ndim < 2 else values.astype(np.float16))
+            values = values + (alpha / rank if alpha else 1.0) * (second @ first)
+        elif values.ndim < 2 or tensor.tensor_type == GGMLQuantizationType.F32:
+            writer.add_tensor(tensor.name, values)  # some operations take nothing else
+            continue
+        writer.add_tensor(tensor.name, values.astype(np.float16))
     if factors:
         raise ModelError(f"{adapter} cannot be merged: the model has nothing for {min(factors)!r}")
     writer.add_file_type(int(GGMLQuantizationType.F16))

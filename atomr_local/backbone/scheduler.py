@@ -33,7 +33,9 @@ class Scheduler:
         lock: held while the engine is freed, and to be held by other threads that use its vocabulary.
     """
 
-    def __init__(self, snapshots: Snapshots) -> None:
+    def __init__(self, snapshots: Snapshots, *, reuse: bool = True) -> None:
+        """Make a scheduler; without `reuse` every prompt is read from its beginning."""
+        self._reuse = reuse
         self.engine: Engine | None = None
         self.lock = threading.Lock()
         self.thread = threading.Thread(target=lambda: None)
@@ -116,6 +118,8 @@ class Scheduler:
         """The idle lane that holds most of the prompt."""
         best = max(self._idle, key=lambda lane: lane.cache.reusable(call.prompt.tokens, call.prompt.static))
         self._idle.remove(best)
+        if not self._reuse:
+            best.forget()
         return best
 
     def _step(self, engine: Engine, running: _Running) -> None:

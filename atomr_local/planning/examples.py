@@ -33,6 +33,8 @@ _OPERATOR = re.compile(r"= ?(Search|Relate|Filter)\(|(\n)")
 _SHARPNESS = 3.0
 _SHAPE_SHARE = 0.7
 _LEAST_GAIN = 1e-9
+# Menus of examples: few, so that a model's reading of each is worth keeping.
+_KINDS = 12
 _Vector = dict[str, float]
 
 
@@ -52,6 +54,10 @@ class Example:
         """Counts of the plan's operators, of their pairs in order, and of its lines."""
         sequence = [match[1] or "line" for match in _OPERATOR.finditer(self.plan)]
         return Counter(sequence) + Counter(f"{a} {b}" for a, b in pairwise(sequence))
+
+
+def _characters(example: Example) -> int:
+    return len(example.question) + len(example.plan)
 
 
 def shape_terms(question: str) -> Counter[str]:
@@ -159,6 +165,7 @@ class ExampleLibrary:
         frequency = Counter(term for example in self._examples for term in example.terms)
         total = len(self._examples)
         self._weights = {term: math.log(1 + total / count) for term, count in frequency.items()}
+        self._menus: dict[tuple[int, int, int], tuple[Example, ...]] = {}
 
     @classmethod
     def shipped(cls) -> ExampleLibrary:
@@ -186,7 +193,7 @@ class ExampleLibrary:
         count: int,
         *,
         budget: int | None = None,
-        measure: Callable[[Example], int] = lambda example: len(example.question) + len(example.plan),
+        measure: Callable[[Example], int] = _characters,
     ) -> tuple[Example, ...]:
         """At most `count` examples for the question, the most relevant last, next to the question.
 
@@ -211,6 +218,27 @@ class ExampleLibrary:
 
         chosen = self._greedy(quality, count, take)
         return tuple(self._examples[i] for i in sorted(chosen, key=lambda i: (quality[i], -i)))
+
+    def menu(
+        self, question: str, count: int, *, budget: int, measure: Callable[[Example], int] = _characters
+    ) -> tuple[Example, ...]:
+        """At most `count` examples for questions of this one's kind: alike questions get the very same ones.
+
+        What a model has read of them can so be kept. The kinds are the most diverse examples of the library; a question
+        is of the kind of the one it is most like, and the menu is what `select` chooses for that one.
+        """
+        if not self._examples:
+            return ()
+        asked = self._vector(shape_terms(question))
+        kind = max(self._kinds, key=lambda i: (_dot(asked, self._vectors[i][0]), -i))
+        if (kind, count, budget) not in self._menus:
+            chosen = self.select(self._examples[kind].question, count, budget=budget, measure=measure)
+            self._menus[kind, count, budget] = chosen
+        return self._menus[kind, count, budget]
+
+    @cached_property
+    def _kinds(self) -> list[int]:
+        return self._greedy([1.0] * len(self._examples), _KINDS)
 
     def _greedy(
         self, quality: Sequence[float], count: int, take: Callable[[int], bool] = lambda _index: True

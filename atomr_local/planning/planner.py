@@ -25,10 +25,11 @@ from atomr_local.tree.nodes import Literal as TextArgument
 from atomr_local.tree.validation import Limits, validate
 
 _PACKAGE = "atomr_local.planning"
-_EXAMPLES = 4
+_EXAMPLES = 6
 _DRAFTS = 3
-# What the examples of one prompt may take; reading a prompt is where a small model's time goes.
-_EXAMPLE_TOKENS = 700
+# What a menu of examples may take. It is read once for all questions of its kind (backbone/prefix_cache.py), so it
+# costs little more than its memory.
+_MENU_TOKENS = 1200
 _MAX_TOKENS = 400
 _WORD = re.compile(r"\w+", re.UNICODE)
 # A step that draws several answers together has nothing to look up: an operator behind it is a slip of the model.
@@ -163,14 +164,20 @@ class Planner:
                 "the question is too long for the model's context window",
                 hint="Ask a shorter question or use a larger model.",
             )
-        examples = self._examples.select(
-            question,
-            self._shots,
-            budget=min(_EXAMPLE_TOKENS, room),
-            measure=lambda example: self._backbone.count_tokens(Prompt((), _turns(example))),
+        if not self._shots:
+            return render(_PACKAGE, self._template, (), question=question)
+
+        def measure(example: Example) -> int:
+            return self._backbone.count_tokens(Prompt((), _turns(example)))
+
+        menu = self._examples.menu(question, self._shots, budget=min(_MENU_TOKENS, room), measure=measure)
+        room -= sum(map(measure, menu))
+        nearest = [one for one in self._examples.select(question, 1, budget=room, measure=measure) if one not in menu]
+        prompt = render(
+            _PACKAGE, self._template, tuple(turn for one in menu for turn in _turns(one)), question=question
         )
-        turns = tuple(turn for example in examples for turn in _turns(example))
-        return render(_PACKAGE, self._template, turns, question=question)
+        # The nearest of all is not part of what alike questions share.
+        return Prompt(prompt.static, (*(turn for one in nearest for turn in _turns(one)), *prompt.dynamic))
 
     def _fits(self, prompt: Prompt) -> bool:
         return self._backbone.count_tokens(prompt) + _MAX_TOKENS <= self._backbone.info.context_tokens

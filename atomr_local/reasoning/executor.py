@@ -8,7 +8,7 @@ from the model's own knowledge, and says so.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from atomr_local.cancellation import Cancellation
@@ -16,9 +16,10 @@ from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.reasoning.arguments import fill_question, resolve_arguments, subjects
 from atomr_local.reasoning.events import NodeFinished, NodeStarted
 from atomr_local.reasoning.operators import Operators
+from atomr_local.reasoning.parallel import run_graph
 from atomr_local.reasoning.reader import Reader, Reading
 from atomr_local.reasoning.recorder import Recorder
-from atomr_local.reasoning.results import Result, product_confidence, text_values
+from atomr_local.reasoning.results import Result, add_evidence, product_confidence, text_values
 from atomr_local.reasoning.rivals import Calibration, agree, joined, leaves_confidence
 from atomr_local.reasoning.support import supported
 from atomr_local.reasoning.symbolic import Operand, compute
@@ -31,6 +32,25 @@ def _worth(earlier: float | None, result: Result) -> float:
     if not result.values or result.method != "operator":
         return 0.0
     return product_confidence(earlier, result.confidence) or 0.0
+
+
+def dependencies(tree: Tree, order: Sequence[int], *, beam: bool) -> dict[int, set[int]]:
+    """Which nodes must have been answered before each: those it is answered from, by reference or as children.
+
+    With `beam`, a step may change the answer of the earlier one that it refers to. So that every order of running gives
+    what one at a time gives, whoever comes later in `order` and rests on that answer waits for the step too.
+    """
+    below: dict[int, set[int]] = {}  # everything that a node rests on
+    depends: dict[int, set[int]] = {}
+    may_change: list[tuple[int, int]] = []  # a step, and the earlier one whose answer it may change
+    for node_id in order:
+        node = tree.node(node_id)
+        direct = {*node.references, *(child.id for child in node.children)} & below.keys()
+        below[node_id] = direct.union(*(below[i] for i in direct))
+        depends[node_id] = direct | {step for step, changed in may_change if beam and changed in below[node_id]}
+        if node.call is not None and len(node.references) == 1:
+            may_change.append((node_id, node.references[0]))
+    return depends
 
 
 class Executor:
@@ -46,6 +66,7 @@ class Executor:
         beam: bool = True,
         rivals: Calibration | None = None,
         guess: bool = True,
+        parallel: int = 1,
     ) -> None:
         """Make an executor.
 
@@ -55,7 +76,9 @@ class Executor:
             beam: whether other readings of an unsure step are tried in the step that depends on it.
             rivals: let a direct answer rival the tree's, chosen by this calibration; None: no rival.
             guess: answer a question that stays Unknown with the likeliest words of its evidence.
+            parallel: nodes that run at once, at most; the answers are those of one at a time.
         """
+        self._parallel = parallel
         self._symbolic = symbolic
         self._beam = beam
         self._rivals = rivals
@@ -74,27 +97,32 @@ class Executor:
             AtomrError: the root could be answered in no way.
         """
         results: dict[int, Result] = {}
-        for node in tree.bottom_up():
-            self._cancellation.check()
-            started = time.perf_counter()
-            question = fill_question(tree, node.instruction or node.question, results)
-            self._recorder.emit(NodeStarted(node_id=node.id, resolved_question=question))
-            try:
-                result = self._node(tree, node, question, results)
-            except Cancelled:
-                raise
-            except AtomrError as error:
-                # One node's failure is that node's: its parent still may find another way.
-                result = Result(
-                    evidence=self._recorder.evidence_of(node.id),
-                    error={"title": error.title, "message": error.message},
-                )
-                if node.id == tree.root.id:
-                    self._finished(node, result, started)
-                    raise
-            results[node.id] = result
-            self._finished(node, result, started)
+        order = [node.id for node in tree.bottom_up()]
+        depends = dependencies(tree, order, beam=self._beam)
+        run_graph(order, depends, lambda node_id: self._run(tree, tree.node(node_id), results), self._parallel)
         return results[tree.root.id]
+
+    def _run(self, tree: Tree, node: Node, results: dict[int, Result]) -> None:
+        """Answer one node; those that it depends on have been answered."""
+        self._cancellation.check()
+        started = time.perf_counter()
+        question = fill_question(tree, node.instruction or node.question, results)
+        self._recorder.emit(NodeStarted(node_id=node.id, resolved_question=question))
+        try:
+            result = self._node(tree, node, question, results)
+        except Cancelled:
+            raise
+        except AtomrError as error:
+            # One node's failure is that node's: its parent still may find another way.
+            result = Result(
+                evidence=self._recorder.evidence_of(node.id),
+                error={"title": error.title, "message": error.message},
+            )
+            if node.id == tree.root.id:
+                self._finished(node, result, started)
+                raise
+        results[node.id] = result
+        self._finished(node, result, started)
 
     def _node(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
         if node.call is not None:
@@ -134,7 +162,8 @@ class Executor:
             return result
         direct = self._operators.direct_rag(tree.root.id, question, everywhere=True)
         direct_right = calibration.of_direct(direct.confidence) if direct.values else 0.0
-        evidence = [*result.evidence, *(item for item in direct.evidence if item not in result.evidence)]
+        evidence = list(result.evidence)
+        add_evidence(evidence, direct.evidence)
         if direct.values and agree(result.texts, direct.texts):
             result.confidence = joined(tree_right, direct_right)
             result.evidence = evidence
@@ -166,7 +195,7 @@ class Executor:
             worth = _worth(confidence, found)
             if worth > best_worth:
                 best, best_worth, best_earlier = found, worth, trial
-            result.evidence.extend(item for item in found.evidence if item not in result.evidence)
+            add_evidence(result.evidence, found.evidence)
         if best_earlier is not first:
             best_earlier.dropped = [*first.dropped, f"{first.answer} ({first.confidence or 0:.2f}), for step {node.id}"]
             best.evidence = result.evidence
@@ -234,7 +263,7 @@ class Executor:
         evidence: list[Evidence] = []
         cited: list[str] = []
         for result in known.values():
-            evidence.extend(item for item in result.evidence if item not in evidence)
+            add_evidence(evidence, result.evidence)
             cited.extend(item for item in result.cited if item not in cited)
         operands = [
             Operand(i, tree.node(i).question, result.values, subjects(tree, i, results)) for i, result in known.items()

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from atomr_local.errors import ModelError
 from atomr_local.indexing.names import base_key, name_key, words
+from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reader import Reader, Reading
-from atomr_local.reasoning.results import Result, distinct, text_values
+from atomr_local.reasoning.results import Result, add_evidence, distinct, text_values
 from atomr_local.reasoning.retrieval import Gathered, Retriever, sureness
 from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
 from atomr_local.tree.nodes import Operator
@@ -41,8 +42,17 @@ def _dominant(evidence: list[Evidence], operator: Operator) -> list[Evidence]:
 
 class Operators:
     def __init__(
-        self, retriever: Retriever, reader: Reader, *, top_k: int, filter_overlap: float, beam: bool = True
+        self,
+        retriever: Retriever,
+        reader: Reader,
+        *,
+        top_k: int,
+        filter_overlap: float,
+        beam: bool = True,
+        parallel: int = 1,
     ) -> None:
+        """Make the operators; `parallel`: runs of one operator at once, at most."""
+        self._parallel = parallel
         self._retriever = retriever
         self._reader = reader
         self._top_k = top_k
@@ -62,13 +72,14 @@ class Operators:
         gathered = self._retriever.gather(node_id, requests)
         result = Result()
         for found in gathered:
-            result.evidence.extend(item for item in found.evidence if item not in result.evidence)
+            add_evidence(result.evidence, found.evidence)
             result.dropped.extend(note for note in found.dropped if note not in result.dropped)
         if operator is Operator.FILTER:
             self._filter(node_id, requests, gathered, result)
         else:
-            for request, found in zip(requests, gathered, strict=True):
-                self._one(node_id, request, found, result)
+            pairs = list(zip(requests, gathered, strict=True))
+            for reading in run_each(lambda pair: self._one(node_id, *pair), pairs, self._parallel):
+                self._join(result, reading)
         result.values = distinct(result.values)
         if not result.values and not self._settled_empty(operator, gathered):
             self._direct_rag(node_id, question, result)
@@ -108,20 +119,31 @@ class Operators:
         """A Filter that no entity passes is an answer: nothing, and known to be nothing."""
         return operator is Operator.FILTER and bool(gathered) and all(found.decided for found in gathered)
 
-    def _one(self, node_id: int, request: Request, found: Gathered, result: Result) -> None:
+    def _one(self, node_id: int, request: Request, found: Gathered) -> Result:
+        """One run of Search or Relate."""
+        result = Result()
         if found.values and found.graph is not None:
             self._add(result, found.values, [item.id for item in found.graph_evidence], sureness(found.graph))
-            return
+            return result
         if request.operator is Operator.SEARCH and (page := self._titled(request.arguments[0].text, found.evidence)):
             self._add(result, (Value(page.title, ValueKind.ENTITY),), [page.id], None)
-            return
+            return result
         evidence = _dominant(found.evidence, request.operator or Operator.RELATE)
-        if not evidence:
-            return
-        question = request.question if len(request.arguments) < 2 else self._question(request)
-        reading = self._reader.from_evidence(node_id, question, evidence, unsure=self._unsure)
-        self._take(result, reading)
-        result.others = tuple((Value(text), confidence) for text, confidence in reading.others)
+        if evidence:
+            question = request.question if len(request.arguments) < 2 else self._question(request)
+            reading = self._reader.from_evidence(node_id, question, evidence, unsure=self._unsure)
+            self._take(result, reading)
+            result.others = tuple((Value(text), confidence) for text, confidence in reading.others)
+        return result
+
+    def _join(self, result: Result, run: Result) -> None:
+        """Add one run's result to those before it."""
+        result.dropped.extend(note for note in run.dropped if note not in result.dropped)
+        result.error = run.error or result.error
+        result.computation = run.computation or result.computation
+        result.others = run.others
+        if run.values:
+            self._add(result, run.values, run.cited, run.confidence)
 
     @staticmethod
     def _question(request: Request) -> str:
@@ -155,8 +177,7 @@ class Operators:
         evidence: list[Evidence] = []
         for rank in range(self._top_k):  # round robin, so that the weakest evidence of all stands last
             for _, found in kept:
-                if rank < len(found.evidence) and found.evidence[rank] not in evidence:
-                    evidence.append(found.evidence[rank])
+                add_evidence(evidence, found.evidence[rank : rank + 1])
         condition = kept[0][0].arguments[-1].text
         reading = self._reader.select(node_id, [value.text for value in candidates], condition, evidence)
         by_text = {value.text: value for value in candidates}

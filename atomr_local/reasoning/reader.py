@@ -14,6 +14,7 @@ from atomr_local.reasoning.cutting import cut_passage, word_budgets
 from atomr_local.reasoning.events import ModelCalled, TextGenerated
 from atomr_local.reasoning.expected import expected_answer, short_form
 from atomr_local.reasoning.formats import AnswerFormat, Asked, Task, answer_format, one_of
+from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
@@ -63,6 +64,7 @@ class Reader:
         passage_words: int = 70,
         cut: bool = True,
         spans: bool = True,
+        parallel: int = 1,
     ) -> None:
         """Make a reader.
 
@@ -72,7 +74,9 @@ class Reader:
             passage_words: words of one passage in a prompt.
             cut: keep a passage's best sentences for the question, not its first ones.
             spans: what is read from evidence must be a run of its words.
+            parallel: calls for one reading at once, at most.
         """
+        self._parallel = parallel
         self._backbone = backbone
         self._recorder = recorder
         self._cancellation = cancellation
@@ -95,8 +99,11 @@ class Reader:
         if not reading.answers or reading.confidence is None or reading.confidence >= unsure:
             return reading
         others: dict[str, float] = {}
-        for draw in range(1, _DRAWS + 1):
-            drawn = self._read(node_id, "read again", "read", evidence, draw=draw, question=question)
+
+        def again(draw: int) -> Reading:
+            return self._read(node_id, "read again", "read", evidence, draw=draw, question=question)
+
+        for drawn in run_each(again, range(1, _DRAWS + 1), self._parallel):
             if len(drawn.answers) == 1 and drawn.answers != reading.answers:
                 others[drawn.answers[0]] = max(drawn.confidence or 0.0, others.get(drawn.answers[0], 0.0))
         return replace(reading, others=tuple(sorted(others.items(), key=lambda item: -item[1])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -35,13 +36,14 @@ def _written(node: Node) -> list[Any]:
 
 
 class Recorder:
-    """Adds events up into `trace`. Used from one thread."""
+    """Adds events up into `trace`. Thread-safe; the consumer gets one event at a time."""
 
     def __init__(
         self, question: str, strategy: str, settings: Mapping[str, Any], sink: Callable[[Event], None]
     ) -> None:
         self.trace = Trace(question=question, strategy=strategy, settings=dict(settings))
         self._sink = sink
+        self._lock = threading.RLock()
         self._started = time.perf_counter()
         self._known: dict[str, Evidence] = {}
         self._use: dict[int | None, LlmUse] = {}
@@ -49,6 +51,11 @@ class Recorder:
 
     def emit(self, event: Event) -> None:
         """Add the event to the trace and hand it on."""
+        with self._lock:
+            self._add(event)
+            self._sink(event)
+
+    def _add(self, event: Event) -> None:
         match event:
             case PlanReady():
                 self._plan(event)
@@ -73,23 +80,22 @@ class Recorder:
                 self.trace.answers = list(event.answers)
                 self.trace.confidence = event.confidence
                 self.trace.basis = event.basis
-        self._sink(event)
 
     def take_in(self, found: Sequence[Evidence]) -> tuple[Evidence, ...]:
         """The evidence with ids, e1, e2, … in order of appearance; a piece known already keeps its id."""
-        taken = []
-        for item in found:
-            key = json.dumps([str(item.source), item.title, item.text, item.locator.get("passage")], default=str)
-            if key not in self._known:
-                known = replace(item, id=f"e{len(self._known) + 1}")
-                self._known[key] = known
-                self.trace.evidence.append(
-                    EvidenceTrace(
-                        known.id, str(known.source), known.title, known.text, known.score, known.query, known.locator
-                    )
+        with self._lock:
+            return tuple(map(self._with_id, found))
+
+    def _with_id(self, item: Evidence) -> Evidence:
+        key = json.dumps([str(item.source), item.title, item.text, item.locator.get("passage")], default=str)
+        if key not in self._known:
+            known = self._known[key] = replace(item, id=f"e{len(self._known) + 1}")
+            self.trace.evidence.append(
+                EvidenceTrace(
+                    known.id, str(known.source), known.title, known.text, known.score, known.query, known.locator
                 )
-            taken.append(self._known[key])
-        return tuple(taken)
+            )
+        return replace(item, id=self._known[key].id)
 
     def use_of(self, node_id: int | None) -> LlmUse:
         """What the node has taken of the model so far; None: what served the whole question."""
@@ -97,8 +103,9 @@ class Recorder:
 
     def evidence_of(self, node_id: int) -> list[Evidence]:
         """What has been retrieved for the node so far, in order of appearance."""
-        ids = set(self.trace.node(node_id).evidence)
-        return [item for item in self._known.values() if item.id in ids]
+        with self._lock:
+            ids = set(self.trace.node(node_id).evidence)
+            return [item for item in self._known.values() if item.id in ids]
 
     def finish(self) -> Trace:
         """Close the trace and emit `Finished`."""

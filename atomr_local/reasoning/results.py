@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from atomr_local.reasoning.trace import Method
@@ -39,6 +40,15 @@ class Result:
     @property
     def answer(self) -> str:
         return ", ".join(self.texts) if self.values else "Unknown"
+
+
+def add_evidence(known: list[Evidence], found: Iterable[Evidence]) -> None:
+    """Append what is not there yet, by id; the same passage has another score for another query."""
+    ids = {item.id for item in known}
+    for item in found:
+        if item.id not in ids:
+            ids.add(item.id)
+            known.append(item)
 
 
 def distinct(values: tuple[Value, ...] | list[Value]) -> tuple[Value, ...]:

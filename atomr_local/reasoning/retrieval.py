@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, SourceError
 from atomr_local.reasoning.events import EvidenceFound, RetrievalStarted, SourcesSelected, WarningRaised
+from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reader import Reader
 from atomr_local.reasoning.recorder import Recorder
+from atomr_local.reasoning.results import add_evidence
 from atomr_local.sources.protocol import Evidence, KnowledgeSource, Request, Retrieval, SourceName, Value
 from atomr_local.tree.nodes import Operator
 
@@ -66,8 +68,15 @@ class Retriever:
         cancellation: Cancellation,
         *,
         rules: bool = True,
+        parallel: int = 1,
     ) -> None:
-        """Make a retriever; without `rules` the model is asked which sources to use even where the graph is sure."""
+        """Make a retriever.
+
+        Args:
+            rules: without them the model is asked which sources to use even where the graph is sure.
+            parallel: requests that run at once, at most.
+        """
+        self._parallel = parallel
         self._rules = rules
         self._sources = dict(sources)
         self._reader = reader
@@ -85,7 +94,8 @@ class Retriever:
         probes = self._probe(node_id, requests)
         chosen, reason = self._choose(node_id, requests, probes)
         self._recorder.emit(SourcesSelected(node_id=node_id, sources=chosen, reason=reason))
-        return [self._ask(node_id, request, chosen, probe) for request, probe in zip(requests, probes, strict=True)]
+        pairs = list(zip(requests, probes, strict=True))
+        return run_each(lambda pair: self._ask(node_id, pair[0], chosen, pair[1]), pairs, self._parallel)
 
     def everywhere(self, node_id: int, request: Request) -> Gathered:
         """Ask every source at hand, without choosing."""
@@ -131,9 +141,12 @@ class Retriever:
 
     def _ask(self, node_id: int, request: Request, chosen: Sequence[SourceName], probe: Gathered | None) -> Gathered:
         merged = Gathered()
-        for name in chosen:
-            found = probe if name is SourceName.GRAPH and probe is not None else self._one(node_id, name, request)
-            merged.evidence.extend(item for item in found.evidence if item not in merged.evidence)
+
+        def one(name: SourceName) -> Gathered:
+            return probe if name is SourceName.GRAPH and probe is not None else self._one(node_id, name, request)
+
+        for name, found in zip(chosen, run_each(one, chosen, self._parallel), strict=True):
+            add_evidence(merged.evidence, found.evidence)
             merged.dropped.extend(found.dropped)
             merged.problems.extend(found.problems)
             if name is SourceName.GRAPH:

@@ -40,6 +40,7 @@ class AtomR:
             symbolic=means.symbolic,
             beam=means.beam,
             guess=means.guess,
+            parallel=tools.settings.llm.parallel,
             rivals=tools.calibration if means.rival and tools.sources else None,
         )
         return executor.execute(ready.tree)

@@ -36,7 +36,7 @@ class Toolbox:
     calibration: Calibration = field(default_factory=Calibration)
 
     def __post_init__(self) -> None:
-        limits, means = self.settings.limits, self.settings.means
+        limits, means, parallel = self.settings.limits, self.settings.means, self.settings.llm.parallel
         self.reader = Reader(
             self.backbone,
             self.recorder,
@@ -47,9 +47,10 @@ class Toolbox:
             passage_words=limits.passage_words,
             cut=means.cut_evidence,
             spans=means.span_answers,
+            parallel=parallel,
         )
         self.retriever = Retriever(
-            self.sources, self.reader, self.recorder, self.cancellation, rules=means.source_rules
+            self.sources, self.reader, self.recorder, self.cancellation, rules=means.source_rules, parallel=parallel
         )
         self.operators = Operators(
             self.retriever,
@@ -57,6 +58,7 @@ class Toolbox:
             top_k=self.settings.top_k,
             filter_overlap=self.settings.filter_overlap,
             beam=means.beam,
+            parallel=parallel,
         )
 
 
