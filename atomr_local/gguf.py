@@ -92,7 +92,7 @@ class GgufHeader:
 
         width, heads = number("embedding_length", 1), number("attention.head_count", 1)
         groups = number("attention.head_count_kv", heads)
-        keys = number("attention.key_length", width // heads)
+        keys = number("attention.key_length", max(1, width // heads))
         return 2 * number("block_count", 1) * groups * (keys + number("attention.value_length", keys))
 
     @property

@@ -14,19 +14,22 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from atomr_local.backbone.engine import library
 from atomr_local.errors import ModelError
-from atomr_local.gguf import GgufHeader
+from atomr_local.gguf import GgufHeader, read_header
 
 Storage = Literal["Q8_0", "Q4_0"]
 
 # Merged on the way: two bytes of memory and disk for each parameter, four where the model has four.
 MOST_PARAMETERS = 500_000_000
 _KEPT = 3  # prepared files; the one unused for longest goes first
+_SCRATCH = ".making-"
+_ABANDONED = 86_400  # seconds after which what a killed process was making is deleted
 _VERSION = "1"
 _FASTEST: tuple[str, ...] = ("Q4_0", "Q8_0")
 # No room or rights, no `gguf` package, and what that package raises for a file that it does not understand.
@@ -57,15 +60,15 @@ def prepare(model: GgufHeader, adapter: Path | None, storage: Storage, folder: P
         ModelError: they cannot be made: no room, a tensor that cannot be merged, or llama.cpp refused.
     """
     path = folder / f"{fingerprint(_VERSION, storage, files=(model.path, adapter))}.gguf"
-    if path.exists():
-        with contextlib.suppress(OSError):
-            os.utime(path)  # used just now
+    with contextlib.suppress(ModelError, OSError):
+        read_header(path)  # not there, or cut short when the machine went down: made anew
+        os.utime(path)  # used just now
         return path
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if shutil.disk_usage(folder).free < 6 * model.parameters + (64 << 20):
             raise ModelError(f"{folder} has no room for prepared weights of {model.path.name}")
-        with tempfile.TemporaryDirectory(prefix=".making-", dir=folder) as scratch:
+        with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=folder) as scratch:
             merged = model.path
             if adapter is not None:
                 merged = Path(scratch) / "merged.gguf"
@@ -133,6 +136,9 @@ def _quantise(source: Path, out: Path, storage: Storage) -> None:
 def _evict(folder: Path, newest: Path) -> None:
     """Keep the files used last; one that another process has mapped stays usable there."""
     with contextlib.suppress(OSError):
+        for path in folder.glob(f"{_SCRATCH}*"):
+            if path.stat().st_mtime < time.time() - _ABANDONED:
+                shutil.rmtree(path, ignore_errors=True)
         others = [path for path in folder.glob("*.gguf") if path != newest]
         others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
         for path in others[_KEPT - 1 :]:

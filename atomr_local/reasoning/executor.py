@@ -38,7 +38,8 @@ def dependencies(tree: Tree, order: Sequence[int], *, beam: bool) -> dict[int, s
     """Which nodes must have been answered before each: those it is answered from, by reference or as children.
 
     With `beam`, a step may change the answer of the earlier one that it refers to. So that every order of running gives
-    what one at a time gives, whoever comes later in `order` and rests on that answer waits for the step too.
+    what one at a time gives, whoever comes later in `order` and rests on that answer waits for the step too, and the
+    step for whoever rests on it and comes before.
     """
     below: dict[int, set[int]] = {}  # everything that a node rests on
     depends: dict[int, set[int]] = {}
@@ -49,7 +50,10 @@ def dependencies(tree: Tree, order: Sequence[int], *, beam: bool) -> dict[int, s
         below[node_id] = direct.union(*(below[i] for i in direct))
         depends[node_id] = direct | {step for step, changed in may_change if beam and changed in below[node_id]}
         if node.call is not None and len(node.references) == 1:
-            may_change.append((node_id, node.references[0]))
+            changed = node.references[0]
+            may_change.append((node_id, changed))
+            if beam:
+                depends[node_id] |= {other for other in below if other != node_id and changed in below[other]}
     return depends
 
 

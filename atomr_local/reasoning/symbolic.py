@@ -198,7 +198,7 @@ def _extreme(question: str, operands: Sequence[Operand], root: str) -> Computed 
         if not re.search(r"\w+(?:er|est)\b|\bfirst\b|\blast\b|\bmore\b|\bmost\b", question, re.I)
         else question
     )
-    if _ASKS_VERDICT.search(question) and " or " not in question:
+    if _ASKS_VERDICT.search(question) and not _selects(question, operands, root):
         return None  # a question for yes or no is not answered with a name
     options, measured = _options(operands)
     if len(measured) < 2:
@@ -237,9 +237,22 @@ def _asked_for(options: Sequence[Value], questions: str, operand: Operand) -> Va
     return options[0] if options else operand.values[0]
 
 
-def _verdict_on_order(question: str, operands: Sequence[Operand], _root: str) -> Computed | None:
-    if len(operands) != 2 or not _ASKS_VERDICT.search(question) or " or " in question:
-        return None  # "Was A or B born first?" asks for one of them, not for yes or no
+def _selects(question: str, operands: Sequence[Operand], root: str) -> bool:
+    """Whether one of several is asked for, not yes or no: "Was A or B born first?", in the step or, where the model
+    wrote the step badly, in the whole question about the operands' subjects."""
+    if " or " in question:
+        return True
+    before, _, after = (f" {name_key(part)} " for part in root.partition(" or "))
+    names = [[f" {name_key(subject.text)} " for subject in operand.subjects] for operand in operands]
+    return len(names) == 2 and any(
+        any(name in before for name in one) and any(name in after for name in other)
+        for one, other in (names, names[::-1])
+    )
+
+
+def _verdict_on_order(question: str, operands: Sequence[Operand], root: str) -> Computed | None:
+    if len(operands) != 2 or not _ASKS_VERDICT.search(question) or _selects(question, operands, root):
+        return None
     directed = _directed(question, operands)
     if directed is None:
         return None

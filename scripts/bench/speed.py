@@ -4,10 +4,10 @@
     scripts/bench/speed.py --data ../shared/data --home HOME [--count 20] [--adapter auto|none] [--only all none]
 
 HOME holds the text index 2wiki. The questions are the first of the development split, asked over text, all runs in one
-HOME holds the text index 2wiki. The questions are the first of the development split, asked over text, all in one
-with few-shot prompts. Prints a Markdown table: seconds a question and their ratio to the run with none, prompt tokens
-submitted and really read, the share of time spent outside the model and retrieval (one step at a time only: side by
-side they overlap), and how many answers are those of the run with all on.
+process, each after two questions that are not counted. `--adapter none` measures the unadapted model with few-shot
+prompts. Prints a Markdown table: seconds a question and their ratio to the run with none on, prompt tokens submitted
+and really read, the share of time spent outside the model and retrieval (one step at a time only: side by side they
+overlap), and how many answers are those of the run with all on.
 """
 
 from __future__ import annotations

@@ -6,7 +6,9 @@ import ctypes
 import importlib.util
 import random
 import struct
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from gguf_files import gguf_bytes, lora_adapter
@@ -51,6 +53,60 @@ def test_reads_a_small_file(tmp_path: Path) -> None:
     assert header.parameters == 40
     assert header.values["x.flag"] is True
     assert not header.has_chat_template
+
+
+SHAPE = {**MODEL, "llama.block_count": 3, "llama.embedding_length": 64, "llama.attention.head_count": 8}
+
+
+def test_state_bytes_of_the_starter(starter: Path) -> None:
+    # 30 blocks, 3 of 9 heads with keys and values of 64 numbers, two bytes each
+    assert check_model(starter).state_bytes == 30 * 3 * (64 + 64) * 2
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, 3 * 8 * (8 + 8) * 2),
+        ({"attention.head_count_kv": 2}, 3 * 2 * (8 + 8) * 2),
+        ({"attention.head_count_kv": 1, "attention.key_length": 16}, 3 * (16 + 16) * 2),
+        ({"attention.key_length": 16, "attention.value_length": 4}, 3 * 8 * (16 + 4) * 2),
+        ({"attention.value_length": 4}, 3 * 8 * (8 + 4) * 2),
+    ],
+)
+def test_state_bytes(tmp_path: Path, values: dict[str, int], expected: int) -> None:
+    header = read_header(
+        write(tmp_path, gguf_bytes({**SHAPE, **{f"llama.{key}": value for key, value in values.items()}}, TENSORS))
+    )
+    assert header.state_bytes == expected
+
+
+def test_state_bytes_of_missing_values(tmp_path: Path) -> None:
+    """Too few rather than none: callers divide by it."""
+    assert read_header(write(tmp_path, gguf_bytes(MODEL, TENSORS))).state_bytes == 4
+    for key in ("block_count", "embedding_length", "attention.head_count"):
+        some = {name: value for name, value in SHAPE.items() if name != f"llama.{key}"}
+        assert read_header(write(tmp_path, gguf_bytes(some, TENSORS))).state_bytes > 0
+    other = {**SHAPE, "general.architecture": "qwen2"}  # the values of another architecture count for nothing
+    assert read_header(write(tmp_path, gguf_bytes(other, TENSORS))).state_bytes == 4
+
+
+@pytest.mark.parametrize("value", [0, -1, -(1 << 62), "8", "many", True, False, 0.5, float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    "key",
+    ["attention.head_count", "attention.head_count_kv", "attention.key_length", "attention.value_length"],
+)
+def test_state_bytes_of_hostile_values(tmp_path: Path, key: str, value: Any) -> None:
+    """They count as missing."""
+    header = read_header(write(tmp_path, gguf_bytes(SHAPE, TENSORS)))
+    without = {name: given for name, given in header.values.items() if name != f"llama.{key}"}
+    hostile = replace(header, values={**without, f"llama.{key}": value})
+    assert hostile.state_bytes == replace(header, values=without).state_bytes > 0
+
+
+def test_state_bytes_are_never_none_for_more_heads_than_numbers(tmp_path: Path) -> None:
+    for heads in (65, (1 << 32) - 1):
+        values = {**SHAPE, "llama.attention.head_count": heads, "llama.attention.head_count_kv": 1}
+        assert read_header(write(tmp_path, gguf_bytes(values, TENSORS))).state_bytes > 0
 
 
 def test_tensor_types_are_those_of_the_library() -> None:

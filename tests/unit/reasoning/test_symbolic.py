@@ -56,6 +56,14 @@ def test_a_bare_or_question_takes_its_direction_from_the_whole_question() -> Non
     assert result("[1] or [2]?", ANN, BOB, root="Who painted it?") is None
 
 
+def test_a_step_that_the_model_wrote_badly_still_selects_where_the_whole_question_does() -> None:
+    badly = "was [1] and [2] born first?"
+    assert result(badly, ANN, BOB, root="Was Ann or Bob born first?") == ["Bob"]
+    assert result(badly, BOB, ANN, root="Was Ann or Bob born first?") == ["Bob"]
+    assert result("Was [1] before [2]?", ANN, BOB, root="Was Ann born before Bob?") == ["no"]
+    assert result("Was [1] before [2]?", ANN, BOB, root="In war or peace, was Ann born before Bob?") == ["no"]
+
+
 def test_the_option_that_the_question_names_and_not_the_subject_between() -> None:
     first = operand(1, "1970-01-01", about=("Director A", "Film A"))
     second = operand(2, "1960-01-01", about=("Director B", "Film B"))
