@@ -2,6 +2,7 @@
 
     python scripts/bench/backbone.py threads --busy 1      prefill and decode by threads and way of waiting
     python scripts/bench/backbone.py prefix grammar overhead --json
+    python scripts/bench/backbone.py weights batch         the adapter merged and stored anew; calls side by side
 
 Every figure is the best of --repeat runs, as disturbances only ever slow one down. Compare ratios on a busy machine.
 """
@@ -14,8 +15,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -62,15 +65,25 @@ def seconds_per_token(
 
 
 @contextlib.contextmanager
-def load(arguments: argparse.Namespace, threads: int = 0) -> Iterator[Any]:
+def load(
+    arguments: argparse.Namespace, threads: int = 0, model: Path | None = None, adapter: Path | None = None
+) -> Iterator[Any]:
     from atomr_local.backbone.llama import LlamaBackbone
 
-    model = find_model(arguments.model)
-    backbone = LlamaBackbone.load(model, context_tokens=2048, threads=threads, batch_threads=threads)
+    model = model or find_model(arguments.model)
+    backbone = LlamaBackbone.load(model, adapter, context_tokens=2048, threads=threads, batch_threads=threads)
     try:
         yield backbone
     finally:
         backbone.close()
+
+
+def rates(backbone: Any) -> tuple[float, float]:
+    """Tokens per second, reading a prompt that is not known and writing."""
+    backbone._scheduler.forget()
+    first: Completion = backbone.complete(prompt("Go on."), max_tokens=1)
+    token, _ = seconds_per_token(backbone, 33)
+    return first.evaluated_tokens / first.seconds, 1 / token
 
 
 def speed(arguments: argparse.Namespace) -> Row:
@@ -78,11 +91,8 @@ def speed(arguments: argparse.Namespace) -> Row:
     prefill, decode = 0.0, 0.0
     with load(arguments, arguments.threads) as backbone:
         for _ in range(arguments.repeat):
-            backbone._scheduler.forget()
-            first: Completion = backbone.complete(prompt("Go on."), max_tokens=1)
-            token, _ = seconds_per_token(backbone, 33)
-            prefill = max(prefill, first.evaluated_tokens / first.seconds)
-            decode = max(decode, 1 / token)
+            reading, writing = rates(backbone)
+            prefill, decode = max(prefill, reading), max(decode, writing)
     return {"prefill_tokens_per_s": round(prefill, 1), "decode_tokens_per_s": round(decode, 1)}
 
 
@@ -260,12 +270,94 @@ def draft(arguments: argparse.Namespace) -> list[Row]:
     ]
 
 
+def weights(arguments: argparse.Namespace) -> list[Row]:
+    """The model with its adapter: the file and the adapter applied while it runs, against prepared weights."""
+    from atomr_local.backbone.preparation import Storage, prepare
+    from atomr_local.catalog.find import find_adapter
+    from atomr_local.gguf import check_model
+
+    model = find_model(arguments.model)
+    adapter = find_adapter("auto", model)
+    header = check_model(model)
+    best: dict[str, tuple[float, float]] = {}
+    preparing = {"file": 0.0}
+    storages: tuple[Storage, ...] = ("Q8_0", "Q4_0")
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        loaded = {"file": stack.enter_context(load(arguments, model=model, adapter=adapter))}
+        for storage in storages:
+            started = time.perf_counter()
+            path = prepare(header, adapter, storage, Path(folder))
+            preparing[storage] = time.perf_counter() - started
+            loaded[storage] = stack.enter_context(load(arguments, model=path))
+        for _ in range(arguments.repeat):
+            for name, backbone in loaded.items():  # in turns: whatever else runs disturbs all
+                reading, writing = rates(backbone)
+                known = best.get(name, (0.0, 0.0))
+                best[name] = max(known[0], reading), max(known[1], writing)
+    prefill, decode = best["file"]
+    return [
+        {
+            "weights": f"{header.quantisation}, as it is" if name == "file" else name,
+            "adapter": "none" if adapter is None else "applied" if name == "file" else "merged",
+            "prepared_in_s": round(preparing[name], 1),
+            "prefill_tokens_per_s": round(reading, 1),
+            "prefill_of_file": round(reading / prefill, 2),
+            "decode_tokens_per_s": round(writing, 1),
+            "decode_of_file": round(writing / decode, 2),
+        }
+        for name, (reading, writing) in best.items()
+    ]
+
+
+def batch(arguments: argparse.Namespace) -> list[Row]:
+    """Calls side by side on prepared weights: tokens per second in all while every one of them writes."""
+    from atomr_local.backbone.preparation import prepare
+    from atomr_local.catalog.find import find_adapter
+    from atomr_local.gguf import check_model
+
+    model = find_model(arguments.model)
+    endless = "root ::= [a-z ] root"
+
+    def write(backbone: Any, question: str) -> tuple[str, list[float]]:
+        times: list[float] = []
+        done: Completion = backbone.complete(
+            prompt(question), max_tokens=48, grammar=endless, on_text=lambda _: times.append(time.perf_counter())
+        )
+        return done.text, times
+
+    together: dict[int, float] = {}
+    same: dict[int, bool] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = prepare(check_model(model), find_adapter("auto", model), "Q8_0", Path(folder))
+        with load(arguments, model=path) as backbone, ThreadPoolExecutor(4) as pool:
+            alone = [write(backbone, question)[0] for question in QUESTIONS]
+            for _ in range(arguments.repeat):
+                for calls in (1, 2, 4):
+                    backbone._scheduler.forget()
+                    done = list(pool.map(lambda question: write(backbone, question), QUESTIONS[:calls]))
+                    begin, end = max(times[0] for _, times in done), min(times[-1] for _, times in done)
+                    count = sum(begin < each <= end for _, times in done for each in times)
+                    together[calls] = max(together.get(calls, 0.0), count / (end - begin))
+                    same[calls] = same.get(calls, True) and [text for text, _ in done] == alone[:calls]
+    return [
+        {
+            "calls": calls,
+            "decode_tokens_per_s": round(rate, 1),
+            "of_one": round(rate / together[1], 2),
+            "same_texts": same[calls],
+        }
+        for calls, rate in together.items()
+    ]
+
+
 BENCHES: dict[str, Callable[[argparse.Namespace], list[Row]]] = {
     "threads": threads,
     "prefix": prefix,
     "grammar": grammar,
     "overhead": overhead,
     "draft": draft,
+    "weights": weights,
+    "batch": batch,
     "speed": lambda arguments: [speed(arguments)],
 }
 
