@@ -42,7 +42,9 @@ class ModelSettings(BaseModel):
     prefix_cache: bool = Field(True, description="Read what prompts have in common once; keep it on disk.")
     parallel: int = Field(4, ge=1, le=16, description="Steps of a plan that run at once, at most.")
     weights: Literal["Q8_0", "Q4_0", "file"] = Field(
-        "Q8_0", description="Run small models merged with their adapter and stored so (made once); file: as it is."
+        "Q8_0",
+        description="How a small model merged with its adapter is stored (made once): Q8_0; Q4_0, faster and less "
+        "exact; file: not at all, the file is run as it is.",
     )
     seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of everything that draws random numbers.")
 

@@ -15,6 +15,7 @@ Seeded: the same input gives the same file.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import random
@@ -62,6 +63,8 @@ _WH = re.compile(
     r"(?:(?:is|are|was|were|does|do|did|has|have|had|'s) )?(?:(?:the|a|an) )?",
     re.IGNORECASE,
 )
+_ASKS = re.compile(r"(?:who|what|which|when|where|why|how)\b", re.IGNORECASE)
+_VERBS = {"die", "died", "born", "from", "live", "lived", "located", "founded", "written", "play", "work", "built"}
 _TAIL = re.compile(r"(?:\s+(?:of|in|on|at|to|for|by|from|the|is|are|was|were|who|what|did|does|do))+\s*$", re.I)
 
 
@@ -160,6 +163,24 @@ class Builder:
             if record["id"] in own:
                 for _ in range(3):
                     yield self.plan_line("hotpot", record["question"], own[record["id"]])
+
+    def decompositions(self, data: Path) -> Iterator[dict[str, Any]]:
+        """Plans from RuBQ's questions of one hop and from BREAK's chains over ComplexWebQuestions.
+
+        BREAK's other parts stay out: those on HotpotQA are development questions of a set that we are measured on.
+        """
+        labels = json.loads((data / "kg" / "codex_relations_en.json").read_text("utf-8"))
+        for name in ("RuBQ_2.0_dev.json", "rubq_1.0_test.json"):
+            read = json.loads((data / "decomposition" / name).read_text("utf-8"))
+            for item in read.get("dataset", read) if isinstance(read, dict) else read:
+                made = rubq_plan(item, labels)
+                if made is not None and name_key(item["question_eng"]) not in self.banned:
+                    yield self.plan_line("rubq", item["question_eng"].strip(), made)
+        with (data / "decomposition" / "break_qdmr_high_level_dev.csv").open(encoding="utf-8", newline="") as stream:
+            for row in csv.DictReader(stream):
+                made = break_plan(row) if row["question_id"].startswith("CWQ_") else None
+                if made is not None and name_key(row["question_text"]) not in self.banned:
+                    yield self.plan_line("break", row["question_text"].strip(), made)
 
     @staticmethod
     def plan_line(source: str, question: str, compact: str) -> dict[str, Any]:
@@ -515,14 +536,66 @@ def musique_plan(record: dict[str, Any]) -> str | None:
             return None
         text = " ".join(text.replace('"', "'").replace("=", " ").split())
         relation = relation.replace('"', "'")[:60]
-        lines.append(
-            f"{number}. {text[:1].upper()}{text[1:]} = Relate({argument}, {json.dumps(relation, ensure_ascii=False)})"
-        )
-    compact = "\n".join(lines)
+        relation = json.dumps(relation, ensure_ascii=False)
+        lines.append(f"{number}. {text[:1].upper()}{text[1:]} = Relate({argument}, {relation})")
+    return valid_plan("\n".join(lines), record["question"])
+
+
+def valid_plan(compact: str, question: str) -> str | None:
+    """The plan, if it breaks no rule."""
     try:
-        return None if validate(parse_compact(compact, record["question"]), Limits()) else compact
-    except TreeError:
+        return None if validate(parse_compact(compact, question), Limits()) else compact
+    except (TreeError, ValueError):
         return None
+
+
+def rubq_plan(item: dict[str, Any], labels: dict[str, Any]) -> str | None:
+    """One look-up for a RuBQ question of one hop whose entity is named; None for others."""
+    question, properties = item.get("question_eng", "").strip(), item.get("question_props") or []
+    name = capitals(question)
+    known = labels.get(properties[0].removeprefix("wdt:"), {}).get("label") if len(properties) == 1 else None
+    readable = known is not None and name != question and not any(mark in question for mark in '"=[]\n')
+    if item.get("tags") != ["1-hop"] or not readable:
+        return None
+    behind = question[question.find(name) + len(name) :].strip(" ?.!'").split()
+    if behind and behind[0] not in _VERBS:  # "Loch ness": the name may go on in small letters
+        return None
+    name = name.strip("'")
+    return valid_plan(f"1. {question} = Relate({json.dumps(name, ensure_ascii=False)}, {json.dumps(known)})", question)
+
+
+def break_plan(row: dict[str, str]) -> str | None:
+    """The tree of a BREAK decomposition that is a chain of look-ups and filters; None for others, and for steps that
+    do not make a question."""
+    question = row["question_text"].strip()
+    operators = re.findall(r"'(\w+)'", row["operators"])
+    parts = re.split(r"\s*;\s*return |^return ", row["decomposition"])
+    steps = [re.sub(r"^the (?:the )?", "", " ".join(part.split())) for part in parts if part.strip()]
+    if not set(operators) <= {"select", "project", "filter"} or len(steps) != len(operators):
+        return None
+    if len(steps) > 2 and re.fullmatch(r"names? of #\d", steps[-1]):
+        steps, operators = steps[:-1], operators[:-1]
+    lines = []
+    for number, (step, operator) in enumerate(zip(steps, operators, strict=True), 1):
+        references = re.findall(r"#(\d)", step)
+        text = re.sub(r"#(\d)", r"[\1]", step)
+        if operator == "filter":
+            told = re.fullmatch(r"#\d (?:that|which|who) ((?:is|are|was|were|has|have|had|\w+(?:s|ed)) .+)", step)
+            if told is None or len(references) != 1:
+                return None
+            asked = f"Which of [{references[0]}] {told[1]}?"
+            call = f"Filter([{references[0]}], {json.dumps(told[1], ensure_ascii=False)})"
+        elif _ASKS.match(step) or len(references) != (operator == "project"):
+            return None
+        else:
+            name = capitals(f"return {step}")
+            if operator == "select" and (not name[0].isalpha() or find_name(name, question) < 0):
+                return None
+            argument = json.dumps(name, ensure_ascii=False) if operator == "select" else f"[{references[0]}]"
+            asked = f"What is the {text}?"
+            call = f"Relate({argument}, {json.dumps(relation_text(f'the {step}')[4:], ensure_ascii=False)})"
+        lines.append(f"{number}. {asked} = {call}")
+    return valid_plan("\n".join(lines), question)
 
 
 def garbled(title: str, source: random.Random) -> str:
@@ -565,9 +638,9 @@ def main() -> None:
     shares = {kind: float(part) for kind, _, part in (text.partition("=") for text in given.share)}
     builder = Builder(given.data, given.home, given.seed)
     parts: list[Callable[[], Iterable[dict[str, Any]]]] = [
-        builder.plans, lambda: builder.reads(given.reads), lambda: builder.searches(120), builder.answers,
-        builder.authored, builder.combines, lambda: builder.filters(120), lambda: builder.sources(120),
-        lambda: builder.recalls(60),
+        builder.plans, lambda: builder.decompositions(given.data), lambda: builder.reads(given.reads),
+        lambda: builder.searches(120), builder.answers, builder.authored, builder.combines,
+        lambda: builder.filters(120), lambda: builder.sources(120), lambda: builder.recalls(60),
     ]  # fmt: skip
     made = [item for part in parts for item in part()]
     kept = random.Random(given.seed)

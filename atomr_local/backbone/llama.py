@@ -12,7 +12,7 @@ from atomr_local.backbone.chat import ChatEncoder, EncodedPrompt
 from atomr_local.backbone.engine import AbortFlag, Engine
 from atomr_local.backbone.generation import Call
 from atomr_local.backbone.output import OutputText
-from atomr_local.backbone.preparation import Storage, fingerprint, prepare, worth_preparing
+from atomr_local.backbone.preparation import VERSION, Storage, fingerprint, prepare, worth_preparing
 from atomr_local.backbone.protocol import BackboneInfo, Completion, Prompt
 from atomr_local.backbone.scheduler import Scheduler, closed_error
 from atomr_local.backbone.snapshots import Snapshots
@@ -179,4 +179,4 @@ def _prefix_folder(cache: Path | None, model: Path, adapter: Path | None, storag
         return None
     import llama_cpp
 
-    return cache / "prefixes" / fingerprint(llama_cpp.__version__, storage, files=(model, adapter))
+    return cache / "prefixes" / fingerprint(llama_cpp.__version__, VERSION, storage, files=(model, adapter))

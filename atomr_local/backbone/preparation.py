@@ -30,7 +30,7 @@ MOST_PARAMETERS = 500_000_000
 _KEPT = 3  # prepared files; the one unused for longest goes first
 _SCRATCH = ".making-"
 _ABANDONED = 86_400  # seconds after which what a killed process was making is deleted
-_VERSION = "1"
+VERSION = "1"
 _FASTEST: tuple[str, ...] = ("Q4_0", "Q8_0")
 # No room or rights, no `gguf` package, and what that package raises for a file that it does not understand.
 _TROUBLE = (OSError, ImportError, MemoryError, ValueError, TypeError, LookupError, NotImplementedError)
@@ -59,7 +59,7 @@ def prepare(model: GgufHeader, adapter: Path | None, storage: Storage, folder: P
     Raises:
         ModelError: they cannot be made: no room, a tensor that cannot be merged, or llama.cpp refused.
     """
-    path = folder / f"{fingerprint(_VERSION, storage, files=(model.path, adapter))}.gguf"
+    path = folder / f"{fingerprint(VERSION, storage, files=(model.path, adapter))}.gguf"
     with contextlib.suppress(ModelError, OSError):
         read_header(path)  # not there, or cut short when the machine went down: made anew
         os.utime(path)  # used just now

@@ -49,7 +49,7 @@ def dependencies(tree: Tree, order: Sequence[int], *, beam: bool) -> dict[int, s
         direct = {*node.references, *(child.id for child in node.children)} & below.keys()
         below[node_id] = direct.union(*(below[i] for i in direct))
         depends[node_id] = direct | {step for step, changed in may_change if beam and changed in below[node_id]}
-        if node.call is not None and len(node.references) == 1:
+        if node.call is not None and len(node.references) == 1 and tree.node(node.references[0]).call is not None:
             changed = node.references[0]
             may_change.append((node_id, changed))
             if beam:

@@ -102,10 +102,10 @@ class Recorder:
         return self._use.setdefault(node_id, LlmUse())
 
     def evidence_of(self, node_id: int) -> list[Evidence]:
-        """What has been retrieved for the node so far, in order of appearance."""
+        """What has been retrieved for the node so far, in the order in which it was."""
         with self._lock:
-            ids = set(self.trace.node(node_id).evidence)
-            return [item for item in self._known.values() if item.id in ids]
+            by_id = {item.id: item for item in self._known.values()}
+            return [by_id[found] for found in self.trace.node(node_id).evidence]
 
     def finish(self) -> Trace:
         """Close the trace and emit `Finished`."""

@@ -218,7 +218,7 @@ def test_dependencies_point_backwards_and_two_that_touch_one_answer_are_in_order
             if node.call is None or len(node.references) != 1:
                 continue
             for reader in order:
-                if reader != changer and node.references[0] in after_references(tree, reader):
+                if reader != changer and earlier.call is not None and earlier.id in after_references(tree, reader):
                     first, then = sorted((changer, reader), key=at.__getitem__)
                     assert first in after[then]
 

@@ -1,0 +1,83 @@
+"""Plans made from published decompositions and questions, and our own questions. The records here are made by hand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from script_loader import SCRIPTS, load_script
+
+from atomr_local.tree.compact import parse_compact
+from atomr_local.tree.validation import Limits, validate
+
+data = load_script("build_training_data")
+LABELS = {"P36": {"label": "capital"}, "P138": {"label": "named after"}}
+
+
+def rubq(question: str, *properties: str, tag: str = "1-hop") -> dict[str, object]:
+    return {"question_eng": question, "question_props": list(properties), "tags": [tag]}
+
+
+def broken(question: str, *steps: str, operators: str) -> dict[str, str]:
+    told = " ;".join(f"return {step}" for step in steps)
+    return {"question_text": question, "decomposition": told, "operators": str(operators.split())}
+
+
+def test_a_question_of_one_hop_becomes_one_look_up() -> None:
+    asked = "Which city is the capital of Upper Egypt?"
+    assert data.rubq_plan(rubq(asked, "wdt:P36"), LABELS) == f'1. {asked} = Relate("Upper Egypt", "capital")'
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        rubq("Which city is the capital of Upper Egypt?", "wdt:P36", tag="2-hop"),
+        rubq("Which city is the capital of Upper Egypt?", "wdt:P1"),  # a property without a label
+        rubq("Which city is the capital of Upper Egypt?", "wdt:P36", "wdt:P138"),
+        rubq("After whom is Loch ness named?", "wdt:P138"),  # the name goes on in small letters
+        rubq("what is the capital?", "wdt:P36"),
+        rubq('What is the capital of "Upper Egypt"?', "wdt:P36"),
+        {},
+    ],
+)
+def test_questions_whose_entity_or_relation_is_not_sure_are_left_out(item: dict[str, object]) -> None:
+    assert data.rubq_plan(item, LABELS) is None
+
+
+def test_a_chain_of_a_decomposition_becomes_a_tree() -> None:
+    row = broken(
+        "Which rivers cross the country that uses the Polish Zloty and flow into the Baltic?",
+        "the  country that uses the Polish Zloty",
+        "rivers of #1",
+        "#2 that flows into the Baltic",
+        "the name of #3",
+        operators="select project filter project",
+    )
+    assert data.break_plan(row) == (
+        '1. What is the country that uses the Polish Zloty? = Relate("Polish Zloty", "country that uses")\n'
+        '2. What is the rivers of [1]? = Relate([1], "rivers")\n'
+        '3. Which of [2] flows into the Baltic? = Filter([2], "flows into the Baltic")'
+    )
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        broken("Who is older, Ann or Bob?", "Ann", "Bob", "#1 older than #2", operators="select select comparative"),
+        broken("Where was Ann Lee born?", "where was Ann Lee born", operators="select"),
+        broken("Which river is long?", "long river", operators="select"),  # no name
+        broken("Which river of Peru?", "river of Chile", operators="select"),  # a name from elsewhere
+        broken("Which river of Peru?", "river of Peru", operators="select project"),
+    ],
+)
+def test_other_decompositions_are_left_out(row: dict[str, str]) -> None:
+    assert data.break_plan(row) is None
+
+
+def test_our_own_questions_hold_valid_plans_that_name_what_the_question_names() -> None:
+    lines = [json.loads(line) for path in (SCRIPTS / "training_questions").glob("*.jsonl") for line in path.open()]
+    assert len(lines) > 2000
+    for item in lines:
+        plan = item["plan"] if "plan" in item else f"1. {item['question']} = {item['operation']}"
+        assert not validate(parse_compact(plan, item["question"]), Limits()), item["question"]
+        assert item["kind"] == "plan" or data.authored_titles(item)
