@@ -217,6 +217,7 @@ def test_dependencies_point_backwards_and_two_that_touch_one_answer_are_in_order
             node = tree.node(changer)
             if node.call is None or len(node.references) != 1:
                 continue
+            earlier = tree.node(node.references[0])  # only a step of its own carries other answers
             for reader in order:
                 if reader != changer and earlier.call is not None and earlier.id in after_references(tree, reader):
                     first, then = sorted((changer, reader), key=at.__getitem__)
