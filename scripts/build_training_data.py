@@ -52,6 +52,8 @@ PASSAGE_WORDS = 70
 PLANS = Path(__file__).resolve().parent / "training_plans"
 # Our own questions on passages of the corpora, and our own plans (see the note in the directory).
 QUESTIONS = Path(__file__).resolve().parent / "training_questions"
+# Those of them that calibrate.py is for.
+HELD_BACK = "held_back"
 TOP_K = 3
 SETS = {"2wiki": "2wiki_train500", "hotpot": "hotpot_train100", "musique": "musique_train100"}
 _RELATIONS = {
@@ -323,7 +325,8 @@ class Builder:
     def authored(self) -> Iterator[dict[str, Any]]:
         """What the lines of `training_questions` make: readings, whole questions and plans."""
         texts = {(name, name_key(page.title)): page for name, pages in self.pages.items() for page in pages}
-        for item in (item for path in sorted(QUESTIONS.glob("*.jsonl")) for item in read_lines(path)):
+        files = [path for path in sorted(QUESTIONS.glob("*.jsonl")) if path.stem != HELD_BACK]
+        for item in (item for path in files for item in read_lines(path)):
             if name_key(item["question"]) in self.banned or any(
                 name_key(title) in self.held_titles for title in authored_titles(item)
             ):

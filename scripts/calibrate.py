@@ -5,7 +5,8 @@
 
 Answers the first questions of each set twice, by the tree (without a rival) and by direct RAG, and fits
 P(right) = logistic(…) as in `atomr_local/reasoning/rivals.py` on token F1 as the share of being right. The result is
-written into the adapter's card. Use questions that nothing is reported on.
+written into the adapter's card. Use questions that the adapter was not trained on and that nothing is reported on, such
+as scripts/training_questions/held_back.jsonl, of which those on passages of the index are taken.
 """
 
 from __future__ import annotations
@@ -81,9 +82,10 @@ def main() -> None:
         settings = load_settings(adapter=str(given.adapter), text_index=index, means={"rival": False})
         with Assistant.open(settings) as assistant:
             records = [json.loads(line) for line in Path(path).read_text("utf-8").splitlines() if line.strip()]
-            for record in records[: given.limit]:
+            for record in [r for r in records if r.get("corpus", index) == index][: given.limit]:
                 if record["question"] in known:
                     continue
+                gold = record.get("answers") or [record["answer"]]
                 trace, ready = answered(assistant, record["question"], "atomr")
                 direct, _ = answered(assistant, record["question"], "rag")
                 assert ready is not None
@@ -92,9 +94,9 @@ def main() -> None:
                     "question": record["question"],
                     "leaves": confidences(ready.tree, trace),
                     "plan": ready.confidence,
-                    "tree_f1": score_answer(", ".join(trace.answers), record["answers"]).f1,
+                    "tree_f1": score_answer(", ".join(trace.answers), gold).f1,
                     "direct": direct.confidence,
-                    "direct_f1": score_answer(", ".join(direct.answers), record["answers"]).f1,
+                    "direct_f1": score_answer(", ".join(direct.answers), gold).f1,
                 }
                 rows.append(row)
                 print(json.dumps(row), flush=True)
