@@ -29,6 +29,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from compose_questions import compose, kind_of
 from facts_in_text import facts_in
 from gold_plans import NoPlan, ask, find_name
 from gold_plans import plan as gold_plan
@@ -320,17 +321,48 @@ class Builder:
                     return block, f"{span} [{i}]"
         return None if any(span_of(a, text) for a in answers for _, text in passages) else (block, "Unknown")
 
+    def composed(self, count: int) -> Iterator[dict[str, Any]]:
+        """Plans of two to four hops for questions composed of our own of one hop (`compose_questions.py`)."""
+        names: dict[str, list[str]] = {}
+        kinds: dict[tuple[str, str], str] = {}
+        for corpus, pages in self.pages.items():
+            for page in pages:
+                kind = kind_of(page.text)
+                if kind is not None and name_key(page.title) not in self.held_titles:
+                    kinds[corpus, page.title] = kind
+                    bare = re.sub(r"\s*\([^)]*\)$", "", page.title)
+                    if len(bare) < 45 and not any(mark in bare for mark in '"[]\\=&'):
+                        names.setdefault(kind, []).append(bare)
+        items = [
+            (item, kind, match[1], match[2])
+            for item in self.own_questions()
+            if item["kind"] == "single" and (kind := kinds.get((item["corpus"], item["title"])))
+            if (match := re.fullmatch(r'Relate\("([^"]+)", "([^"]+)"\)', item["operation"]))
+        ]
+        made = 0
+        while made < count:
+            item, kind, subject, relation = self.random.choice(items)
+            hops = self.random.choices((2, 3, 4), (5, 4, 1))[0]
+            put = compose(item["question"], subject, relation, kind, names, hops, self.random)
+            if put is not None and valid_plan(put[1], put[0]):
+                made += 1
+                yield self.plan_line("composed", *put)
+
     # Our own questions.
+
+    def own_questions(self) -> Iterator[dict[str, Any]]:
+        """Those that may be trained on."""
+        files = [path for path in sorted(QUESTIONS.glob("*.jsonl")) if path.stem != HELD_BACK]
+        for item in (item for path in files for item in read_lines(path)):
+            if name_key(item["question"]) not in self.banned and not any(
+                name_key(title) in self.held_titles for title in authored_titles(item)
+            ):
+                yield item
 
     def authored(self) -> Iterator[dict[str, Any]]:
         """What the lines of `training_questions` make: readings, whole questions and plans."""
         texts = {(name, name_key(page.title)): page for name, pages in self.pages.items() for page in pages}
-        files = [path for path in sorted(QUESTIONS.glob("*.jsonl")) if path.stem != HELD_BACK]
-        for item in (item for path in files for item in read_lines(path)):
-            if name_key(item["question"]) in self.banned or any(
-                name_key(title) in self.held_titles for title in authored_titles(item)
-            ):
-                continue
+        for item in self.own_questions():
             if item["kind"] == "single":
                 yield from self.authored_single(item, texts[item["corpus"], name_key(item["title"])])
             else:
@@ -635,6 +667,7 @@ def main() -> None:
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("ATOMR_HOME", "")))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--reads", type=int, default=1500, help="single-hop questions made from passages")
+    parser.add_argument("--composed", type=int, default=1500, help="questions composed of our own of one hop")
     parser.add_argument("--share", nargs="*", default=[], metavar="TASK:SOURCE=PART", help="keep this part of a kind")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
@@ -643,7 +676,8 @@ def main() -> None:
     parts: list[Callable[[], Iterable[dict[str, Any]]]] = [
         builder.plans, lambda: builder.decompositions(given.data), lambda: builder.reads(given.reads),
         lambda: builder.searches(120), builder.answers, builder.authored, builder.combines,
-        lambda: builder.filters(120), lambda: builder.sources(120), lambda: builder.recalls(60),
+        lambda: builder.composed(given.composed), lambda: builder.filters(120), lambda: builder.sources(120),
+        lambda: builder.recalls(60),
     ]  # fmt: skip
     made = [item for part in parts for item in part()]
     kept = random.Random(given.seed)

@@ -103,7 +103,8 @@ def main() -> None:
                 if given.rows:
                     with given.rows.open("a", encoding="utf-8") as stream:
                         stream.write(json.dumps(row) + "\n")
-    tree = fit(log([r["leaves"] for r in rows])[:, None], np.array([r["tree_f1"] for r in rows]))
+    planned = [r for r in rows if r["plan"] is not None]  # the others were answered by direct RAG
+    tree = fit(log([r["leaves"] for r in planned])[:, None], np.array([r["tree_f1"] for r in planned]))
     told = [r for r in rows if r["direct"]]
     direct_fit = fit(log([r["direct"] for r in told])[:, None], np.array([r["direct_f1"] for r in told]))
     card_path = given.adapter.with_suffix(".json")

@@ -13,9 +13,9 @@ from atomr_local.indexing.wording import STOP_WORDS, TOLD_BY, stem
 from atomr_local.tree.nodes import Tree
 
 _POSSESSIVE = re.compile(r"['’]s\b")
-# Under this the plan is set aside. On 22 training questions of each set it keeps 21 plans of 2Wiki's, 8 of
-# HotpotQA's and 17 of MuSiQue's.
-LEAST_COVERAGE = 0.7
+# Under this the plan is set aside. Of 82 questions of our own that the adapter never saw, 23 had plans under 0.7: run,
+# those of 0.4 and more gave 37.0 token F1, direct answers to all 23 29.7.
+LEAST_COVERAGE = 0.4
 # Words that a plan expresses by its form, or that name kinds which it need not repeat.
 _FORM = frozenset(
     "both same or film films song name given located share come came first director directors".split()  # noqa: SIM905

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 from script_loader import SCRIPTS, load_script
@@ -11,6 +12,7 @@ from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.validation import Limits, validate
 
 data = load_script("build_training_data")
+compose = load_script("compose_questions")
 LABELS = {"P36": {"label": "capital"}, "P138": {"label": "named after"}}
 
 
@@ -72,6 +74,56 @@ def test_a_chain_of_a_decomposition_becomes_a_tree() -> None:
 )
 def test_other_decompositions_are_left_out(row: dict[str, str]) -> None:
     assert data.break_plan(row) is None
+
+
+def test_a_subject_is_put_as_a_description_and_the_plan_finds_it_first() -> None:
+    names = {kind: [f"The {kind.title()}"] for kind in ("film", "song", "book", "person", "place", "organisation")}
+    hops = set()
+    for seed in range(60):
+        put = compose.compose(
+            "What does Ann Lee sing?", "Ann Lee", "genre", "person", names, 2 + seed % 3, random.Random(seed)
+        )
+        assert put is not None
+        question, plan = put
+        tree = parse_compact(plan, question)
+        assert not validate(tree, Limits())
+        lines = plan.splitlines()
+        hops.add(len(lines))
+        assert "Ann Lee" not in question and "Ann Lee" not in plan and "{}" not in question + plan
+        assert lines[-1] == f'{len(lines)}. What does [{len(lines) - 1}] sing? = Relate([{len(lines) - 1}], "genre")'
+        name = next(one for ones in names.values() for one in ones if f'Relate("{one}"' in lines[0])
+        assert name in question
+    assert hops == {2, 3, 4}
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "hops"),
+    [
+        ("What does Bob sing?", "person", 2),  # another subject
+        ("What does Ann Lee sing with Ann Lee?", "person", 2),
+        ("What did the actress Ann Lee sing?", "person", 2),  # no description can stand there
+        ("What does Ann Lee sing?", "star", 2),  # nothing describes a star
+        ("What does Ann Lee sing?", "person", 1),
+    ],
+)
+def test_what_cannot_be_composed(question: str, kind: str, hops: int) -> None:
+    names = {"person": ["Bob"], "film": ["Jaws"]}
+    assert compose.compose(question, "Ann Lee", "genre", kind, names, hops, random.Random(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Jaws is a 1975 American thriller film directed by Steven Spielberg.", "film"),
+        ("Ann Lee (born 3 May 1901 in York) was a painter.", "person"),
+        ("York is a city in England.", "place"),
+        ("The York Company is a company based in York, a city in England.", "organisation"),
+        ("Yesterday is a song by Ann Lee.", "song"),
+        ("Nothing that tells.", None),
+    ],
+)
+def test_kinds_of_articles(text: str, kind: str | None) -> None:
+    assert compose.kind_of(text) == kind
 
 
 def test_our_own_questions_hold_valid_plans_that_name_what_the_question_names() -> None:
