@@ -128,8 +128,8 @@ _CALLED = {
     "film": "film movie sitcom miniseries series",
     "song": "song single album EP",
     "book": "novel book play poem comic",
-    "person": "actor actress singer politician player footballer writer director musician poet king queen artist lawyer "
-    "scientist historian coach composer",
+    "person": "actor actress singer politician player footballer writer director musician poet king queen artist "
+    "lawyer scientist historian coach composer",
     "organisation": "company university college school band club team organization organisation party agency magazine "
     "newspaper studio label network airline association institute",
     "place": "city town village county state country district province river lake island mountain municipality region "
@@ -137,9 +137,9 @@ _CALLED = {
 }
 _LIFE = re.compile(r"\bborn\b|\(\s*(?:c\. )?\d{3,4} ?[–-]")
 # A description can stand behind these, and not behind "the actor".
-_BEFORE = frozenset(
-    "did does do was is are were has had have will would can could of in to by for at from that with on "  # noqa: SIM905
-    "about and or the when where who whom which what under into between before after near through against behind as than".split()
+_BEFORE = set(
+    """did does do was is are were has had have will would can could of in to by for at from that with on about and or
+    the when where who whom which what under into between before after near through against behind as than""".split()
 )
 
 
