@@ -138,7 +138,7 @@ _CALLED = {
 _LIFE = re.compile(r"\bborn\b|\(\s*(?:c\. )?\d{3,4} ?[–-]")
 # A description can stand behind these, and not behind "the actor".
 _BEFORE = set(
-    """did does do was is are were has had have will would can could of in to by for at from that with on about and or
+    """did does do was is are were has had have will would can could of in to by for at from that with on about and or  # noqa: SIM905
     the when where who whom which what under into between before after near through against behind as than""".split()
 )
 
