@@ -137,10 +137,10 @@ _CALLED = {
 }
 _LIFE = re.compile(r"\bborn\b|\(\s*(?:c\. )?\d{3,4} ?[–-]")
 # A description can stand behind these, and not behind "the actor".
-_BEFORE = set(
-    """did does do was is are were has had have will would can could of in to by for at from that with on about and or  # noqa: SIM905
-    the when where who whom which what under into between before after near through against behind as than""".split()
-)
+_BEFORE = """
+did does do was is are were has had have will would can could of in to by for at from that with on about and or the when
+where who whom which what under into between before after near through against behind as than
+"""
 
 
 def kind_of(text: str) -> str | None:
@@ -172,7 +172,7 @@ def compose(
     place = question.find(subject)
     if place < 0 or question.count(subject) != 1 or hops < 2:
         return None
-    if (words := question[:place].split()) and words[-1].casefold() not in _BEFORE:
+    if (words := question[:place].split()) and words[-1].casefold() not in _BEFORE.split():
         return None  # "the actor James Woods": a description cannot stand there
     chain: list[Description] = []
     wanted = kind
