@@ -15,6 +15,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.reasoning.arguments import fill_question, resolve_arguments, subjects
 from atomr_local.reasoning.events import NodeFinished, NodeStarted
+from atomr_local.reasoning.expected import year_asked_for
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.parallel import run_graph
 from atomr_local.reasoning.reader import Reader, Reading
@@ -142,6 +143,7 @@ class Executor:
                 result = self._rivalled(tree, question, result, results, self._rivals)
             if not result.values:
                 result = self._last_resort(node.id, question, result)
+            result.values = tuple(replace(value, text=year_asked_for(question, value.text)) for value in result.values)
         return result
 
     def _last_resort(self, node_id: int, question: str, result: Result) -> Result:

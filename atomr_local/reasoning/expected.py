@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
+from atomr_local.indexing.literals import parse_date
+
 Expected = Literal["any", "country", "date", "number", "place", "yes/no"]
 
 _DATE = re.compile(
@@ -25,6 +27,7 @@ _COUNTRY = re.compile(
     r"|what is the (?:country(?: of (?:citizenship|origin))?|nationality) of\b",
     re.IGNORECASE,
 )
+_YEAR = re.compile(r"\b(?:what|which) year\b|\bthe year (?:in which|of|that|when)\b", re.IGNORECASE)
 _CHOICE = re.compile(r"\bor\b", re.IGNORECASE)
 
 _MONTH = (
@@ -56,6 +59,14 @@ def expected_answer(question: str) -> Expected:
 def short_form(answer: str, expected: Expected) -> str:
     """What a place is called by itself: "Montreal" for "Montreal, Quebec"; any other answer as it is."""
     return answer.split(",", maxsplit=1)[0].strip() or answer if expected == "place" else answer
+
+
+def year_asked_for(question: str, answer: str) -> str:
+    """The year of a date where the question asks for a year: "In what year …"; any other answer as it is."""
+    if not _YEAR.search(question):
+        return answer
+    date = parse_date(answer, bare_year=False)
+    return f"{date.year}" if date is not None and date.year > 0 else answer
 
 
 def dates_in(texts: Iterable[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.reasoning.cutting import cut_passage, word_budgets
 from atomr_local.reasoning.events import ModelCalled, TextGenerated
-from atomr_local.reasoning.expected import expected_answer, short_form
+from atomr_local.reasoning.expected import expected_answer, short_form, year_asked_for
 from atomr_local.reasoning.formats import AnswerFormat, Asked, Task, answer_format, one_of
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.recorder import Recorder
@@ -243,7 +243,7 @@ class Reader:
             return Reading(confidence=completion.mean_probability, dropped=dropped)
         cited = tuple(shown[number - 1] for number in dict.fromkeys(numbers) if 1 <= number <= len(shown))
         expected = expected_answer(asked.question)
-        short = tuple(dict.fromkeys(short_form(answer, expected) for answer in answers))
+        short = tuple(dict.fromkeys(year_asked_for(asked.question, short_form(answer, expected)) for answer in answers))
         note = f"in full: {'; '.join(answers)}" if short != answers else None
         return Reading(short, cited, completion.mean_probability, note=note, dropped=dropped)
 
