@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from compose_questions import compose, kind_of
 from facts_in_text import facts_in
-from gold_plans import NoPlan, ask, find_name
+from gold_plans import NoPlan, ask
 from gold_plans import plan as gold_plan
 
 from atomr_local.backbone.protocol import Prompt
@@ -39,13 +39,16 @@ from atomr_local.backbone.templates import render
 from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.literals import parse_date
 from atomr_local.indexing.names import base_key, name_key
+from atomr_local.planning.grammar import SUB_STEPS, TOP_LEVEL
+from atomr_local.planning.shorthand import find_name, renumbered, with_searches
 from atomr_local.reasoning.expected import dates_in
 from atomr_local.reasoning.reader import evidence_block, shown_passages
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence, Request, Value
-from atomr_local.tree.compact import parse_compact
+from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
-from atomr_local.tree.nodes import Literal, Operator
+from atomr_local.tree.nodes import Literal, Node, Operator, OperatorCall, References, Tree
+from atomr_local.tree.references import fill
 from atomr_local.tree.validation import Limits, validate
 
 PASSAGE_WORDS = 70
@@ -187,10 +190,12 @@ class Builder:
 
     @staticmethod
     def plan_line(source: str, question: str, compact: str) -> dict[str, Any]:
-        problems = validate(parse_compact(compact, question), Limits())
+        tree = parse_compact(compact, question)
+        problems = validate(tree, Limits())
         if problems:
             raise ValueError(problems[0].message)
-        return line("plan", source, render("atomr_local.planning", "lean_plan", question=question), compact)
+        prompt = render("atomr_local.planning", "lean_plan", question=question)
+        return line("plan", source, prompt, to_compact(in_shorthand(tree)))
 
     def swapped(self, record: dict[str, Any], pools: dict[str, list[str]]) -> dict[str, Any] | None:
         """The record with the names in its question exchanged for others of their kind."""
@@ -494,6 +499,49 @@ class Builder:
             )
 
 
+def in_shorthand(tree: Tree) -> Tree:
+    """The tree without the Searches that `with_searches` puts back: what an adapter learns to write."""
+
+    def users(found: Node) -> list[Node]:
+        return [node for node in tree.nodes() if node is not tree.root and found.id in node.references]
+
+    def without(node: Node) -> Node:
+        children = list(node.children)
+        for found in node.children:
+            name = found.call.arguments[0] if found.call and found.call.operator is Operator.SEARCH else None
+            if not isinstance(name, Literal) or name.references or find_name(name.text, tree.question) < 0:
+                continue
+            using = users(found)
+            if len(using) != 1 or using[0] not in children or not (call := using[0].call):
+                continue
+            if call.operator is not Operator.RELATE or call.arguments[0] != References((found.id,)):
+                continue
+            lean = OperatorCall(call.operator, (name, *call.arguments[1:]))
+            asked = Node(using[0].id, fill(using[0].question, {found.id: name.text}), lean)
+            if len(with_searches(Tree(Node(0, tree.question, children=(asked,))))) == 3:
+                children[children.index(using[0])] = asked
+                children.remove(found)
+        if len(children) == 1 and node is not tree.root and children[0].call is not None:
+            return Node(node.id, node.question, children[0].call)
+        return Node(node.id, node.question, node.call, tuple(map(without, children)), node.instruction)
+
+    return renumbered(Tree(without(tree.root)))
+
+
+def writable(tree: Tree) -> bool:
+    """Whether the grammar of plans (`planning/grammar.py`) lets the tree through, as far as its shape goes."""
+    steps = tree.root.children
+    for place, step in enumerate(steps, 1):
+        drawn = step.call is None and not step.children
+        if drawn and (place < len(steps) or place == 1):
+            return False
+        if len(step.children) > SUB_STEPS or any(below.call is None for below in step.children):
+            return False
+        if step.children and place == len(steps) > 2:
+            return False
+    return 0 < len(steps) <= TOP_LEVEL
+
+
 def authored_titles(item: dict[str, Any]) -> list[str]:
     """The pages that one of our own questions stands on."""
     return [item["title"]] if "title" in item else [step["title"] for step in item.get("steps", [])]
@@ -680,6 +728,10 @@ def main() -> None:
         lambda: builder.recalls(60),
     ]  # fmt: skip
     made = [item for part in parts for item in part()]
+    made = [
+        item for item in made
+        if item["task"] != "plan" or writable(parse_compact(item["answer"], item["messages"][-1]["content"]))
+    ]  # fmt: skip
     kept = random.Random(given.seed)
     made = [item for item in made if kept.random() < shares.get(f"{item['task']}:{item['source']}", 1.0)]
     builder.random.shuffle(made)

@@ -15,12 +15,13 @@ import argparse
 import json
 import re
 import sys
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from atomr_local.planning.shorthand import find_name, search_for
+from atomr_local.tree.calls import format_call
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.validation import Limits, validate
 
@@ -43,13 +44,6 @@ _WORDINGS = {
     "country": "In which country is {}?",
     "located in the administrative territorial entity": "In which administrative area is {}?",
 }
-_OF_PERSONS = {
-    "father", "mother", "spouse", "sibling", "child", "date of birth", "date of death", "place of birth",
-    "place of death", "country of citizenship",
-}  # fmt: skip
-# What the head of a relation is, where the relation says so. A song has a composer too, so composer does not.
-_KINDS = {"director": "film", "performer": "song"}
-_NAMED_KIND = re.compile(r"\b(film|song|album|magazine|company|band)s?\b[\s:]*$", re.IGNORECASE)
 
 
 class NoPlan(ValueError):
@@ -65,41 +59,9 @@ class _Line:
     children: tuple[_Line, ...] = ()
 
 
-def _fold(text: str) -> str:
-    """Case-folded and without diacritics, letter for letter, so that places in it are places in the original."""
-    letters = (unicodedata.normalize("NFD", character)[0].casefold() for character in text)
-    return "".join(letter if len(letter) == 1 else letter[0] for letter in letters)
-
-
-def find_name(name: str, question: str) -> int:
-    """Where the question writes the name, its parenthetical aside; -1 where it does not."""
-    folded = _fold(question)
-    for form in (name, re.sub(r"\s*\([^)]*\)$", "", name)):
-        place = folded.find(_fold(form)) if form else -1
-        if place >= 0:
-            return place
-    return -1
-
-
-def descriptor(name: str, relation: str, question: str) -> str:
-    """What kind of thing the question says the name is, such as "1923 film"; "" where it does not say."""
-    bare = re.sub(r"\s*\([^)]*\)$", "", name)
-    place = find_name(bare, question)
-    if place >= 0:
-        after = re.match(r"\s*\(([^()]*)\)", question[place + len(bare) :])
-        if after:
-            return after[1].lower()
-        before = _NAMED_KIND.search(question[:place])
-        if before:
-            return before[1].lower()
-    return _KINDS.get(relation, "")
-
-
 def _search(name: str, relation: str, question: str, key: str) -> _Line:
-    kind = descriptor(name, relation, question)
-    arguments = ", ".join(json.dumps(part, ensure_ascii=False) for part in (name.replace('"', "'"), kind) if part)
-    ask = "Who" if not kind and relation in _OF_PERSONS else "What"
-    return _Line(key, f"{ask} is {name}? = Search({arguments})")
+    asked, call = search_for(name.replace('"', "'"), relation, question)
+    return _Line(key, f"{asked} = {format_call(call)}")
 
 
 def ask(relation: str, head: str) -> str:

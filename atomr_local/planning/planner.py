@@ -18,6 +18,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.planning.examples import Example, ExampleLibrary
 from atomr_local.planning.grammar import plan_grammar
+from atomr_local.planning.shorthand import with_searches
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import ROOT_ID, Node, Operator, Tree
@@ -154,7 +155,10 @@ class Planner:
         except TreeError as error:
             return None, str(error)
         complaints = [p.message for p in validate(tree, self._limits) if p.fatal] or unfounded_names(tree)
-        return (None, complaints[0]) if complaints else (tree, "")
+        if complaints:
+            return None, complaints[0]
+        whole = with_searches(tree)
+        return (tree if any(p.fatal for p in validate(whole, self._limits)) else whole), ""
 
     def _prompt(self, question: str) -> Prompt:
         bare = self._backbone.count_tokens(render(_PACKAGE, self._template, (), question=question))
