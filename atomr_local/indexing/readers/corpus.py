@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
 
 from atomr_local.errors import InputError
+from atomr_local.indexing.readers.articles import Article, Redirect, encodable
 from atomr_local.indexing.readers.lines import LineReader, Skipped
+
+__all__ = ["Article", "JsonLinesReader", "parse_article", "read_corpus"]
 
 _TRIAL = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Article:
-    """One article; `qid` is its Wikidata entity where the corpus gives it."""
+class JsonLinesReader:
+    """The articles of a file of JSON lines, plain, gzip or bzip2; a record is a line."""
 
-    id: str
-    title: str
-    text: str
-    qid: str | None = None
-    metadata: dict[str, Any] = field(default_factory=dict)
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines = LineReader(path)
+
+    @property
+    def position(self) -> int:
+        return self._lines.position
+
+    def records(self, skipped: Skipped, *, after: int = 0) -> Iterator[Article | Redirect]:
+        return read_corpus(self._lines, skipped, after=after)
 
 
-def read_corpus(lines: LineReader, skipped: Skipped) -> Iterator[Article]:
-    """The articles of a file; unusable lines are counted in `skipped`.
+def read_corpus(lines: LineReader, skipped: Skipped, *, after: int = 0) -> Iterator[Article]:
+    """The articles of a file; unusable lines are counted in `skipped`, lines up to `after` passed over.
 
     Raises:
         InputError: none of the first 200 filled lines is an article.
@@ -33,7 +40,7 @@ def read_corpus(lines: LineReader, skipped: Skipped) -> Iterator[Article]:
     usable = filled = 0
     first: tuple[int, str] | None = None
     for number, line in lines:
-        if not line.strip():
+        if number <= after or not line.strip():
             continue
         filled += 1
         try:
@@ -41,12 +48,13 @@ def read_corpus(lines: LineReader, skipped: Skipped) -> Iterator[Article]:
         except ValueError as error:
             skipped.add(lines.path, number, str(error))
             first = first or (number, str(error))
-            if not usable and filled >= _TRIAL:
+            # Whoever goes on after a line has read an article before it.
+            if not usable and not after and filled >= _TRIAL:
                 break
             continue
         usable += 1
-        yield article
-    if not usable:
+        yield replace(article, record=number)
+    if not usable and not after:
         place, reason = first or (1, "the file is empty")
         raise InputError(
             f"{lines.path}, line {place}: {reason}",
@@ -76,14 +84,9 @@ def parse_article(line: bytes) -> Article:
         if not isinstance(value, str) or not value.strip():
             raise ValueError(f'"{key}" is missing or no text')
     return Article(
-        _encodable(identifier),
-        _encodable(title),
-        _encodable(text),
-        _encodable(qid) if isinstance(qid, str) else None,
+        encodable(identifier),
+        encodable(title),
+        encodable(text),
+        encodable(qid) if isinstance(qid, str) else None,
         data,
     )
-
-
-def _encodable(text: str) -> str:
-    # JSON may hold lone surrogates, which no UTF-8 store takes.
-    return text.encode("utf-8", "replace").decode("utf-8")

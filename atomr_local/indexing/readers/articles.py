@@ -1,0 +1,80 @@
+"""What every reader of texts gives: articles, with the place of their sections, and redirects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from atomr_local.indexing.readers.lines import Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section begins at `start` (offset into the article's text) and lasts to the next one.
+
+    `heading` is the whole path, as in "History > Early years"; the lead before the first heading has no section.
+    """
+
+    start: int
+    heading: str
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """One article; `qid` is its Wikidata entity where the source gives it.
+
+    `record` is the ordinal, from 1, of the raw record (line, page, row or entry) that it came from.
+    """
+
+    id: str
+    title: str
+    text: str
+    qid: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
+    record: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """Another title of the article `target` (a title, without a section)."""
+
+    title: str
+    target: str
+    record: int = 0
+
+
+class ArticleReader(Protocol):
+    """One file of articles.
+
+    Attributes:
+        path: the file.
+        position: bytes of the file read so far, as it lies on disk (compressed bytes of a compressed file).
+    """
+
+    path: Path
+
+    @property
+    def position(self) -> int: ...
+
+    def records(self, skipped: Skipped, *, after: int = 0) -> Iterator[Article | Redirect]:
+        """Articles and redirects in the order of the file, the same at every reading.
+
+        Records that cannot be used are counted in `skipped`; what is no article by its nature (talk pages,
+        disambiguation pages, pictures) is left out without being counted.
+
+        Args:
+            after: records up to this ordinal are passed over, neither parsed nor counted (resuming).
+
+        Raises:
+            InputError: the file is missing, damaged or not what it claims; names the file and the place.
+            MissingPartError: reading this format needs a package that is not installed.
+        """
+        ...
+
+
+def encodable(text: str) -> str:
+    """The text with lone surrogates replaced: escapes can spell them, and no UTF-8 store takes them."""
+    return text.encode("utf-8", "replace").decode("utf-8")
