@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -26,6 +27,8 @@ IndexKind = Literal["text", "graph"]
 KINDS: tuple[IndexKind, ...] = ("text", "graph")
 STARTER = "starter"
 MANIFEST = "manifest.json"
+LEDGER = "ledger.json"  # of an unfinished build, see ledger.py
+LOCK = "building.lock"  # held while a build runs
 SCHEMA = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -215,6 +218,69 @@ def building(kind: IndexKind, name: str) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def unfinished_path(kind: IndexKind, name: str) -> Path:
+    """Where :func:`resumable` builds the index `name`."""
+    return index_path(kind, name).with_name(f".{name}.building")
+
+
+@contextlib.contextmanager
+def resumable(kind: IndexKind, name: str) -> Iterator[Path]:
+    """The directory in which the index `name` is built over several runs, if need be; held while this lasts.
+
+    It is the same directory each time. When the block ends without :func:`publish`, by an error or a kill, it stays if
+    it holds a ledger, and is removed otherwise.
+
+    Raises:
+        KnowledgeIndexError: another process is building this index.
+        OSError: the directory cannot be made.
+    """
+    destination = index_path(kind, name)
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    scratch = unfinished_path(kind, name)
+    with _held(scratch, kind, name):
+        _clear_leftovers(destination)
+        try:
+            yield scratch
+        finally:
+            if not (scratch / LEDGER).exists():
+                shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _held(scratch: Path, kind: IndexKind, name: str) -> Iterator[None]:
+    """Hold the lock file in `scratch`, which is made; without file locks (Windows) nothing is held."""
+    try:
+        import fcntl
+    except ImportError:
+        scratch.mkdir(exist_ok=True)
+        yield
+        return
+    while True:
+        scratch.mkdir(exist_ok=True)
+        try:
+            stream = (scratch / LOCK).open("a")
+        except FileNotFoundError:  # published or removed by another process since
+            continue
+        with stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise KnowledgeIndexError(
+                    f"another process is building the {kind} index {name!r}", hint="Wait until it has ended."
+                ) from None
+            if not _same_file(stream.fileno(), scratch / LOCK):
+                continue
+            yield
+            return
+
+
+def _same_file(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
 def publish(scratch: Path, manifest: Manifest) -> Path:
     """Write the manifest into `scratch` and put it in the index's place, replacing an older one.
 
@@ -222,13 +288,15 @@ def publish(scratch: Path, manifest: Manifest) -> Path:
         The index's directory.
     """
     destination = index_path(manifest.kind, manifest.name)
-    data = asdict(manifest) | {"bytes": directory_size(scratch)}
+    helpers = sum((scratch / name).stat().st_size for name in (LEDGER, LOCK, MANIFEST) if (scratch / name).is_file())
+    data = asdict(manifest) | {"bytes": directory_size(scratch) - helpers}
     file = scratch / MANIFEST
     with file.open("w", encoding="utf-8") as stream:
         json.dump(data, stream, ensure_ascii=False, indent=1)
         stream.flush()
         os.fsync(stream.fileno())
-    old = scratch.with_name(".old-".join(scratch.name.rsplit(".building-", 1)))
+    # The name tells who set it aside, so that it is put back when that process dies before the next line.
+    old = scratch.with_name(f".{manifest.name}.old-{os.getpid()}-{uuid.uuid4().hex[:8]}")
     if destination.exists():
         destination.rename(old)
     try:
@@ -237,6 +305,9 @@ def publish(scratch: Path, manifest: Manifest) -> Path:
         if old.exists():
             old.rename(destination)
         raise
+    # Only now: until the rename, the ledger is what a killed build goes on from.
+    for helper in (LEDGER, LOCK):
+        (destination / helper).unlink(missing_ok=True)
     shutil.rmtree(old, ignore_errors=True)
     return destination
 
