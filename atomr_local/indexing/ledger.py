@@ -114,7 +114,7 @@ class Ledger:
 def read_ledger(directory: Path) -> Ledger | None:
     """The ledger of an unfinished build, to look at; None where none can be read."""
     for kind in ("text", "graph"):
-        found, _ = _read(directory, kind)  # type: ignore[arg-type]
+        found, _ = _read(directory, kind)
         if found is not None:
             return found
     return None

@@ -1,45 +1,41 @@
-"""Text indexes: passages with vectors and a full-text index, in LanceDB."""
+"""Text indexes: passages with vectors and a full-text index, in LanceDB. Built, added to, thinned out."""
 
 from __future__ import annotations
 
-import json
+import hashlib
 import os
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from datetime import timedelta
-from itertools import islice
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing import store
-from atomr_local.indexing.chunking import passages
-from atomr_local.indexing.readers.corpus import Article, read_corpus
-from atomr_local.indexing.readers.lines import LineReader, Skipped
+from atomr_local.indexing.ledger import Ledger, read_ledger
+from atomr_local.indexing.names import name_key
+from atomr_local.indexing.readers.detect import TextFormat, open_articles
+from atomr_local.indexing.space import write_error
+from atomr_local.indexing.text_build import Selection, TextBuild, TextBuildProgress
+from atomr_local.indexing.text_catalog import CATALOG, Catalog, CatalogReader
+from atomr_local.indexing.text_passages import PASSAGE_WORDS
+from atomr_local.indexing.text_table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, PassageTable, connect, nearest
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding import Embedder
 
-TABLE = "passages"
-VECTOR = "vector"
-SEARCHED = "searched"  # title and text together, under the full-text index
-PASSAGE_WORDS = 120
-# Exact search is quick enough up to here; beyond, IVF_SQ keeps recall@10 above 0.99 where IVF_PQ does not.
-EXACT_ROWS = 100_000
-_BATCH = 512
+__all__ = [
+    "EXACT_ROWS", "SEARCHED", "TABLE", "VECTOR", "TextBuildProgress", "add_to_text_index", "build_text_index",
+    "connect", "nearest", "remove_from_text_index",
+]  # fmt: skip
 
-
-@dataclass(frozen=True, slots=True)
-class TextBuildProgress:
-    """How far a build is: bytes of input read (as they lie on disk) of the total, and passages so far."""
-
-    stage: str
-    passages: int
-    done: int
-    total: int
+# What is stored and how passages are cut; an index of another layout can be searched, but not added to.
+LAYOUT = 2
+_MISSING_SHOWN = 5
+_SLOW_HASHING = 100_000_000  # bytes; less is hashed before anyone wonders
+Progress = Callable[[TextBuildProgress], None]
 
 
 def build_text_index(
@@ -47,176 +43,274 @@ def build_text_index(
     name: str,
     *,
     embedder: Embedder,
+    format: TextFormat = "auto",
     limit: int | None = None,
-    progress: Callable[[TextBuildProgress], None] | None = None,
+    titles: Iterable[str] | None = None,
+    progress: Progress | None = None,
+    tell: Callable[[str], None] | None = None,
     cancellation: Cancellation | None = None,
 ) -> store.Manifest:
-    """Build the text index `name` from corpora (JSON lines), plain, gzip or bzip2.
+    """Build the text index `name` from files of articles, replacing an older one when all is done.
 
-    Unusable lines are skipped; the manifest's settings say how many and show the first.
+    A build that was stopped, by a kill or a full disk, goes on where its ledger stands when it is called again with the
+    same inputs and settings. Unusable records are skipped; the manifest's settings say how many and show the first.
 
     Args:
+        format: of all inputs; "auto" recognises each by its content.
         limit: take this many articles only.
+        titles: take only articles with these titles (case, accents and punctuation aside).
+        tell: called with what the user should know, such as that an unfinished build goes on.
 
     Raises:
-        InputError: an input is missing, damaged or no corpus; nothing was changed.
-        KnowledgeIndexError: the index cannot be written.
-        Cancelled: `cancellation` was thrown; nothing was changed.
+        InputError: an input is missing, damaged or not what it claims; the old index stays as it was.
+        KnowledgeIndexError: the index cannot be written, or another process builds it.
+        Cancelled: `cancellation` was thrown.
     """
+    return _run("build", inputs, name, embedder, format, limit, titles, progress, tell, cancellation)
+
+
+def add_to_text_index(
+    inputs: Sequence[Path],
+    name: str,
+    *,
+    embedder: Embedder,
+    format: TextFormat = "auto",
+    limit: int | None = None,
+    titles: Iterable[str] | None = None,
+    progress: Progress | None = None,
+    tell: Callable[[str], None] | None = None,
+    cancellation: Cancellation | None = None,
+) -> store.Manifest:
+    """Add articles to the index `name`: new ones are appended, those whose content has changed are replaced.
+
+    An article is known by its id. The index can be searched meanwhile as it was. Arguments and errors as in
+    :func:`build_text_index`; the index must be whole, and made with the same embedder.
+    """
+    return _run("add", inputs, name, embedder, format, limit, titles, progress, tell, cancellation)
+
+
+def remove_from_text_index(name: str, titles: Iterable[str]) -> tuple[store.Manifest, list[str]]:
+    """Remove articles from the index `name`.
+
+    Returns:
+        The manifest as it is now, and the titles that no article has.
+
+    Raises:
+        KnowledgeIndexError: the index is not whole, cannot be written, or nothing would be left of it.
+    """
+    directory, manifest = _changeable(name)
+    try:
+        with store.resumable("text", name) as scratch:
+            if read_ledger(scratch) is not None:
+                raise _in_the_way(name)
+            _link(directory, scratch)
+            catalog = Catalog(scratch)
+            found = {title: catalog.titled(title) for title in dict.fromkeys(titles)}
+            gone = {known.id: known for several in found.values() for known in several}
+            missing = [title for title, several in found.items() if not several]
+            if not gone:
+                catalog.close()
+                return manifest, missing
+            if len(gone) == catalog.counts()[0]:
+                catalog.close()
+                raise KnowledgeIndexError(
+                    f"nothing would be left of the text index {name!r}",
+                    hint=f"Remove it as a whole with `atomr indexes remove text {name}`.",
+                )
+            table = PassageTable(scratch, int(manifest.settings["dimensions"]))
+            table.delete([passage for known in gone.values() for passage in known.passage_ids()])
+            catalog.remove(gone)
+            catalog.settle(catalog.last())
+            articles, passages, aliases = catalog.counts()
+            catalog.close()
+            table.forget()
+            table.check_indexed()
+            counts = {"articles": articles, "passages": passages} | ({"aliases": aliases} if aliases else {})
+            changed = {"last_change": {"what": "remove", "articles": len(gone), "at": _now()}}
+            new = store.Manifest("text", name, counts, manifest.inputs, manifest.settings | changed)
+            return store.read_manifest(store.publish(scratch, new)), missing
+    except OSError as error:
+        raise write_error(f"the text index {name!r}", error) from error
+
+
+def _run(
+    mode: str,
+    inputs: Sequence[Path],
+    name: str,
+    embedder: Embedder,
+    format: TextFormat,
+    limit: int | None,
+    titles: Iterable[str] | None,
+    progress: Progress | None,
+    tell: Callable[[str], None] | None,
+    cancellation: Cancellation | None,
+) -> store.Manifest:
     files = [Path(item) for item in inputs]
     if not files:
         raise InputError("no input file is given")
     store.check_name(name)
+    total = sum(store.input_size(file) for file in files)
+    for file in files:  # what cannot be read at all is told before anything is loaded
+        open_articles(file, format)
+    wanted = list(dict.fromkeys(titles)) if titles is not None else None
+    selection = Selection(format, limit, frozenset(map(name_key, wanted)) if wanted is not None else None)
+    settings: dict[str, Any] = {
+        "mode": mode,
+        "layout": LAYOUT,
+        "embedder": embedder.identity,
+        "passage_words": PASSAGE_WORDS,
+        "format": format,
+        "limit": limit,
+        "titles": _digest(selection.titles),
+    }
+    base: Path | None = None
+    before: store.Manifest | None = None
+    if mode == "add":
+        base, before = _changeable(name, embedder)
+        settings["base"] = store.sha256_of(base / store.MANIFEST)
+    show = progress or _silent
+    slow = total > _SLOW_HASHING
+    cancellation = cancellation or Cancellation()
     try:
-        with store.building("text", name) as scratch:
-            build = _Build(scratch, files, embedder, limit, progress or _silent, cancellation or Cancellation())
-            build.run()
-            manifest = store.Manifest(
-                kind="text",
-                name=name,
-                counts={"articles": build.articles, "passages": build.passages},
-                inputs=[store.describe_input(file) for file in files],
-                settings={
-                    "embedder": embedder.identity,
-                    "dimensions": embedder.dimensions,
-                    "passage_words": PASSAGE_WORDS,
-                    "vector_index": "ivf_sq" if build.passages > EXACT_ROWS else "exact",
-                    "limit": limit,
-                    "skipped": asdict(build.skipped),
-                },
+        with store.resumable("text", name) as scratch:
+            if base is not None and _other_mode(scratch, mode):
+                raise _in_the_way(name)
+            ledger = Ledger.open(
+                scratch,
+                "text",
+                files,
+                settings,
+                cancellation=cancellation,
+                hashing=lambda done: show(TextBuildProgress("checking the input", 0, done, total)) if slow else None,
             )
+            _tell_how(ledger, tell)
+            trained = 0
+            if before is not None:
+                trained = int(before.settings.get("trained_rows", 0))
+                if base is not None and not ledger.resumed:
+                    _link(base, scratch)
+            build = TextBuild(ledger, files, embedder, selection, show, cancellation, trained=trained)
+            build.run()
+            ledger.check_inputs()
+            manifest = _manifest(name, build, ledger, embedder, wanted, before)
             return store.read_manifest(store.publish(scratch, manifest))
     except OSError as error:
-        raise KnowledgeIndexError(f"the text index {name!r} cannot be written: {error}") from error
+        raise write_error(f"the text index {name!r}", error, resumable=True) from error
 
 
-def connect(directory: Path) -> Any:
-    """The LanceDB connection to `directory`, with the library's own messages kept off the terminal."""
-    os.environ.setdefault("LANCEDB_LOG", "error")
-    import lancedb
+def _manifest(
+    name: str,
+    build: TextBuild,
+    ledger: Ledger,
+    embedder: Embedder,
+    titles: list[str] | None,
+    before: store.Manifest | None,
+) -> store.Manifest:
+    counts = build.counts()
+    state = build.state
+    settings = {key: value for key, value in ledger.settings.items() if key not in ("mode", "base")}
+    settings |= {
+        "dimensions": embedder.dimensions,
+        "vector_index": "ivf_sq" if state.trained else "exact",
+        "trained_rows": state.trained,
+        "skipped": asdict(build.skipped),
+    }
+    if titles is not None:
+        reader = CatalogReader(ledger.directory)
+        missing = list(reader.missing(titles))
+        reader.close()
+        settings["not_found"] = {"count": len(missing), "samples": missing[:_MISSING_SHOWN]}
+    inputs = list(ledger.inputs)
+    if before is not None:
+        new = state.articles - state.replaced - state.unchanged
+        change = {"what": "add", "articles": new, "replaced": state.replaced, "unchanged": state.unchanged}
+        known = {(item.size, item.sha256) for item in before.inputs}
+        inputs = [*before.inputs, *(item for item in inputs if (item.size, item.sha256) not in known)]
+        settings = before.settings | {key: settings[key] for key in ("vector_index", "trained_rows", "skipped")}
+        settings["last_change"] = change | {"at": _now()}
+    return store.Manifest(kind="text", name=name, counts=counts, inputs=inputs, settings=settings)
 
-    return lancedb.connect(str(directory))
+
+def _changeable(name: str, embedder: Embedder | None = None) -> tuple[Path, store.Manifest]:
+    """The directory and manifest of an index that can be added to."""
+    directory = store.index_path("text", name)
+    manifest = store.read_manifest(directory)
+    if manifest.settings.get("layout") != LAYOUT or not (directory / CATALOG).is_file():
+        raise KnowledgeIndexError(
+            f"the text index {name!r} was built by another version and cannot be changed",
+            hint="Build it again from all its files.",
+        )
+    if embedder is not None:
+        check_embedder(manifest, embedder)
+    return directory, manifest
 
 
-@contextmanager
-def _writing() -> Iterator[None]:
-    """LanceDB and Arrow raise plain RuntimeError and ValueError, a full disk among them."""
+def check_embedder(manifest: store.Manifest, embedder: Embedder) -> None:
+    """Make sure that the index was built with this embedder.
+
+    Raises:
+        KnowledgeIndexError: it was built with another.
+    """
+    built_with = manifest.settings.get("embedder")
+    if built_with != embedder.identity:
+        raise KnowledgeIndexError(
+            f"the text index {manifest.name!r} was built with another embedder ({built_with}, "
+            f"the settings give {embedder.identity})",
+            hint="Set `embedder` to the one it was built with, or build the index again.",
+        )
+
+
+def _other_mode(scratch: Path, mode: str) -> bool:
+    ledger = read_ledger(scratch)
+    return ledger is not None and ledger.settings.get("mode") != mode
+
+
+def _in_the_way(name: str) -> KnowledgeIndexError:
+    return KnowledgeIndexError(
+        f"an unfinished build of the text index {name!r} would be lost",
+        hint=f"Run the command that began it again, or drop it with `atomr indexes remove text {name} --unfinished`.",
+    )
+
+
+def _link(directory: Path, scratch: Path) -> None:
+    """The index's files in `scratch` too. LanceDB never writes into a file that is there, so that they can be shared;
+    SQLite does.
+    """
+    for name in sorted(item.name for item in directory.iterdir()):
+        if name in (store.MANIFEST, store.LEDGER, store.LOCK):
+            continue
+        source = directory / name
+        if source.is_dir():
+            shutil.copytree(source, scratch / name, copy_function=_share)
+        else:
+            shutil.copy2(source, scratch / name)
+
+
+def _share(source: str, destination: str) -> None:
     try:
-        yield
-    except (OSError, RuntimeError, ValueError) as error:
-        raise KnowledgeIndexError(f"the text index cannot be written: {error}") from error
+        os.link(source, destination)
+    except OSError:  # a file system without hard links
+        shutil.copy2(source, destination)
+
+
+def _tell_how(ledger: Ledger, tell: Callable[[str], None] | None) -> None:
+    if tell is None:
+        return
+    if ledger.note:
+        tell(ledger.note)
+    if ledger.resumed:
+        tell(f"going on with an unfinished build, after {ledger.state.get('passages', 0)} passages")
+
+
+def _digest(titles: frozenset[str] | None) -> dict[str, Any] | None:
+    if titles is None:
+        return None
+    return {"count": len(titles), "sha256": hashlib.sha256("\n".join(sorted(titles)).encode()).hexdigest()}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _silent(_progress: TextBuildProgress) -> None:
     """No one watches the build."""
-
-
-class _Build:
-    def __init__(
-        self,
-        scratch: Path,
-        files: Sequence[Path],
-        embedder: Embedder,
-        limit: int | None,
-        progress: Callable[[TextBuildProgress], None],
-        cancellation: Cancellation,
-    ) -> None:
-        self._scratch = scratch
-        self._files = files
-        self._embedder = embedder
-        self._limit = limit
-        self._progress = progress
-        self._cancellation = cancellation
-        self._total = sum(store.input_size(file) for file in files)
-        self._done = 0
-        self.articles = 0
-        self.passages = 0
-        self.skipped = Skipped()
-
-    def run(self) -> None:
-        import pyarrow as pa
-
-        schema = pa.schema(
-            [
-                *(
-                    pa.field(name, pa.string())
-                    for name in ("id", "article", "title", "text", "qid", "metadata", SEARCHED)
-                ),
-                pa.field("start", pa.int64()),
-                pa.field("end", pa.int64()),
-                pa.field(VECTOR, pa.list_(pa.float32(), self._embedder.dimensions)),
-            ]
-        )
-        with _writing():
-            table = connect(self._scratch).create_table(TABLE, schema=schema)
-        rows = self._rows()
-        while batch := list(islice(rows, _BATCH)):
-            self._cancellation.check()
-            embedded = self._embedded(batch)
-            with _writing():
-                table.add(pa.Table.from_pylist(embedded, schema=schema))
-            self.passages += len(batch)
-            self._report("embedding")
-        self._report("indexing")
-        self._cancellation.check()
-        with _writing():
-            self._index(table)
-
-    def _embedded(self, batch: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        # Texts of like length beside each other are padded less.
-        order = sorted(range(len(batch)), key=lambda i: len(batch[i][SEARCHED]))
-        vectors = self._embedder.encode([batch[i][SEARCHED] for i in order])
-        for i, vector in zip(order, vectors, strict=True):
-            batch[i][VECTOR] = vector
-        return batch
-
-    def _index(self, table: Any) -> None:
-        from lancedb.index import FTS, BTree, IvfSq
-
-        # Built after loading: an index on an empty table covers nothing until it is optimised.
-        table.create_index(SEARCHED, config=FTS())
-        table.create_index("id", config=BTree())
-        if self.passages > EXACT_ROWS:
-            table.create_index(VECTOR, config=IvfSq(distance_type="cosine"))
-        with warnings.catch_warnings():  # it warns of other readers; a table being built has none
-            warnings.simplefilter("ignore", UserWarning)
-            table.optimize(cleanup_older_than=timedelta(0))
-        left = [
-            index.name
-            for index in table.list_indices()
-            if (stats := table.index_stats(index.name)) is not None and stats.num_unindexed_rows
-        ]
-        if left:
-            raise KnowledgeIndexError(
-                f"rows are missing in the indexes {', '.join(left)}", hint="Build the index again."
-            )
-
-    def _articles(self) -> Iterator[Article]:
-        for file in self._files:
-            lines = LineReader(file)
-            before = self._done
-            for article in read_corpus(lines, self.skipped):
-                self._done = before + lines.position
-                yield article
-            self._done = before + store.input_size(file)
-
-    def _rows(self) -> Iterator[dict[str, Any]]:
-        chosen: Iterable[Article] = islice(self._articles(), self._limit) if self._limit else self._articles()
-        for article in chosen:
-            self.articles += 1
-            metadata = json.dumps(article.metadata, ensure_ascii=True)
-            for number, passage in enumerate(passages(article.text, PASSAGE_WORDS)):
-                yield {
-                    "id": f"{article.id}#{number}",
-                    "article": article.id,
-                    "title": article.title,
-                    "text": passage.text,
-                    "qid": article.qid,
-                    "metadata": metadata,
-                    SEARCHED: f"{article.title}: {passage.text}",
-                    "start": passage.start,
-                    "end": passage.end,
-                }
-
-    def _report(self, stage: str) -> None:
-        self._progress(TextBuildProgress(stage, self.passages, min(self._done, self._total), self._total))

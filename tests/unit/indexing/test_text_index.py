@@ -15,14 +15,15 @@ from fake_embedder import DIMENSIONS, FakeEmbedder
 from atomr_local import paths
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
-from atomr_local.indexing import store, text_index
+from atomr_local.indexing import store, text_build, text_index
 from atomr_local.indexing.text_index import TABLE, TextBuildProgress, build_text_index, connect
 
 
 def corpus(folder: Path, *titles: str, name: str = "corpus.jsonl") -> Path:
     file = folder / name
     rows = [
-        {"id": str(i), "title": title, "text": f"{title} is here. " * 3, "lang": "en"} for i, title in enumerate(titles)
+        {"id": f"{name} {i}", "title": title, "text": f"{title} is here. " * 3, "lang": "en"}
+        for i, title in enumerate(titles)
     ]
     file.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
     return file
@@ -72,7 +73,7 @@ def test_passages_point_into_their_article(tmp_path: Path) -> None:
 
 
 def test_several_inputs_a_limit_and_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_index, "_BATCH", 2)
+    monkeypatch.setattr(text_build, "BATCH", 2)
     first = corpus(tmp_path, "A", "B", "C")
     second = tmp_path / "second.gz"
     second.write_bytes(gzip.compress(corpus(tmp_path, "D", "E", name="plain").read_bytes()))
@@ -104,7 +105,7 @@ def test_bad_names_and_inputs_change_nothing(tmp_path: Path) -> None:
 def test_an_exception_in_the_middle_leaves_the_old_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    monkeypatch.setattr(text_index, "_BATCH", 1)
+    monkeypatch.setattr(text_build, "BATCH", 1)
     build(corpus(tmp_path, "Old"))
 
     def progress(state: TextBuildProgress) -> None:
@@ -114,12 +115,15 @@ def test_an_exception_in_the_middle_leaves_the_old_index(
     with pytest.raises(type(error)):
         build(corpus(tmp_path, "A", "B", "C"), progress=progress)
     assert titles() == ["Old"]
+    assert hidden() == [".mine.building"]
+    build(corpus(tmp_path, "A", "B", "C"))
+    assert titles() == ["A", "B", "C"]
     assert hidden() == []
 
 
 @pytest.mark.parametrize("stage", ["embedding", "indexing"])
 def test_cancelling_leaves_the_old_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
-    monkeypatch.setattr(text_index, "_BATCH", 1)
+    monkeypatch.setattr(text_build, "BATCH", 1)
     build(corpus(tmp_path, "Old"))
     cancellation = Cancellation()
     with pytest.raises(Cancelled):
@@ -129,6 +133,8 @@ def test_cancelling_leaves_the_old_index(tmp_path: Path, monkeypatch: pytest.Mon
             cancellation=cancellation,
         )
     assert titles() == ["Old"]
+    assert build(corpus(tmp_path, "A", "B")).counts == {"articles": 2, "passages": 2}
+    assert titles() == ["A", "B"]
     assert hidden() == []
 
 
@@ -136,8 +142,8 @@ KILLED = """
 import sys, time
 from pathlib import Path
 from fake_embedder import FakeEmbedder
-from atomr_local.indexing import text_index
-text_index._BATCH = 1
+from atomr_local.indexing import text_build, text_index
+text_build.BATCH = 1
 def progress(state):
     if state.passages == 2:
         print("half", flush=True)
@@ -160,9 +166,10 @@ def test_a_killed_build_leaves_the_old_index_and_the_next_build_clears_up(tmp_pa
         assert process.stdout is not None
         assert process.stdout.readline() == "half\n"
         beside = hidden()
-        assert len(beside) == 1
-        assert f".mine.building-{process.pid}-" in beside[0]
+        assert beside == [".mine.building"]
         assert titles() == ["Old"]
+        with pytest.raises(KnowledgeIndexError, match="another process is building"):
+            build(file)
     finally:
         process.kill()
         process.wait()
@@ -183,9 +190,11 @@ def test_a_failing_store_is_told_plainly(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(KnowledgeIndexError, match="cannot be written"):
         build_text_index([file], "mine", embedder=FakeEmbedderOfWrongSize())
     (paths.indexes_dir() / "text" / "mine").parent.mkdir(parents=True, exist_ok=True)
-    monkeypatch.setattr(text_index.store, "publish", lambda *_: (_ for _ in ()).throw(OSError("no space")))
-    with pytest.raises(KnowledgeIndexError, match="no space"):
-        build(file)
+    with monkeypatch.context() as patch:
+        patch.setattr(text_index.store, "publish", lambda *_: (_ for _ in ()).throw(OSError("a bad disk")))
+        with pytest.raises(KnowledgeIndexError, match="a bad disk"):
+            build(file)
+    assert build(file).counts["articles"] == 1
     assert hidden() == []
 
 

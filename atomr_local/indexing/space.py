@@ -1,0 +1,58 @@
+"""Room on the disk, asked before a build begins and while it goes on, so that it stops before the disk is full."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+
+from atomr_local.errors import KnowledgeIndexError
+
+# Kept free for everything else on the disk; bytes.
+RESERVE = 200_000_000
+# Ends of messages by which libraries tell of a full disk when they give no error number.
+_FULL = ("no space left", "os error 28", "disk is full", "disk full", "quota exceeded")
+
+
+def free_space(directory: Path) -> int:
+    """Bytes free for this user on the disk of `directory`, or of its nearest parent that exists."""
+    place = directory
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    return shutil.disk_usage(place).free
+
+
+def require_space(directory: Path, wanted: int, what: str) -> None:
+    """Make sure that `wanted` bytes beside the reserve are free for `what`.
+
+    Raises:
+        KnowledgeIndexError: they are not.
+    """
+    free = free_space(directory)
+    if free < wanted + RESERVE:
+        raise KnowledgeIndexError(
+            f"the disk of {directory.parent} is too full for {what}: {human_size(free)} are free, about "
+            f"{human_size(wanted + RESERVE)} are needed",
+            hint="Free some space and run the same command again: it goes on where it stopped.",
+        )
+
+
+def write_error(what: str, error: BaseException, *, resumable: bool = False) -> KnowledgeIndexError:
+    """A failed write of `what` in words; `resumable` tells whether the same command goes on from what is kept."""
+    full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or any(
+        mark in str(error).casefold() for mark in _FULL
+    )
+    again = "run the same command again" + (": it goes on where it stopped." if resumable else ".")
+    reason = "the disk is full" if full else str(getattr(error, "strerror", None) or error)
+    hint = f"Free some space and {again}" if full else f"Check the disk, then {again}"
+    return KnowledgeIndexError(f"{what} cannot be written: {reason}", hint=hint)
+
+
+def human_size(size: int) -> str:
+    """Bytes as people read them: 512 B, 3.4 MB."""
+    amount = float(size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(amount) < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
