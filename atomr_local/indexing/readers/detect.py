@@ -33,9 +33,19 @@ def open_articles(path: Path, format: TextFormat = "auto") -> ArticleReader:
         InputError: the file cannot be opened, or is packed in a way that no reader takes.
     """
     kind = detect_text_format(path) if format == "auto" else format
-    if kind == "jsonl":
-        return JsonLinesReader(path)
-    raise InputError(f"{path}: the format {kind} cannot be read yet")
+    if kind == "mediawiki":
+        from atomr_local.indexing.readers.mediawiki import MediaWikiReader
+
+        return MediaWikiReader(path)
+    if kind == "parquet":
+        from atomr_local.indexing.readers.parquet import ParquetReader
+
+        return ParquetReader(path)
+    if kind == "zim":
+        from atomr_local.indexing.readers.zim import ZimReader
+
+        return ZimReader(path)
+    return JsonLinesReader(path)
 
 
 def detect_text_format(path: Path) -> TextFormat:
