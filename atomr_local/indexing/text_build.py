@@ -66,6 +66,7 @@ class State:
     Attributes:
         stage: reading, indexing, tidying.
         version, rows: of the table.
+        forgetting: old versions are being removed, perhaps this one too; the rows stay as they are meanwhile.
         seq, base: highest number in the catalogue, now and before this build.
         file, record, taken: the place: `taken` passages of this record are in the table; 0 when it is done with.
         articles, replaced, unchanged: articles taken in by this build, and those among them that were known.
@@ -77,6 +78,7 @@ class State:
     stage: str = "reading"
     version: int = 0
     rows: int = 0
+    forgetting: bool = False
     seq: int = 0
     base: int = 0
     file: int = 0
@@ -170,21 +172,21 @@ class TextBuild:
                 version=self._table.version, rows=self._table.rows, seq=base, base=base, trained=self._trained
             )
             return
-        state = self.state = State(**self._ledger.state)
-        self.skipped = Skipped(
-            state.skipped["count"], [(str(f), int(n), str(reason)) for f, n, reason in state.skipped["samples"]]
-        )
-        # While it tidies up, old versions go; nothing is written then that would have to be undone.
-        whole = self._table.rows == state.rows or state.stage != "tidying"
-        if state.stage != "tidying":
-            whole = self._table.go_back(state.version, state.rows)
-        if not whole:
-            raise KnowledgeIndexError(
-                f"the unfinished build in {directory} is damaged: {self._table.rows} passages, not {state.rows}",
-                hint="Remove it with `atomr indexes remove` and build the index again.",
-            )
+        try:
+            state = self.state = State(**self._ledger.state)
+            samples = [(str(file), int(line), str(reason)) for file, line, reason in state.skipped["samples"]]
+            self.skipped = Skipped(int(state.skipped["count"]), samples)
+        except (KeyError, TypeError, ValueError) as error:
+            raise _damaged(directory, "its ledger makes no sense") from error
+        # A version whose removal was begun may lack files: the present one, with the same rows, is kept.
+        keep = state.forgetting or state.stage == "tidying"
+        if not (keep or self._table.go_back(state.version)) or self._table.rows != state.rows:
+            raise _damaged(directory, f"it has {self._table.rows} passages where there were {state.rows}")
         if state.stage == "reading":
             self._catalog.go_back(state.seq)
+        if state.forgetting:
+            self._table.forget()
+            self._commit(forgetting=False)
 
     def _read(self) -> None:
         self._require_space()
@@ -283,8 +285,9 @@ class TextBuild:
         self._flushes += 1
         if self._flushes % COMPACT_EVERY == 0:
             self._table.compact()
-            self._commit()
+            self._commit(forgetting=True)
             self._table.forget()
+            self._commit(forgetting=False)
 
     def _vectors(self, texts: list[str]) -> list[Any]:
         # Texts of like length beside each other are padded less.
@@ -307,10 +310,8 @@ class TextBuild:
     def _check_counts(self) -> None:
         _, passages, _ = self._catalog.counts()
         if passages != self._table.rows:
-            raise KnowledgeIndexError(
-                f"{self._table.rows} passages were written, but the articles have {passages}",
-                hint="Remove the unfinished build with `atomr indexes remove` and build the index again.",
-            )
+            problem = f"it has {self._table.rows} passages where its articles have {passages}"
+            raise _damaged(self._ledger.directory, problem)
 
     def _require_space(self, *, finishing: bool = False) -> None:
         """Room for a second copy of what there is, which compaction and indexes make, and for the rest of the input."""
@@ -332,6 +333,14 @@ class TextBuild:
         if stage == "indexing":
             done = total
         self._progress(TextBuildProgress(stage, state.passages, min(done, total), total))
+
+
+def _damaged(directory: Path, problem: str) -> KnowledgeIndexError:
+    name = directory.name.removeprefix(".").removesuffix(".building")
+    return KnowledgeIndexError(
+        f"the unfinished build of the text index {name!r} is damaged: {problem}",
+        hint=f"Drop it with `atomr indexes remove text {name} --unfinished` and build the index again.",
+    )
 
 
 def _row(article: Article, ordinal: int, passage: SectionPassage, metadata: str) -> dict[str, Any]:

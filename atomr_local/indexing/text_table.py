@@ -92,14 +92,14 @@ class PassageTable:
                 quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in passages[i : i + _QUOTED])
                 self._table.delete(f"id IN ({quoted})")
 
-    def go_back(self, version: int, rows: int) -> bool:
-        """Undo what was written after `version`, which had so many rows; False where that is not possible."""
+    def go_back(self, version: int) -> bool:
+        """Undo what was written after `version`; False where that is gone."""
         try:
             if self.version != version:
                 self._table.restore(version)
-        except (OSError, RuntimeError, ValueError):  # the version is gone, or is not yet
+        except (OSError, RuntimeError, ValueError):
             return False
-        return self.rows == rows
+        return True
 
     def compact(self) -> None:
         """Put the small files of many appends together; no version is lost."""
