@@ -372,7 +372,8 @@ class Builder:
                 yield from self.authored_single(item, texts[item["corpus"], name_key(item["title"])])
             else:
                 for _ in range(2):
-                    yield self.plan_line("authored", item["question"], item["plan"])
+                    source = "authored" if item["kind"] == "multi" else "invented"
+                    yield self.plan_line(source, item["question"], item["plan"])
             if item["kind"] == "multi":
                 yield from self.authored_whole(item, texts)
 

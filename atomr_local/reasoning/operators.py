@@ -14,6 +14,7 @@ from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reader import Reader, Reading
 from atomr_local.reasoning.results import Result, add_evidence, distinct, text_values
 from atomr_local.reasoning.retrieval import Gathered, Retriever, sureness
+from atomr_local.reasoning.support import holds
 from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
 from atomr_local.tree.nodes import Operator
 
@@ -125,9 +126,17 @@ class Operators:
         if found.values and found.graph is not None:
             self._add(result, found.values, [item.id for item in found.graph_evidence], sureness(found.graph))
             return result
-        if request.operator is Operator.SEARCH and (page := self._titled(request.arguments[0].text, found.evidence)):
-            self._add(result, (Value(page.title, ValueKind.ENTITY),), [page.id], None)
-            return result
+        if request.operator is Operator.SEARCH:
+            name = request.arguments[0].text
+            if page := self._titled(name, found.evidence):
+                self._add(result, (Value(page.title, ValueKind.ENTITY),), [page.id], None)
+                return result
+            # A name that no page bears stays as it is: whatever the model read here would be somebody else.
+            if mentioned := [
+                item.id for item in found.evidence if item.source is not SourceName.GRAPH and holds(name, item)
+            ]:
+                self._add(result, (Value(name),), mentioned[:1], None)
+                return result
         evidence = _dominant(found.evidence, request.operator or Operator.RELATE)
         if evidence:
             question = request.question if len(request.arguments) < 2 else self._question(request)
