@@ -1,19 +1,25 @@
-"""`atomr indexes`: what is built, from what, when, how large, whether whole."""
+"""`atomr indexes`: what is built, from what, when, how large, whether whole; and removing it."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from atomr_local.cli.options import print_json
 from atomr_local.sanitize import sanitize_line
+from atomr_local.settings import load_settings
+
+if TYPE_CHECKING:
+    from atomr_local.indexing.verify import Report
 
 
 @click.group()
 def indexes() -> None:
-    """List the built indexes.
+    """List, verify and remove the built indexes.
 
     Example: atomr indexes list
     """
@@ -26,7 +32,7 @@ def list_(as_json: bool) -> None:
 
     Example: atomr indexes list
     """
-    from atomr_local.indexing.store import list_indexes
+    from atomr_local.indexing.store import list_indexes, list_unfinished
 
     entries = list_indexes()
     if as_json:
@@ -41,5 +47,80 @@ def list_(as_json: bool) -> None:
         files = ", ".join(sanitize_line(Path(item.path).name) for item in entry.manifest.inputs)
         size = f"{entry.manifest.bytes / 1e6:.1f} MB"
         click.echo(f"{line} {counts}; {size}; built {sanitize_line(entry.manifest.built_at)} from {files}")
-    if not entries:
+    unfinished = [item for item in list_unfinished() if item.resumable]
+    for item in unfinished:
+        what = "is being built" if item.running else "is half-built; the command that began it goes on"
+        click.echo(f"{item.kind} {sanitize_line(item.name)} {what}.", err=True)
+    if not entries and not unfinished:
         click.echo("No index is built yet; the starter's are built when they are first used.", err=True)
+
+
+@indexes.command()
+@click.argument("name", required=False, default="")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+def verify(name: str, as_json: bool) -> None:
+    """Read the indexes through, or those named NAME, and explain what is wrong; exit 1 if something is.
+
+    Example: atomr indexes verify mine
+    """
+    from atomr_local.indexing.verify import verify_indexes
+
+    reports = verify_indexes(name, embedder=_embedder())
+    if as_json:
+        print_json([asdict(report) | {"path": str(report.path)} for report in reports])
+    else:
+        for report in reports:
+            _show(report)
+        if not reports:
+            click.echo("No index is built yet; the starter's are built when they are first used.", err=True)
+    if not all(report.good for report in reports):
+        sys.exit(1)
+
+
+@indexes.command()
+@click.argument("kind", type=click.Choice(["text", "graph"]))
+@click.argument("name")
+@click.option("--unfinished", is_flag=True, help="Only what a build that was stopped left; the index stays.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def remove(kind: str, name: str, unfinished: bool, yes: bool) -> None:
+    """Remove an index and free its space.
+
+    Example: atomr indexes remove text mine --yes
+    """
+    from atomr_local.indexing import store
+    from atomr_local.indexing.space import human_size
+
+    chosen = next(item for item in store.KINDS if item == kind)
+    store.check_name(name)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("removing has to be confirmed with --yes")
+        what = f"the unfinished build of the {kind} index" if unfinished else f"the {kind} index"
+        click.confirm(f"Remove {what} {name}?", abort=True, err=True)
+    freed = store.remove(chosen, name, unfinished_only=unfinished)
+    click.echo(f"{name}: removed, {human_size(freed)} freed")
+
+
+def _embedder() -> str | None:
+    """Identity of the embedder that searches would use; None where there is none."""
+    from atomr_local.catalog.starter import find_embedder
+    from atomr_local.errors import AtomrError
+    from atomr_local.indexing.embedding import embedder_identity
+
+    try:
+        return embedder_identity(find_embedder(load_settings().embedder))
+    except AtomrError:
+        return None
+
+
+def _show(report: Report) -> None:
+    counts = ", ".join(f"{count} {sanitize_line(what)}" for what, count in report.counts.items())
+    measured = ", ".join(f"{what} {value:.3f} of exact search" for what, value in report.measured.items())
+    details = "; ".join(part for part in (counts, f"{report.bytes / 1e6:.1f} MB", measured) if part)
+    click.echo(f"{report.kind:<6} {sanitize_line(report.name):<20} {report.state}: {details}")
+    for problem in report.problems:
+        click.echo(f"  - {sanitize_line(problem)}")
+    for note in report.notes:
+        click.echo(f"  ({sanitize_line(note)})")
+    if report.hint:
+        click.echo(f"  → {sanitize_line(report.hint)}")

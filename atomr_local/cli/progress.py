@@ -1,10 +1,13 @@
-"""Progress of long work on standard error: a bar on a terminal, else a line for each stage."""
+"""Progress of long work on standard error, with rate and remaining time: a bar on a terminal, else lines."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
+
+_LINE_EVERY = 30.0  # seconds between plain lines of one stage
 
 
 class BuildState(Protocol):
@@ -20,41 +23,119 @@ class BuildState(Protocol):
     def total(self) -> int: ...
 
 
+class Pace:
+    """How fast the present stage goes, measured from its first report: what an earlier run did is not its merit."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._stage: str | None = None
+        self._begun = self._first_done = self._first_amount = 0.0
+        self._now = self._done = self._total = self._amount = 0.0
+
+    def take(self, state: BuildState, amount: int | None) -> None:
+        """Note a report; `amount` is what has been taken in, such as passages."""
+        self._now = self._clock()
+        self._done, self._total, self._amount = state.done, state.total, amount or 0
+        if state.stage != self._stage:
+            self._stage, self._begun = state.stage, self._now
+            self._first_done, self._first_amount = self._done, self._amount
+
+    @property
+    def share(self) -> float:
+        """Of the input, 0 to 1."""
+        return min(1.0, self._done / self._total) if self._total else 0.0
+
+    @property
+    def rate(self) -> float | None:
+        """Amount per second; None while it cannot be told."""
+        elapsed, gained = self._now - self._begun, self._amount - self._first_amount
+        return gained / elapsed if elapsed > 0 and gained > 0 else None
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds, as far as the pace holds; None while it cannot be told."""
+        elapsed, gained = self._now - self._begun, self._done - self._first_done
+        if elapsed <= 0 or gained <= 0:
+            return None
+        return (self._total - self._done) * elapsed / gained
+
+    def __str__(self) -> str:
+        parts = []
+        if self.rate is not None:
+            parts.append(f"{self.rate:,.0f}/s" if self.rate >= 10 else f"{self.rate:.1f}/s")
+        if self.remaining is not None and self._done < self._total:
+            parts.append(f"about {duration(self.remaining)} left")
+        return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """As in "45 s", "12 min", "3 h 20 min", "2 d 4 h"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 48 * 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes // 1440} d {minutes % 1440 // 60} h"
+
+
 @contextmanager
-def build_progress(count: Callable[[BuildState], str]) -> Iterator[Callable[[BuildState], None]]:
-    """A callback that shows how far a build is; `count` words what it has taken in, such as "512 passages"."""
+def build_progress(
+    count: Callable[[BuildState], str], amount: Callable[[BuildState], int] | None = None
+) -> Iterator[Callable[[BuildState], None]]:
+    """A callback that shows how far a build is.
+
+    Args:
+        count: words what it has taken in, such as "512 passages".
+        amount: the same as a number, for the rate.
+    """
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
+    pace = Pace()
     if not console.is_terminal:
-        last = ""
+        last_stage, last_time = "", 0.0
 
         def plain(state: BuildState) -> None:
-            nonlocal last
-            if state.stage != last:
-                last = state.stage
+            nonlocal last_stage, last_time
+            pace.take(state, amount(state) if amount else None)
+            now = time.monotonic()
+            if state.stage != last_stage:
                 console.print(f"{state.stage} …", highlight=False)
+            elif now - last_time < _LINE_EVERY:
+                return
+            else:
+                line = ", ".join(part for part in (f"{pace.share:.0%}", count(state), str(pace)) if part)
+                console.print(f"{state.stage}: {line}", highlight=False, soft_wrap=True)
+            last_stage, last_time = state.stage, now
 
         yield plain
         return
     columns = (
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"),
-        TimeElapsedColumn(), TimeRemainingColumn(),
+        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[count]}"),
+        TextColumn("{task.fields[pace]}"), TimeElapsedColumn(),
     )  # fmt: skip
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("starting", total=1, count="")
+        task = bar.add_task("starting", total=1, count="", pace="")
 
         def show(state: BuildState) -> None:
+            pace.take(state, amount(state) if amount else None)
             bar.update(
-                task, description=state.stage, completed=state.done, total=max(1, state.total), count=count(state)
+                task,
+                description=state.stage,
+                completed=state.done,
+                total=max(1, state.total),
+                count=count(state),
+                pace=str(pace),
             )
 
         yield show
 
 
 def report_skipped(skipped: dict[str, object]) -> None:
-    """Tell on standard error how many input lines were skipped, and the first of them."""
+    """Tell on standard error how many records of the input were skipped, and the first of them."""
     import click
 
     from atomr_local.sanitize import sanitize_line

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from atomr_local.cli.options import print_json
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
+
+if TYPE_CHECKING:
+    from atomr_local.cli.progress import BuildState
+    from atomr_local.indexing.store import Manifest
 
 
 @click.group()
@@ -25,14 +31,25 @@ def text() -> None:
 @click.option("--name", required=True, help="Name of the index; an older one of this name is replaced.")
 @click.option(
     "--format",
-    type=click.Choice(["auto", "jsonl"]),
+    "format_",
+    type=click.Choice(["auto", "jsonl", "mediawiki", "parquet", "zim"]),
     default="auto",
     show_default=True,
-    help='JSON lines {"id", "title", "text"}, plain, .gz or .bz2.',
+    help="Of the inputs; auto looks into each file.",
 )
 @click.option("--limit", type=click.IntRange(min=1), help="Take this many articles only.")
-def build(inputs: tuple[Path, ...], name: str, format: str, limit: int | None) -> None:  # noqa: ARG001
-    """Build a text index from articles.
+@click.option(
+    "--titles",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Take only articles with the titles in this file, one a line.",
+)
+@click.option("--add", is_flag=True, help="Add to the index: new articles are appended, changed ones replaced.")
+def build(inputs: tuple[Path, ...], name: str, format_: str, limit: int | None, titles: Path | None, add: bool) -> None:
+    """Build a text index from articles: JSON lines {"id", "title", "text"}, MediaWiki dumps, parquet as in
+    wikimedia/wikipedia, or Kiwix ZIM.
+
+    A build that was stopped goes on when the same command is run again.
 
     Example: atomr text build articles.jsonl --name mine
     """
@@ -40,16 +57,96 @@ def build(inputs: tuple[Path, ...], name: str, format: str, limit: int | None) -
     from atomr_local.catalog.starter import find_embedder
     from atomr_local.cli.progress import build_progress, report_skipped
     from atomr_local.indexing.embedding import SentenceEmbedder
-    from atomr_local.indexing.text_index import build_text_index
+    from atomr_local.indexing.readers.detect import TEXT_FORMATS
+    from atomr_local.indexing.text_index import add_to_text_index, build_text_index
 
     prepare_threads()
+    wanted = _read_titles(titles) if titles is not None else None
     embedder = SentenceEmbedder(find_embedder(load_settings().embedder))
-    with build_progress(lambda state: f"{getattr(state, 'passages', 0)} passages") as progress:
-        manifest = build_text_index(inputs, name, embedder=embedder, limit=limit, progress=progress)
+    run = add_to_text_index if add else build_text_index
+    with build_progress(lambda state: f"{_passages(state)} passages", _passages) as progress:
+        manifest = run(
+            inputs,
+            name,
+            embedder=embedder,
+            format=next(item for item in TEXT_FORMATS if item == format_),
+            limit=limit,
+            titles=wanted,
+            progress=progress,
+            tell=lambda message: click.echo(f"{sanitize_line(message)}.", err=True),
+        )
+    _show_counts(manifest)
+    if add:
+        change = manifest.settings["last_change"]
+        click.echo(
+            f"  {change['articles']} articles are new, {change['replaced']} were replaced, "
+            f"{change['unchanged']} were there already"
+        )
+    report_skipped(manifest.settings["skipped"])
+    missing = {} if add else manifest.settings.get("not_found", {})
+    if missing.get("count"):
+        _report_missing(missing["count"], missing["samples"])
+
+
+@text.command()
+@click.argument("titles", metavar="TITLE...", nargs=-1)
+@click.option("--name", required=True, help="Name of the index.")
+@click.option(
+    "--titles",
+    "file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Remove the articles with the titles in this file, one a line.",
+)
+def remove(titles: tuple[str, ...], name: str, file: Path | None) -> None:
+    """Remove articles from a text index, without building it again.
+
+    Example: atomr text remove "Lake Como" --name mine
+    """
+    from atomr_local.indexing.text_index import remove_from_text_index
+
+    wanted = [*titles, *(_read_titles(file) if file is not None else ())]
+    if not wanted:
+        raise click.UsageError("give a TITLE, or --titles FILE")
+    before = len(dict.fromkeys(wanted))
+    manifest, missing = remove_from_text_index(name, wanted)
+    if before > len(missing):
+        _show_counts(manifest)
+    if missing:
+        _report_missing(len(missing), missing[:5])
+
+
+def _show_counts(manifest: Manifest) -> None:
     counts = manifest.counts
     size = f"{manifest.bytes / 1e6:.1f} MB"
     click.echo(f"{manifest.name}: {counts['passages']} passages of {counts['articles']} articles, {size}")
-    report_skipped(manifest.settings["skipped"])
+
+
+def _report_missing(count: int, samples: Sequence[str]) -> None:
+    click.echo(f"{count} of the titles were not found, such as: {sanitize_line('; '.join(samples))}", err=True)
+
+
+def _passages(state: BuildState) -> int:
+    return int(getattr(state, "passages", 0))
+
+
+def _read_titles(file: Path) -> list[str]:
+    """The titles in a file, one a line.
+
+    Raises:
+        InputError: it cannot be read, or holds none.
+    """
+    from atomr_local.errors import InputError
+
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise InputError(f"{file} cannot be read: {reason}", hint="A file of titles has one title a line.") from error
+    titles = [line.strip() for line in lines if line.strip()]
+    if not titles:
+        raise InputError(f"{file} holds no title", hint="A file of titles has one title a line.")
+    return titles
 
 
 @text.command()
@@ -83,7 +180,9 @@ def search(query: str, top_k: int, text_index: str | None, as_json: bool) -> Non
         print_json([{"title": e.title, "text": e.text, "score": e.score, "locator": dict(e.locator)} for e in found])
         return
     for item in found:
-        click.echo(f"{item.score:.4f}  {sanitize_line(item.title)}  ({sanitize_line(str(item.locator['passage']))})")
+        section = f" › {item.locator['section']}" if item.locator.get("section") else ""
+        place = f"({item.locator['passage']})"
+        click.echo(f"{item.score:.4f}  {sanitize_line(item.title + section)}  {sanitize_line(place)}")
         click.echo(f"        {sanitize_line(item.text)}")
     if not found:
         click.echo("Nothing was found.", err=True)

@@ -31,6 +31,8 @@ LEDGER = "ledger.json"  # of an unfinished build, see ledger.py
 LOCK = "building.lock"  # held while a build runs
 SCHEMA = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+# A build over several runs; or a build, an index set aside or one to be removed, of one process.
+_HIDDEN = re.compile(rf"\.(?P<name>{_NAME.pattern})\.(?:building|(?P<what>building|old|removed)-(?P<pid>\d+)-\w+)")
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,88 @@ def list_indexes() -> list[IndexEntry]:
             except KnowledgeIndexError as error:
                 found.append(IndexEntry(kind, directory.name, directory, None, error.message))
     return found
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A hidden directory beside the indexes: a build that can go on, or what a process left that died.
+
+    Attributes:
+        resumable: the same build command goes on from it.
+        running: a process is at work in it now.
+        bytes: size on disk.
+    """
+
+    kind: IndexKind
+    name: str
+    path: Path
+    resumable: bool
+    running: bool
+    bytes: int
+
+
+def list_unfinished() -> list[Unfinished]:
+    """What is neither an index nor gone, by kind and name."""
+    found = []
+    for kind in KINDS:
+        base = paths.indexes_dir() / kind
+        for directory in sorted(base.iterdir()) if base.is_dir() else ():
+            match = _HIDDEN.fullmatch(directory.name)
+            if match is None or not directory.is_dir():
+                continue
+            resumable = match["pid"] is None
+            running = _is_locked(directory) if resumable else _alive(int(match["pid"]))
+            found.append(Unfinished(kind, match["name"], directory, resumable, running, directory_size(directory)))
+    return found
+
+
+def remove(kind: IndexKind, name: str, *, unfinished_only: bool = False) -> int:
+    """Remove an index and what unfinished builds of it left; the index goes at once or not at all.
+
+    Returns:
+        Bytes that were freed.
+
+    Raises:
+        KnowledgeIndexError: there is nothing of this name, it is being built, or it cannot be removed.
+    """
+    destination = index_path(kind, name)
+    scratch = unfinished_path(kind, name)
+    left = [item for item in list_unfinished() if (item.kind, item.name) == (kind, name)]
+    there = not unfinished_only and (destination.is_dir() or destination.is_symlink())
+    if not there and not left:
+        what = "unfinished build of a " if unfinished_only else ""
+        raise KnowledgeIndexError(
+            f"there is no {what}{kind} index named {name!r}", hint="`atomr indexes list` shows what there is."
+        )
+    freed = sum(item.bytes for item in left if not item.running)
+    try:
+        with _held(scratch, kind, name):
+            if there:
+                freed += directory_size(destination)
+                gone = destination.with_name(f".{name}.removed-{os.getpid()}-{uuid.uuid4().hex[:8]}")
+                destination.rename(gone)
+                gone.unlink() if gone.is_symlink() else shutil.rmtree(gone)
+            _clear_leftovers(destination, restore=not there)
+            shutil.rmtree(scratch)
+    except OSError as error:
+        raise KnowledgeIndexError(f"{destination} cannot be removed: {error}") from error
+    return freed
+
+
+def _is_locked(directory: Path) -> bool:
+    """Whether a process holds the build in this directory; True where that cannot be told."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        with (directory / LOCK).open("a") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def resolve(kind: IndexKind, name: str = "") -> str:
@@ -312,14 +396,13 @@ def publish(scratch: Path, manifest: Manifest) -> Path:
     return destination
 
 
-def _clear_leftovers(destination: Path) -> None:
+def _clear_leftovers(destination: Path, *, restore: bool = True) -> None:
     """Remove what dead processes left of `destination`; an index that one had just set aside is put back."""
-    leftover = re.compile(rf"\.{re.escape(destination.name)}\.(?P<what>building|old)-(?P<pid>\d+)-\w+")
     for directory in destination.parent.iterdir():
-        match = leftover.fullmatch(directory.name)
-        if match is None or _alive(int(match["pid"])):
+        match = _HIDDEN.fullmatch(directory.name)
+        if match is None or match["name"] != destination.name or match["pid"] is None or _alive(int(match["pid"])):
             continue
-        if match["what"] == "old" and not destination.exists():
+        if match["what"] == "old" and restore and not destination.exists():
             with contextlib.suppress(OSError):
                 directory.rename(destination)
                 continue

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
+from atomr_local.indexing.chunking import Passage, passages
 from atomr_local.indexing.ledger import Ledger
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.readers.articles import Article, Redirect
@@ -22,12 +23,12 @@ from atomr_local.indexing.readers.detect import TextFormat, open_articles
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.space import require_space, write_error
 from atomr_local.indexing.text_catalog import Catalog, content_hash, passage_id
-from atomr_local.indexing.text_passages import SectionPassage, article_passages
 from atomr_local.indexing.text_table import SEARCHED, VECTOR, PassageTable
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding import Embedder
 
+PASSAGE_WORDS = 120
 BATCH = 512  # passages embedded and committed together
 # Articles and redirects without new passages are committed after this many.
 QUIET_RECORDS = 5_000
@@ -157,10 +158,10 @@ class TextBuild:
         """What the index holds in all."""
         catalog = Catalog(self._ledger.directory)
         try:
-            articles, passages, aliases = catalog.counts()
+            articles, parts, aliases = catalog.counts()
         finally:
             catalog.close()
-        return {"articles": articles, "passages": passages} | ({"aliases": aliases} if aliases else {})
+        return {"articles": articles, "passages": parts} | ({"aliases": aliases} if aliases else {})
 
     def _open(self) -> None:
         directory = self._ledger.directory
@@ -223,20 +224,20 @@ class TextBuild:
         if titles is not None and name_key(article.title) not in titles:
             self._went(article.record)
             return
-        passages = list(article_passages(article))
-        if not taken and not self._is_news(article, number, len(passages)):
+        cut = list(passages(article.text, PASSAGE_WORDS, article.sections))
+        if not taken and not self._is_news(article, number, len(cut)):
             self._went(article.record)
             return
         state.record = article.record
         metadata = json.dumps(article.metadata, ensure_ascii=True)
-        for ordinal, passage in enumerate(passages[taken:], taken):
+        for ordinal, passage in enumerate(cut[taken:], taken):
             self._pending.append(_row(article, ordinal, passage, metadata))
             state.taken = ordinal + 1
             if len(self._pending) >= BATCH:
                 self._flush()
         self._went(article.record)
 
-    def _is_news(self, article: Article, number: int, passages: int) -> bool:
+    def _is_news(self, article: Article, number: int, parts: int) -> bool:
         """Enter the article in the catalogue; whether its passages have to be made."""
         state = self.state
         known = self._catalog.find(article.id)
@@ -247,10 +248,10 @@ class TextBuild:
         digest = content_hash(article)
         state.seq += 1
         state.articles += 1
-        self._catalog.add(state.seq, article, digest, passages)
+        self._catalog.add(state.seq, article, digest, parts)
         if known is None:
             return True
-        if known.hash == digest and known.passages == passages:
+        if known.hash == digest and known.passages == parts:
             state.unchanged += 1
             return False
         state.replaced += 1
@@ -308,9 +309,9 @@ class TextBuild:
             raise write_error("the ledger of the text index", error, resumable=True) from error
 
     def _check_counts(self) -> None:
-        _, passages, _ = self._catalog.counts()
-        if passages != self._table.rows:
-            problem = f"it has {self._table.rows} passages where its articles have {passages}"
+        _, parts, _ = self._catalog.counts()
+        if parts != self._table.rows:
+            problem = f"it has {self._table.rows} passages where its articles have {parts}"
             raise _damaged(self._ledger.directory, problem)
 
     def _require_space(self, *, finishing: bool = False) -> None:
@@ -343,7 +344,7 @@ def _damaged(directory: Path, problem: str) -> KnowledgeIndexError:
     )
 
 
-def _row(article: Article, ordinal: int, passage: SectionPassage, metadata: str) -> dict[str, Any]:
+def _row(article: Article, ordinal: int, passage: Passage, metadata: str) -> dict[str, Any]:
     head = f"{article.title}, {passage.section}" if passage.section else article.title
     return {
         "id": passage_id(article.id, ordinal),

@@ -18,9 +18,8 @@ from atomr_local.indexing.ledger import Ledger, read_ledger
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.readers.detect import TextFormat, open_articles
 from atomr_local.indexing.space import write_error
-from atomr_local.indexing.text_build import Selection, TextBuild, TextBuildProgress
+from atomr_local.indexing.text_build import PASSAGE_WORDS, Selection, TextBuild, TextBuildProgress
 from atomr_local.indexing.text_catalog import CATALOG, Catalog, CatalogReader
-from atomr_local.indexing.text_passages import PASSAGE_WORDS
 from atomr_local.indexing.text_table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, PassageTable, connect, nearest
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXACT_ROWS", "SEARCHED", "TABLE", "VECTOR", "TextBuildProgress", "add_to_text_index", "build_text_index",
-    "connect", "nearest", "remove_from_text_index",
+    "check_embedder", "connect", "nearest", "remove_from_text_index",
 ]  # fmt: skip
 
 # What is stored and how passages are cut; an index of another layout can be searched, but not added to.

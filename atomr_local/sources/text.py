@@ -11,7 +11,8 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, KnowledgeIndexError, SourceError
 from atomr_local.indexing.names import base_key, name_key
 from atomr_local.indexing.store import read_manifest
-from atomr_local.indexing.text_index import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect
+from atomr_local.indexing.text_catalog import CATALOG, CatalogReader
+from atomr_local.indexing.text_index import SEARCHED, TABLE, VECTOR, check_embedder, connect, nearest
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName
 from atomr_local.tree.nodes import Operator
 
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 _RRF_K = 60
 _TIMEOUT = timedelta(seconds=30)
 _CANDIDATES = 30
-_COLUMNS = ("id", "title", "text", "start", "end")
+_COLUMNS = ("id", "title", "section", "text", "start", "end")
+# Two passages say the same from this share of common word triples on, unless they differ in a number.
+_SAME_SHARE = 0.95
 # A page about the entity itself goes before pages that mention it: as much as first rank in both lists is worth.
 _TITLE_BONUS = 2.0 / _RRF_K
 _NEAR_BONUS = 1.0 / _RRF_K
@@ -35,11 +38,22 @@ _WORD = re.compile(r"\w+")
 class TextSource:
     """A text index as :class:`KnowledgeSource`. Thread-safe."""
 
-    def __init__(self, table: Any, embedder: Embedder, rows: int, *, page_first: bool = True) -> None:
+    def __init__(
+        self,
+        table: Any,
+        embedder: Embedder,
+        rows: int,
+        *,
+        page_first: bool = True,
+        catalog: CatalogReader | None = None,
+    ) -> None:
         self._table = table
         self._embedder = embedder
-        self._exact = rows <= EXACT_ROWS
+        self._rows = rows
         self._page_first = page_first
+        self._catalog = catalog
+        # Indexes of earlier versions have no sections.
+        self._columns = [name for name in _COLUMNS if name in table.schema.names]
 
     @classmethod
     def open(cls, directory: Path, embedder: Embedder, *, page_first: bool = True) -> TextSource:
@@ -52,13 +66,7 @@ class TextSource:
             KnowledgeIndexError: it is not whole, or was built with another embedder.
         """
         manifest = read_manifest(directory)
-        built_with = manifest.settings.get("embedder")
-        if built_with != embedder.identity:
-            raise KnowledgeIndexError(
-                f"the text index {manifest.name!r} was built with another embedder ({built_with}, "
-                f"the settings give {embedder.identity})",
-                hint="Set `embedder` to the one it was built with, or build the index again.",
-            )
+        check_embedder(manifest, embedder)
         try:
             table = connect(directory).open_table(TABLE)
             rows = table.count_rows()
@@ -66,7 +74,9 @@ class TextSource:
             raise KnowledgeIndexError(
                 f"the text index in {directory} cannot be opened: {error}", hint="Build the index again."
             ) from error
-        return cls(table, embedder, rows, page_first=page_first)
+        # Indexes of earlier versions have no list of articles.
+        catalog = CatalogReader(directory) if (directory / CATALOG).is_file() else None
+        return cls(table, embedder, rows, page_first=page_first, catalog=catalog)
 
     @property
     def name(self) -> SourceName:
@@ -77,7 +87,10 @@ class TextSource:
         return "passages of articles: descriptions, stories, details"
 
     def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
-        """The passages nearest to the request's query, the page of the entity itself first."""
+        """The passages nearest to the request's query, the page of the entity itself first.
+
+        A name that is a redirect stands for the page that it leads to.
+        """
         cancellation.check()
         query = request.query if request.operator is not None else request.question
         query = query[:_QUERY_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
@@ -85,16 +98,25 @@ class TextSource:
         terms = _WORD.findall(query)[:_QUERY_WORDS]
         if not terms:
             return Retrieval()
+        head = request.arguments[0].text if self._page_first and request.operator and request.arguments else ""
+        titles = self._titles(head)
+        extended = " ".join([query, *titles[1:]])
+        terms += [word for title in titles[1:] for word in _WORD.findall(title)]
         try:
-            found = self._search(query, " ".join(terms))
+            found = self._search(extended, " ".join(terms))
         except AtomrError:
             raise
         except Exception as error:
             raise SourceError(f"the text index cannot be searched: {error}", hint="Build the index again.") from error
         cancellation.check()
-        head = request.arguments[0].text if self._page_first and request.operator and request.arguments else ""
         scored = sorted(
-            ((row["_relevance_score"] + title_bonus(row["title"], head, request.operator), row) for row in found),
+            (
+                (
+                    row["_relevance_score"] + max(title_bonus(row["title"], name, request.operator) for name in titles),
+                    row,
+                )
+                for row in found
+            ),
             key=lambda item: (-item[0], item[1]["id"]),
         )
         return Retrieval(
@@ -103,6 +125,14 @@ class TextSource:
 
     def close(self) -> None:
         self._table = None
+        if self._catalog is not None:
+            self._catalog.close()
+
+    def _titles(self, head: str) -> list[str]:
+        """The name as it is given, and the titles of the pages that it leads to by redirects."""
+        if not head or self._catalog is None:
+            return [head]
+        return [head, *(title for title in self._catalog.targets(head) if name_key(title) != name_key(head))]
 
     def _search(self, query: str, terms: str) -> list[dict[str, Any]]:
         from lancedb.query import MatchQuery
@@ -115,11 +145,10 @@ class TextSource:
             .text(MatchQuery(terms, SEARCHED))
             .distance_type("cosine")
             .rerank(RRFReranker(K=_RRF_K))
-            .select([*_COLUMNS])
+            .select(self._columns)
             .limit(_CANDIDATES)
         )
-        search = search.bypass_vector_index() if self._exact else search.minimum_nprobes(20).refine_factor(5)
-        rows: list[dict[str, Any]] = search.to_arrow(timeout=_TIMEOUT).to_pylist()
+        rows: list[dict[str, Any]] = nearest(search, self._rows).to_arrow(timeout=_TIMEOUT).to_pylist()
         return rows
 
 
@@ -146,23 +175,45 @@ def _same_words(title: str, name: str) -> bool:
 
 
 def _folded(scored: list[tuple[float, dict[str, Any]]]) -> list[tuple[float, dict[str, Any]]]:
-    """Near-duplicates (same words) once, the best of them."""
+    """Passages that say the same, such as those of a page and its mirror, once: the best of them."""
     kept = []
-    seen = set()
+    seen: list[_Wording] = []
     for score, row in scored:
-        key = name_key(row["text"])
-        if key not in seen:
-            seen.add(key)
+        wording = _Wording(row["text"])
+        if not any(wording.says_the_same(other) for other in seen):
+            seen.append(wording)
             kept.append((score, row))
     return kept
 
 
+class _Wording:
+    """The words of a passage, to compare it with others."""
+
+    def __init__(self, text: str) -> None:
+        words = name_key(text).split()
+        self._words = words
+        self._triples = set(zip(words, words[1:], words[2:], strict=False))
+        # Tables and lists may differ in nothing but their figures, and that is what is asked for.
+        self._numbers = {word for word in words if any(character.isdigit() for character in word)}
+
+    def says_the_same(self, other: _Wording) -> bool:
+        if self._words == other._words:
+            return True
+        if self._numbers != other._numbers or not self._triples or not other._triples:
+            return False
+        shared = len(self._triples & other._triples)
+        return shared >= _SAME_SHARE * (len(self._triples) + len(other._triples) - shared)
+
+
 def _evidence(row: dict[str, Any], score: float, query: str) -> Evidence:
+    locator: dict[str, Any] = {"passage": row["id"], "span": [row["start"], row["end"]]}
+    if section := row.get("section"):
+        locator["section"] = section
     return Evidence(
         source=SourceName.TEXT,
         title=row["title"],
         text=row["text"],
         score=round(float(score), 6),
         query=query,
-        locator={"passage": row["id"], "span": [row["start"], row["end"]]},
+        locator=locator,
     )

@@ -1,0 +1,145 @@
+"""Whether a text index is whole: every passage readable, all of them indexed, the nearest ones found."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import Any
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.indexing import store
+from atomr_local.indexing.text_catalog import CATALOG, CatalogReader, passage_id
+from atomr_local.indexing.text_table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect, nearest, unindexed
+from atomr_local.indexing.verify import Report, damage
+
+_SCANNED = 2048
+_QUERIES = 50
+_NEAREST = 10
+# What is asked of an approximate index, and how far a query lies from the passage that it is made from.
+_RECALL = 0.98
+_NOISE = 0.5
+_LENGTH_OFF = 0.01
+
+
+def verify_text(report: Report, manifest: store.Manifest, embedder: str | None, cancellation: Cancellation) -> None:
+    """Add to the report what is wrong with a text index, and recall@10 where its vector index is approximate."""
+    built_with = manifest.settings.get("embedder")
+    if embedder is not None and built_with != embedder:
+        report.notes.append(f"made with another embedder ({built_with}) than the settings give: searches are refused")
+    if not (report.path / f"{TABLE}.lance").is_dir():
+        report.problems.append(f"{TABLE}.lance is missing")
+        return
+    table = connect(report.path).open_table(TABLE)
+    rows = int(table.count_rows())
+    if rows != (wanted := manifest.counts.get("passages")):
+        report.problems.append(f"{rows} passages are there, {wanted} were built")
+    with damage(report, "the passages cannot be read"):
+        checksum, vectors = _scan(report, table, rows, cancellation)
+        _check_catalog(report, manifest, checksum)
+        with damage(report, "the indexes cannot be used"):
+            _check_indexes(report, table, rows)
+            _check_words(report, table, cancellation)
+            if rows > EXACT_ROWS:
+                recall = measure_recall(table, vectors, rows, cancellation)
+                report.measured["recall@10"] = round(recall, 4)
+                if recall < _RECALL:
+                    report.problems.append(
+                        f"the vector index finds {recall:.3f} of the 10 nearest; {_RECALL} is wanted"
+                    )
+
+
+def _scan(report: Report, table: Any, rows: int, cancellation: Cancellation) -> tuple[int, Any]:
+    """Read every passage: a checksum of the ids that does not depend on their order, and some of the vectors."""
+    import numpy as np
+
+    checksum = seen = crooked = 0
+    sample = []
+    every = max(1, rows // _QUERIES)
+    columns = [name for name in table.schema.names if name != SEARCHED]
+    for batch in table.search().select(columns).to_batches(_SCANNED):
+        cancellation.check()
+        vectors = np.stack(batch.column(VECTOR).to_numpy(zero_copy_only=False)).astype(np.float32)
+        lengths = np.linalg.norm(vectors, axis=1)
+        crooked += int(np.sum(~(np.abs(lengths - 1) < _LENGTH_OFF)))
+        for name in batch.column("id").to_pylist():
+            checksum += zlib.crc32(str(name).encode())
+        sample += [vectors[i] for i in range(-seen % every, len(vectors), every)]
+        seen += len(vectors)
+    if seen != rows:
+        report.problems.append(f"{seen} of {rows} passages can be read")
+    if crooked:
+        report.problems.append(f"{crooked} passages have no unit vector")
+    return checksum, sample[:_QUERIES]
+
+
+def _check_catalog(report: Report, manifest: store.Manifest, checksum: int) -> None:
+    if "layout" not in manifest.settings:
+        report.notes.append(
+            "built by an earlier version: articles cannot be added or removed, and redirects are unknown"
+        )
+        return
+    if not (report.path / CATALOG).is_file():
+        report.problems.append(f"{CATALOG} is missing")
+        return
+    with damage(report, CATALOG):
+        catalog = CatalogReader(report.path)
+        try:
+            if problem := catalog.check():
+                report.problems.append(f"{CATALOG} is damaged: {problem}")
+                return
+            articles, _, _ = catalog.counts()
+            if articles != (wanted := manifest.counts.get("articles")):
+                report.problems.append(f"{articles} articles are listed, {wanted} were built")
+            listed = sum(
+                zlib.crc32(passage_id(known.id, number).encode())
+                for known in catalog.articles()
+                for number in range(known.passages)
+            )
+            if listed != checksum:
+                report.problems.append("the passages are not those of the listed articles")
+        finally:
+            catalog.close()
+
+
+def _check_indexes(report: Report, table: Any, rows: int) -> None:
+    there = {tuple(index.columns) for index in table.list_indices()}
+    wanted = {(SEARCHED,): "full-text index", ("id",): "index of ids"}
+    if rows > EXACT_ROWS:
+        wanted[(VECTOR,)] = "vector index"
+    report.problems += [f"the {what} is missing" for columns, what in wanted.items() if columns not in there]
+    report.problems += [f"the index {name} does not cover all passages" for name in unindexed(table)]
+
+
+def _check_words(report: Report, table: Any, cancellation: Cancellation) -> None:
+    """A passage must be found by its words and by its id."""
+    from lancedb.query import MatchQuery
+
+    for row in table.search().select(["id", SEARCHED]).limit(3).to_list():
+        cancellation.check()
+        words = " ".join(re.findall(r"\w+", row[SEARCHED])[:12])
+        found = table.search(MatchQuery(words, SEARCHED), query_type="fts").select(["id", "_score"]).limit(5).to_list()
+        if words and not found:
+            report.problems.append("the full-text index does not find a passage by its words")
+        quoted = row["id"].replace("'", "''")
+        if not table.search().where(f"id = '{quoted}'").select(["id"]).limit(1).to_list():
+            report.problems.append("the index of ids does not find a passage")
+
+
+def measure_recall(table: Any, vectors: Any, rows: int, cancellation: Cancellation) -> float:
+    """Share of the 10 nearest passages by exact search that the vector index finds too, over queries near passages."""
+    import numpy as np
+
+    chance = np.random.default_rng(0)
+    hits = wanted = 0
+    for vector in vectors:
+        cancellation.check()
+        noise = chance.standard_normal(len(vector)).astype(np.float32)
+        query = vector + _NOISE * noise / np.linalg.norm(noise)
+        query /= np.linalg.norm(query)
+        search = table.search(query, vector_column_name=VECTOR).distance_type("cosine").select(["id", "_distance"])
+        found = {row["id"] for row in nearest(search.limit(_NEAREST), rows).to_list()}
+        search = table.search(query, vector_column_name=VECTOR).distance_type("cosine").select(["id", "_distance"])
+        exact = {row["id"] for row in search.limit(_NEAREST).bypass_vector_index().to_list()}
+        hits += len(found & exact)
+        wanted += len(exact)
+    return hits / wanted if wanted else 1.0

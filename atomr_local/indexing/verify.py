@@ -1,0 +1,185 @@
+"""Whether the indexes are whole: what is wrong with each, in words, and what to do about it."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import AtomrError, KnowledgeIndexError
+from atomr_local.indexing import store
+from atomr_local.indexing.ledger import read_ledger
+from atomr_local.indexing.space import human_size
+
+_GRAPH_STORE = "oxigraph"
+_GRAPH_NAMES = "names.sqlite"
+
+
+@dataclass
+class Report:
+    """What was found of one index, or of an unfinished build.
+
+    Attributes:
+        state: whole, damaged, half-built, being built, or left over.
+        problems: what is wrong, one thing each; empty for a whole index.
+        notes: what is good to know and no damage.
+        measured: figures, such as {"recall@10": 0.998}.
+        hint: what to do about the problems; "" when there are none.
+    """
+
+    kind: store.IndexKind
+    name: str
+    path: Path
+    state: str = "whole"
+    counts: dict[str, int] = field(default_factory=dict)
+    bytes: int = 0
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    measured: dict[str, float] = field(default_factory=dict)
+    hint: str = ""
+
+    @property
+    def good(self) -> bool:
+        return self.state in ("whole", "being built")
+
+
+def verify_indexes(
+    name: str = "", *, embedder: str | None = None, cancellation: Cancellation | None = None
+) -> list[Report]:
+    """Look at every index, or at those of one name, reading all that they hold.
+
+    Args:
+        embedder: identity of the embedder that searches would use; an index made with another is noted.
+
+    Raises:
+        KnowledgeIndexError: there is nothing of this name.
+        Cancelled: `cancellation` was thrown.
+    """
+    cancellation = cancellation or Cancellation()
+    reports = [
+        _verified(entry, embedder, cancellation) for entry in store.list_indexes() if name in ("", entry.name)
+    ]  # fmt: skip
+    reports += [_unfinished(item) for item in store.list_unfinished() if name in ("", item.name)]
+    if name and not reports:
+        raise KnowledgeIndexError(
+            f"there is no index named {name!r}", hint="`atomr indexes list` shows what there is."
+        )  # fmt: skip
+    return reports
+
+
+def _verified(entry: store.IndexEntry, embedder: str | None, cancellation: Cancellation) -> Report:
+    report = Report(entry.kind, entry.name, entry.path)
+    manifest = entry.manifest
+    with contextlib.suppress(OSError):
+        report.bytes = store.directory_size(entry.path)
+    if manifest is None:
+        report.problems.append(entry.problem or "it has no manifest")
+    else:
+        report.counts = dict(manifest.counts)
+        if (manifest.kind, manifest.name) != (entry.kind, entry.name):
+            report.notes.append(f"its manifest calls it {manifest.kind} {manifest.name}: it was moved or copied")
+        _note_inputs(report, manifest)
+        with damage(report):
+            if manifest.kind == "text":
+                from atomr_local.indexing.text_verify import verify_text
+
+                verify_text(report, manifest, embedder, cancellation)
+            else:
+                _verify_graph(report, manifest, cancellation)
+    if report.problems:
+        report.state = "damaged"
+        report.hint = _rebuild(entry)
+    return report
+
+
+@contextlib.contextmanager
+def damage(report: Report, what: str = "") -> Iterator[None]:
+    """Whatever the libraries raise on damaged files becomes a problem of the report."""
+    before = f"{what}: " if what else ""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except AtomrError as error:
+        if error.title == "Cancelled":
+            raise
+        report.problems.append(before + error.message)
+    except BaseException as error:  # a panic in Rust code is no Exception
+        report.problems.append(f"{before}{_first_line(error)}")
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:300]
+
+
+def _note_inputs(report: Report, manifest: store.Manifest) -> None:
+    for item in manifest.inputs:
+        with contextlib.suppress(OSError):
+            if Path(item.path).stat().st_size != item.size:
+                report.notes.append(f"{item.path} has changed since the index was built from it")
+
+
+def _verify_graph(report: Report, manifest: store.Manifest, cancellation: Cancellation) -> None:
+    from pyoxigraph import Store
+
+    directory = report.path
+    missing = [name for name in (_GRAPH_STORE, _GRAPH_NAMES) if not (directory / name).exists()]
+    report.problems += [f"{name} is missing" for name in missing]
+    if _GRAPH_NAMES not in missing:
+        with damage(report, _GRAPH_NAMES):
+            uri = f"{(directory / _GRAPH_NAMES).resolve().as_uri()}?immutable=1"
+            with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
+                found = [str(row[0]) for row in database.execute("PRAGMA quick_check(3)")]
+            if found != ["ok"]:
+                report.problems.append(f"{_GRAPH_NAMES} is damaged: {'; '.join(found)}")
+    if _GRAPH_STORE in missing:
+        return
+    with damage(report, "the facts cannot be read"):
+        triples = 0
+        for _ in Store.read_only(str(directory / _GRAPH_STORE)):
+            triples += 1
+            if triples % 10_000 == 0:
+                cancellation.check()
+        wanted = manifest.counts.get("triples", 0)
+        if triples < wanted:  # labels come on top of what the manifest counts
+            report.problems.append(f"{triples} facts are there, {wanted} were built")
+
+
+def _unfinished(item: store.Unfinished) -> Report:
+    report = Report(item.kind, item.name, item.path, bytes=item.bytes)
+    if item.running:
+        report.state = "being built"
+        return report
+    drop = f"`atomr indexes remove {item.kind} {item.name} --unfinished` frees {human_size(item.bytes)}"
+    ledger = read_ledger(item.path) if item.resumable else None
+    if ledger is None:
+        report.state = "left over"
+        report.problems.append("a process that died left this behind; nothing goes on from it")
+        report.hint = f"{drop}; so does the next build of this name."
+        return report
+    report.state = "half-built"
+    report.problems.append(f"the build was stopped {_how_far(ledger.state)}")
+    report.hint = f"Run the command that began it again: it goes on. {drop}."
+    return report
+
+
+def _how_far(state: dict[str, Any]) -> str:
+    amounts = [
+        f"{state[what]} {what}" for what in ("articles", "passages", "triples") if isinstance(state.get(what), int)
+    ]
+    return f"after {', '.join(amounts)}" if amounts else "before its end"
+
+
+def _rebuild(entry: store.IndexEntry) -> str:
+    """The command that builds the index again, as far as the manifest tells."""
+    if entry.name == store.STARTER:
+        return f"Remove it with `atomr indexes remove {entry.kind} {entry.name}`; it is built anew when it is needed."
+    inputs = [item.path for item in entry.manifest.inputs] if entry.manifest else []
+    files = shlex.join(inputs) if 0 < len(inputs) <= 5 else "INPUT..."
+    return f"Build it again: atomr {entry.kind} build {files} --name {shlex.quote(entry.name)}"
