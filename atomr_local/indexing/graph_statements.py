@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from atomr_local.indexing.graph_names import NamesWriter
+from atomr_local.indexing.graph_names_writer import NamesWriter
 from atomr_local.indexing.literals import format_number, parse_date, parse_quantity
 from atomr_local.indexing.names import name_key, words
 from atomr_local.indexing.readers.facts import Fact, Term
 from atomr_local.indexing.vocabulary import ENTITY, PROPERTY, KnownProperty, vocabulary
 
 if TYPE_CHECKING:
-    from pyoxigraph import BlankNode, Literal, NamedNode, Quad
+    from pyoxigraph import Literal
 
 MINTED_ENTITY = "urn:atomr:entity:"
 MINTED_PROPERTY = "urn:atomr:property:"
-_BLANK = "urn:atomr:blank:"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 ALT_LABEL = "http://www.w3.org/2004/02/skos/core#altLabel"
 DESCRIPTION = "http://schema.org/description"
-_LABELS = {RDFS_LABEL, "http://www.w3.org/2004/02/skos/core#prefLabel", "http://schema.org/name"}
-_DESCRIPTIONS = {DESCRIPTION, "https://schema.org/description", "http://www.w3.org/2000/01/rdf-schema#comment"}
-_WIKIDATA_PROPERTY = re.compile(re.escape(ENTITY) + r"(P[1-9]\d*)")
+LABELS = {RDFS_LABEL, "http://www.w3.org/2004/02/skos/core#prefLabel", "http://schema.org/name"}
+DESCRIPTIONS = {DESCRIPTION, "https://schema.org/description", "http://www.w3.org/2000/01/rdf-schema#comment"}
 
 # Weights by which one of an entity's names becomes its label: said to be the label, then written about under
 # this name, then mentioned by it; an adjective ("American") is a label only where there is nothing else.
-_STATED, _SUBJECT, _OBJECT, _ADJECTIVE, _ALIAS = 1e9, 1e3, 1.0, 1e-3, 0.0
+# Whole numbers, so that sums do not depend on how a build was cut into pieces.
+STATED, _SUBJECT, OBJECT, _ADJECTIVE, ALIAS = 10**12, 10**6, 10**3, 1, 0
 _DATE_WORDS = {"date", "year", "time", "when", "day", "inception", "founded", "born", "died", "since"}
 _LONGEST_NAME = 120
 _LABEL_FACTS = {"label", "name"}
@@ -84,7 +83,7 @@ class FactStatements:
         adjectival = known is not None and known.adjectival
         literal = None if fact.object.qid else _literal(fact, known)
         if literal is None:
-            entity = self._entity(fact.object, _ADJECTIVE if adjectival else _OBJECT)
+            entity = self._entity(fact.object, _ADJECTIVE if adjectival else OBJECT)
             term, value_range = iri_term(entity), "entities"
             # The label chosen in the end may be another one, so the wording of this statement is always kept.
             self._names.statement_text(subject, predicate, term, fact.object.label)
@@ -96,11 +95,11 @@ class FactStatements:
             self._names.statement(subject, predicate, None, value_range)
         yield f"{iri_term(subject)} {iri_term(predicate)} {term} .\n"
 
-    def _entity(self, term: Term, weight: float) -> str:
+    def _entity(self, term: Term, weight: int) -> str:
         iri = (ENTITY + term.qid) if term.qid else self._id_of(term.label) or minted_iri(MINTED_ENTITY, term.label)
         self._names.name(iri, term.label, weight)
         for alias in term.aliases:
-            self._names.name(iri, alias, _ALIAS)
+            self._names.name(iri, alias, ALIAS)
         if term.description:
             self._names.description(iri, term.description)
         return iri
@@ -108,11 +107,11 @@ class FactStatements:
     def _names_only(self, subject: str, key: str, text: str) -> bool:
         """Take in a fact that says how the subject is called or what it is."""
         if key in _ALIAS_FACTS:
-            self._names.name(subject, text, _ALIAS)
+            self._names.name(subject, text, ALIAS)
         elif key in _DESCRIPTION_FACTS:
             self._names.description(subject, text)
         elif key in _LABEL_FACTS:
-            self._names.name(subject, text, _STATED)
+            self._names.name(subject, text, STATED)
         else:
             return False
         return True
@@ -123,7 +122,7 @@ class FactStatements:
             iri = PROPERTY + fact.pid
         else:
             iri = known.iri if known else minted_iri(MINTED_PROPERTY, fact.property.casefold())
-        self._names.property_name(iri, fact.property, 1.0)
+        self._names.property_name(iri, fact.property, 1)
         return known, iri
 
 
@@ -162,89 +161,11 @@ def _string(text: str) -> tuple[str, str, str]:
     return literal_term(text), "texts", text
 
 
-class TripleStatements:
-    """Triples → N-Triples lines, names and descriptions taken out.
-
-    Args:
-        blank_scope: keeps apart the blank nodes of different files.
-    """
-
-    def __init__(self, names: NamesWriter, language: str, blank_scope: str) -> None:
-        self._names = names
-        self._language = language.casefold()
-        self._blanks = f"{_BLANK}{blank_scope}:"
-
-    def lines(self, block: Iterable[Quad]) -> Iterator[str]:
-        from pyoxigraph import BlankNode, Literal, NamedNode
-
-        for quad in block:
-            subject, predicate, value = quad.subject, quad.predicate.value, quad.object
-            if not isinstance(subject, NamedNode | BlankNode):
-                continue  # a statement about a triple; nothing here asks about those yet
-            iri = self._iri(subject)
-            if isinstance(value, Literal):
-                if self._names_only(iri, predicate, value):
-                    continue
-                self._names.statement(iri, predicate, None, _range_of(value))
-                term = str(value)
-            elif isinstance(value, NamedNode | BlankNode):
-                target = self._iri(value)
-                self._names.statement(iri, predicate, target, "entities")
-                term = iri_term(target)
-            else:
-                continue
-            yield f"{iri_term(iri)} {iri_term(predicate)} {term} .\n"
-
-    def _iri(self, node: NamedNode | BlankNode) -> str:
-        from pyoxigraph import BlankNode
-
-        # Renamed, because each load into the store would give a blank node a new identity.
-        return self._blanks + quote(node.value, safe="") if isinstance(node, BlankNode) else node.value
-
-    def _names_only(self, iri: str, predicate: str, value: Literal) -> bool:
-        """Take in a label, alias or description; those of other languages are dropped."""
-        if predicate in _LABELS:
-            base = _STATED
-        elif predicate == ALT_LABEL:
-            base = _ALIAS
-        elif predicate in _DESCRIPTIONS:
-            base = None
-        else:
-            return False
-        fit = self._fit(value.language)
-        text = " ".join(value.value.replace("\x00", "").split())
-        if not fit or not text:
-            return True
-        match = _WIKIDATA_PROPERTY.fullmatch(iri)
-        if match:
-            self._property(PROPERTY + match[1], text, base)
-        elif base is None:
-            self._names.description(iri, text)
-        else:
-            self._names.name(iri, text, base * fit)
-        return True
-
-    def _property(self, iri: str, text: str, weight: float | None) -> None:
-        if weight is None:
-            self._names.property_description(iri, text)
-        else:
-            self._names.property_name(iri, text, weight)
-
-    def _fit(self, language: str | None) -> float:
-        """How well a name of this language serves, 0 to 1."""
-        tag = (language or "").casefold()
-        if tag == self._language:
-            return 1.0
-        if tag == "mul":
-            return 0.9
-        return 0.8 if not tag else 0.7 if tag.startswith(self._language + "-") else 0.0
-
-
 _DATES = {XSD + name for name in ("date", "dateTime", "gYear", "gYearMonth")}
 _NUMBERS = {XSD + name for name in ("decimal", "integer", "double", "float", "int", "long", "nonNegativeInteger")}
 
 
-def _range_of(value: Literal) -> str:
+def range_of(value: Literal) -> str:
     datatype = value.datatype.value
     return "dates" if datatype in _DATES else "numbers" if datatype in _NUMBERS else "texts"
 
@@ -262,11 +183,36 @@ def literal_text(lexical: str, datatype: str) -> str:
     return lexical
 
 
-def label_triples(names: NamesWriter, language: str) -> Iterator[str]:
-    """The names as triples, one rdfs:label per entity, so that SPARQL finds them too."""
-    for iri, label, description, others in names.labelled():
+def label_triples(names: NamesWriter, language: str, after: int = 0) -> Iterator[tuple[int, str]]:
+    """The names as triples, one rdfs:label per entity, so that SPARQL finds them too; each with the entity's number.
+
+    Args:
+        after: entities up to this number are left out.
+    """
+    for number, iri, label, description, others in names.labelled(after):
         subject = iri_term(iri)
         for predicate, texts in ((RDFS_LABEL, [label]), (ALT_LABEL, others), (DESCRIPTION, [description])):
             for text in texts:
                 if text:
-                    yield f"{subject} {iri_term(predicate)} {literal_term(text, language=language)} .\n"
+                    yield number, f"{subject} {iri_term(predicate)} {literal_term(text, language=language)} .\n"
+
+
+class LabelWords:
+    """Which names and descriptions are taken: those of one language, its variants and of no language."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language.casefold()
+
+    def fit(self, language: str | None) -> int:
+        """How well a name of this language serves, in tenths."""
+        tag = (language or "").casefold()
+        if tag == self.language:
+            return 10
+        if tag == "mul":
+            return 9
+        return 8 if not tag else 7 if tag.startswith(self.language + "-") else 0
+
+
+def plain_text(text: str) -> str:
+    """A name or description on one line."""
+    return " ".join(text.replace("\x00", "").split())

@@ -38,13 +38,13 @@ class Fact:
     object_type: str = ""
 
 
-def read_facts(lines: LineReader, skipped: Skipped) -> Iterator[Fact]:
-    """The facts of a file; unusable lines are counted in `skipped`.
+def read_facts(lines: LineReader, skipped: Skipped) -> Iterator[tuple[int, Fact]]:
+    """The facts of a file, with their line numbers; unusable lines are counted in `skipped`.
 
     Raises:
         InputError: the file holds no facts: none of its first 200 filled lines is one.
     """
-    usable = filled = 0
+    usable, filled = (1, 1) if lines.after else (0, 0)
     first_reason: tuple[int, str] | None = None
     for number, line in lines:
         if not line.strip():
@@ -59,7 +59,7 @@ def read_facts(lines: LineReader, skipped: Skipped) -> Iterator[Fact]:
                 break
             continue
         usable += 1
-        yield fact
+        yield number, fact
     if filled and not usable and first_reason:
         raise InputError(
             f"{lines.path}, line {first_reason[0]}: not facts in JSON lines: {first_reason[1]}",
@@ -98,8 +98,8 @@ def _term(data: dict[str, Any], key: str) -> Term:
     return Term(
         _label(data, key),
         qid if isinstance(qid, str) and _QID.fullmatch(qid) else None,
-        _encodable(description.strip()) if isinstance(description, str) else "",
-        tuple(_encodable(a.strip()) for a in aliases if isinstance(a, str) and a.strip())
+        encodable(description.strip()) if isinstance(description, str) else "",
+        tuple(encodable(a.strip()) for a in aliases if isinstance(a, str) and a.strip())
         if isinstance(aliases, list)
         else (),
     )
@@ -116,9 +116,9 @@ def _label(data: dict[str, Any], key: str) -> str:
         raise ValueError(f'"{key}" is empty')
     if len(text) > _MAX_LABEL:
         raise ValueError(f'"{key}" is longer than {_MAX_LABEL} characters')
-    return _encodable(text)
+    return encodable(text)
 
 
-def _encodable(text: str) -> str:
-    # JSON may hold lone surrogates ("\\ud800"), which no UTF-8 file can.
+def encodable(text: str) -> str:
+    """The text without what no UTF-8 file can hold: JSON may spell lone surrogates ("\\ud800") and NUL."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -35,15 +35,20 @@ class Skipped:
 class LineReader:
     """Iterates over (line number from 1, line as bytes) of one file.
 
+    Args:
+        after: lines up to this number are passed over, unseen (resuming).
+
     Attributes:
+        after: as given; where it is not 0, the file has shown before that it is what it claims.
         position: bytes read so far of the file as it lies on disk (compressed bytes of a compressed file).
 
     Raises (while iterating):
         InputError: the file cannot be opened, is truncated or damaged, or has a line over 16 MiB.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, after: int = 0) -> None:
         self.path = path
+        self.after = after
         self._raw: BinaryIO | None = None
 
     @property
@@ -52,27 +57,38 @@ class LineReader:
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         number = 0
-        try:
-            with ExitStack() as stack:
-                self._raw = stack.enter_context(self.path.open("rb"))
-                stream = stack.enter_context(_decompressed(self._raw))
-                while line := stream.readline(_MAX_LINE + 1):
-                    number += 1
-                    if len(line) > _MAX_LINE:
-                        raise InputError(f"{self.path}, line {number}: longer than {_MAX_LINE >> 20} MiB")
+        with reading(self.path, lambda: f"after line {number}"), ExitStack() as stack:
+            self._raw = stack.enter_context(self.path.open("rb"))
+            stream = stack.enter_context(decompressed(self._raw))
+            while line := stream.readline(_MAX_LINE + 1):
+                number += 1
+                if len(line) > _MAX_LINE:
+                    raise InputError(f"{self.path}, line {number}: longer than {_MAX_LINE >> 20} MiB")
+                if number > self.after:
                     yield number, line.rstrip(b"\r\n")
-        except (EOFError, gzip.BadGzipFile) as error:
-            raise InputError(f"{self.path}, after line {number}: the compressed file is cut short") from error
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise InputError(f"{self.path}, after line {number}: cannot be read: {reason}") from error
-        except Exception as error:  # zlib.error is no OSError
-            if type(error).__module__ == "zlib":
-                raise InputError(f"{self.path}, after line {number}: the compressed file is damaged") from error
-            raise
 
 
-def _decompressed(raw: BinaryIO) -> BinaryIO:
+@contextmanager
+def reading(path: Path, place: Callable[[], str]) -> Iterator[None]:
+    """Errors of opening, reading and unpacking the file, told with its name and `place` ("after line 7").
+
+    Raises:
+        InputError: there was one.
+    """
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}, {place()}: the compressed file is cut short") from error
+    except OSError as error:
+        raise InputError(f"{path}, {place()}: cannot be read: {error.strerror or error}") from error
+    except Exception as error:  # zlib.error is no OSError
+        if type(error).__module__ == "zlib":
+            raise InputError(f"{path}, {place()}: the compressed file is damaged") from error
+        raise
+
+
+def decompressed(raw: BinaryIO) -> BinaryIO:
+    """The file's content, unpacked where it is gzip or bzip2 by its first bytes."""
     head = raw.read(2)
     raw.seek(0)
     kind = _MAGIC.get(head)

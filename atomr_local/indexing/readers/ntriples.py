@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers.lines import LineReader, Skipped
@@ -16,38 +16,49 @@ _BLOCK_BYTES = 4 << 20
 _TRIAL = 1_000
 
 
-def read_ntriples(lines: LineReader, skipped: Skipped) -> Iterator[list[Quad]]:
+class Block(NamedTuple):
+    """Triples in the order of the file; `record` is the ordinal of the last line or triple that is now done with."""
+
+    record: int
+    triples: list[Quad]
+
+
+def read_ntriples(
+    lines: LineReader, skipped: Skipped, wanted: Callable[[bytes], bool] | None = None
+) -> Iterator[Block]:
     """The file's triples, a block at a time; malformed lines are counted in `skipped`.
+
+    Args:
+        wanted: whether a line is of interest; others are neither parsed nor counted.
 
     Raises:
         InputError: the file is not N-Triples: its first block of filled lines has none.
     """
-    usable = 0
+    usable = 1 if lines.after else 0
     first = skipped.count
     block: list[tuple[int, bytes]] = []
-    size = 0
+    size = number = seen = 0
 
-    def parse() -> list[Quad]:
-        return _parse_block(lines, block, skipped)
+    def parsed() -> Block:
+        nonlocal usable, block, size, seen
+        triples = _parse_block(lines, block, skipped)
+        usable += len(triples)
+        _must_have_triples(lines, usable, skipped, first)
+        block, size, seen = [], 0, 0
+        return Block(number, triples)
 
     for number, line in lines:
         if not line or line.isspace() or line.lstrip().startswith(b"#"):
             continue
-        block.append((number, line))
-        size += len(line)
-        full = len(block) >= (_BLOCK_LINES if usable else _TRIAL) or size >= _BLOCK_BYTES
-        if not full:
-            continue
-        triples = parse()
-        usable += len(triples)
-        _must_have_triples(lines, usable, skipped, first)
-        yield triples
-        block, size = [], 0
-    if block:
-        triples = parse()
-        usable += len(triples)
-        _must_have_triples(lines, usable, skipped, first)
-        yield triples
+        seen += 1
+        # The first lines are parsed in any case: they show whether the file is what it claims.
+        if not usable or wanted is None or wanted(line):
+            block.append((number, line))
+            size += len(line)
+        if seen >= (_BLOCK_LINES if usable else _TRIAL) or size >= _BLOCK_BYTES:
+            yield parsed()
+    if seen:
+        yield parsed()
 
 
 def _must_have_triples(lines: LineReader, usable: int, skipped: Skipped, first: int) -> None:

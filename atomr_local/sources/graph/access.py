@@ -125,13 +125,13 @@ class Graph:
         self, subject: str | None = None, prop: str | None = None, tail: str | None = None, limit: int = ROW_LIMIT
     ) -> list[Statement]:
         """Up to `limit` statements that fit, those that only name things left out."""
-        from pyoxigraph import NamedNode
+        from pyoxigraph import DefaultGraph, NamedNode
 
         def node(iri: str | None) -> NamedNode | None:
             return NamedNode(iri) if iri is not None else None
 
         try:
-            quads = self._store.quads_for_pattern(node(subject), node(prop), node(tail), None)
+            quads = self._store.quads_for_pattern(node(subject), node(prop), node(tail), DefaultGraph())
             found = (
                 Statement(quad.subject.value, quad.predicate.value, quad.object)
                 for quad in quads

@@ -9,9 +9,10 @@ import pytest
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
-from atomr_local.indexing import graph_index, store
+from atomr_local.indexing import graph_build, graph_index, store
 from atomr_local.indexing.graph_index import BuildProgress, build_graph_index
 from atomr_local.indexing.graph_names import Names
+from atomr_local.indexing.readers import ntriples
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 
@@ -178,8 +179,9 @@ def test_loading_in_several_pieces_gives_the_same(tmp_path: Path, monkeypatch: p
     file = tmp_path / "a.nt"
     file.write_text(NT, encoding="utf-8")
     build_graph_index([file], "whole")
-    monkeypatch.setattr(graph_index, "_SPOOL_TRIPLES", 2)
-    monkeypatch.setattr(graph_index, "_FLUSH_TRIPLES", 1)
+    monkeypatch.setattr(graph_build, "PIECE_TRIPLES", 2)
+    monkeypatch.setattr(ntriples, "_BLOCK_LINES", 1)
+    monkeypatch.setattr(ntriples, "_TRIAL", 1)
     build_graph_index([file], "pieces")
     assert triples("pieces") == triples("whole")
 
@@ -193,8 +195,8 @@ def test_progress_reports_stages_and_bytes(tmp_path: Path) -> None:
     assert seen[-1].triples == 1
 
 
-@pytest.mark.parametrize("stage", ["reading labels", "reading facts", "loading", "indexing names"])
-def test_an_interrupted_build_leaves_the_old_index_whole(build: Build, tmp_path: Path, stage: str) -> None:
+@pytest.mark.parametrize("stage", ["reading labels", "reading facts", "indexing names", "loading names"])
+def test_an_interrupted_build_leaves_the_old_index_whole_and_goes_on(build: Build, tmp_path: Path, stage: str) -> None:
     build({"s": "old", "p": "capital", "o": "x"})
     before = triples()
 
@@ -206,6 +208,10 @@ def test_an_interrupted_build_leaves_the_old_index_whole(build: Build, tmp_path:
     with pytest.raises(KeyboardInterrupt):
         build_graph_index([file], "t", progress=stop)
     assert triples() == before
+    seen: list[BuildProgress] = []
+    build_graph_index([file], "t", progress=seen.append)
+    assert any("<urn:atomr:entity:new>" in triple for triple in triples())
+    assert seen[-1].note == "an unfinished build goes on"
     assert [path.name for path in store.index_path("graph", "t").parent.iterdir()] == ["t"]
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.graph_index import detect_format
 from atomr_local.indexing.names import base_key, name_key, split_qualifier
 from atomr_local.indexing.readers.facts import Fact, Term, parse_fact, read_facts
+from atomr_local.indexing.readers.graph_detect import detect_format
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from atomr_local.indexing.readers.ntriples import read_ntriples
 
@@ -117,7 +117,7 @@ def test_ntriples_with_malformed_lines(tmp_path: Path) -> None:
         b"# comment\n" + good + b"<http://x/a> <http://x y/p> <b> .\nrubbish\n" + good + b'<a:b> <a:c> "caf\xff" .\n'
     )
     skipped = Skipped()
-    triples = [triple for block in read_ntriples(LineReader(file), skipped) for triple in block]
+    triples = [triple for block in read_ntriples(LineReader(file), skipped) for triple in block.triples]
     assert len(triples) == 2
     assert [sample[1] for sample in skipped.samples] == [3, 4, 6]
 
@@ -136,6 +136,13 @@ def test_a_file_that_is_not_ntriples_fails_with_its_line(tmp_path: Path) -> None
         (b'_:a <http://b> "c" .\n', "nt"),
         (b"\n" + FACT, "facts-jsonl"),
         (b"{}\n" + FACT, "facts-jsonl"),
+        (b"# c\n@prefix wd: <http://w> .\n", "turtle"),
+        (b"PREFIX wd: <http://w>\n", "turtle"),
+        (b"<http://a> <http://b> <http://c> ;\n  <http://d> <http://e> .\n", "turtle"),
+        (b"[\n" + b'{"type":"item","id":"Q1","labels":{}},\n]', "wikidata-json"),
+        (b'{"id": "P31", "labels": {}}', "wikidata-json"),
+        (b'{"Q1": {"id": "Q1", "labels": {}}}', "wikidata-json"),
+        (b'{"entities": {"Q1": {"id": "Q1", "claims": {}}}}', "wikidata-json"),
     ],
 )
 def test_formats_are_recognised(tmp_path: Path, content: bytes, expected: str) -> None:
@@ -144,9 +151,7 @@ def test_formats_are_recognised(tmp_path: Path, content: bytes, expected: str) -
     assert detect_format(file) == expected
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"@prefix wd: <http://w> .\n", b"{}\n", b"title,text\n1,2\n" * 30, b"\x00\x01\x02"]
-)
+@pytest.mark.parametrize("content", [b"", b"{}\n", b"title,text\n1,2\n" * 30, b"\x00\x01\x02"])
 def test_other_files_are_not_recognised(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "f"
     file.write_bytes(content)
