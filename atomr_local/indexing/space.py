@@ -10,8 +10,9 @@ from atomr_local.errors import KnowledgeIndexError
 
 # Kept free for everything else on the disk; bytes.
 RESERVE = 200_000_000
-# Ends of messages by which libraries tell of a full disk when they give no error number.
-_FULL = ("no space left", "os error 28", "disk is full", "disk full", "quota exceeded")
+# What libraries write of a full or failing disk when they give no error number.
+_FULL = ("no space left", "os error 28)", "disk is full", "disk full", "quota exceeded")
+_BROKEN = ("input/output error", "disk i/o error", "os error 5)")
 
 
 def free_space(directory: Path) -> int:
@@ -39,11 +40,13 @@ def require_space(directory: Path, wanted: int, what: str) -> None:
 
 def write_error(what: str, error: BaseException, *, resumable: bool = False) -> KnowledgeIndexError:
     """A failed write of `what` in words; `resumable` tells whether the same command goes on from what is kept."""
-    full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or any(
-        mark in str(error).casefold() for mark in _FULL
-    )
+    number, text = getattr(error, "errno", None), str(error)
+    full = number in (errno.ENOSPC, errno.EDQUOT) or any(mark in text.casefold() for mark in _FULL)
+    broken = number == errno.EIO or any(mark in text.casefold() for mark in _BROKEN)
     again = "run the same command again" + (": it goes on where it stopped." if resumable else ".")
-    reason = "the disk is full" if full else str(getattr(error, "strerror", None) or error)
+    reason = str(getattr(error, "strerror", None) or (text.splitlines() or [type(error).__name__])[0][:300])
+    if full or broken:
+        reason = "the disk is full" if full else "the disk reports an input/output error"
     hint = f"Free some space and {again}" if full else f"Check the disk, then {again}"
     return KnowledgeIndexError(f"{what} cannot be written: {reason}", hint=hint)
 
