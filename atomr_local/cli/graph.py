@@ -31,27 +31,74 @@ def graph() -> None:
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["auto", "nt", "facts-jsonl"]),
+    type=click.Choice(["auto", "nt", "turtle", "wikidata-json", "facts-jsonl"]),
     default="auto",
     show_default=True,
-    help="N-Triples or facts in JSON lines, plain, .gz or .bz2; auto looks into each file.",
+    help="N-Triples, Turtle, a Wikidata JSON dump or facts in JSON lines, plain, .gz or .bz2; auto looks into each "
+    "file.",
 )
-def build(inputs: tuple[Path, ...], name: str, format_: str) -> None:
-    """Build a graph index from facts.
+@click.option(
+    "--entities",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Keep only the slice of Wikidata about these: a file with a Q-id a line.",
+)
+@click.option(
+    "--text-index", metavar="NAME", help="Keep only the slice about the articles of this text index, by Q-id or title."
+)
+@click.option(
+    "--properties",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Keep only these properties (a P-id a line); else all but external identifiers and media.",
+)
+@click.option("--language", default="en", show_default=True, help="Language of labels, aliases and descriptions.")
+def build(
+    inputs: tuple[Path, ...],
+    name: str,
+    format_: str,
+    entities: Path | None,
+    text_index: str | None,
+    properties: Path | None,
+    language: str,
+) -> None:
+    """Build a graph index from facts; a build that was stopped goes on when the same command is run again.
 
-    Example: atomr graph build facts.jsonl --name mine
+    Example: atomr graph build latest-all.json.bz2 --text-index simple --name simple
     """
     from atomr_local.cli.progress import build_progress, report_skipped
-    from atomr_local.indexing.graph_index import FORMATS, build_graph_index
+    from atomr_local.indexing.graph_index import FORMATS, BuildProgress, build_graph_index
 
     chosen = next(item for item in FORMATS if item == format_)
+    told = ""
+
     with build_progress(lambda state: f"{getattr(state, 'triples', 0)} facts") as progress:
-        manifest = build_graph_index(inputs, name, format=chosen, progress=progress)
+
+        def show(state: BuildProgress) -> None:
+            nonlocal told
+            if state.note != told:
+                told = state.note
+                click.echo(f"{told[:1].upper()}{told[1:]}.", err=True)
+            progress(state)
+
+        manifest = build_graph_index(
+            inputs,
+            name,
+            format=chosen,
+            language=language,
+            entities=entities,
+            text_index=text_index,
+            properties=properties,
+            progress=show,
+        )
     counts = manifest.counts
     click.echo(
         f"{manifest.name}: {counts['triples']} facts on {counts['entities']} entities with {counts['properties']} "
         f"properties, {manifest.bytes / 1e6:.1f} MB"
     )
+    missing = manifest.settings.get("slice", {}).get("titles_not_found", 0)
+    if missing:
+        click.echo(f"{missing} articles of the text index have no entity here.", err=True)
     report_skipped(manifest.settings["skipped"])
 
 

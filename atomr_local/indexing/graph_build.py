@@ -21,8 +21,9 @@ from atomr_local.indexing import graph_titles, store
 from atomr_local.indexing.graph_choosing import Chooser, TitleMatcher, choosing_line, title_line
 from atomr_local.indexing.graph_entities import EntityStatements
 from atomr_local.indexing.graph_facts import LabelIds
+from atomr_local.indexing.graph_ids import HIGHEST
 from atomr_local.indexing.graph_names_writer import NamesWriter
-from atomr_local.indexing.graph_selection import Selection
+from atomr_local.indexing.graph_selection import Role, Selection
 from atomr_local.indexing.graph_sink import Loader, Spool, spool_files
 from atomr_local.indexing.graph_statements import FactStatements, LabelWords, label_triples
 from atomr_local.indexing.graph_triples import LineFilter, TripleStatements
@@ -213,10 +214,10 @@ class GraphBuild:
                 if self._stage == "naming":
                     self._report("indexing names", self._total)
                     if not names.progress.get("named"):
-                        subjects = self._plan.selection.subjects
+                        selection = self._plan.selection
                         names.finish(
                             names.progress | {"named": True},
-                            (lambda iri: _number(iri) in subjects) if self._sliced else None,
+                            (lambda iri: selection.role(_number(iri)) > Role.CLASS) if self._sliced else None,
                         )
                     self._commit(stage="labelling", label=0)
                 if self._stage == "labelling":
@@ -456,4 +457,4 @@ def _skipped(data: dict[str, Any] | None) -> Skipped:
 
 def _number(iri: str) -> int:
     tail = iri.rpartition("/Q")[2]
-    return int(tail) if tail.isdigit() else -1
+    return int(tail) if tail.isdecimal() else HIGHEST + 1

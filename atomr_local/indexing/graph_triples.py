@@ -165,6 +165,8 @@ class TripleStatements:
             return
         term, entity, value_range = found
         if iri != self._item:
+            if self._owner != iri:
+                self._close_owner()
             self._item = iri
             self._plain.clear()
         line = f"<{iri}> <{PROPERTY}{pid}> {term} .\n"
