@@ -28,10 +28,13 @@ class MediaWikiReader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lines = LineReader(path)
+        self._position = 0
 
     @property
     def position(self) -> int:
-        return self._lines.position
+        # The last pages come when the file is read and closed already.
+        self._position = max(self._position, self._lines.position)
+        return self._position
 
     def records(self, skipped: Skipped, *, after: int = 0) -> Iterator[Article | Redirect]:
         site = Site()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lxml import etree
+from lxml import etree  # type: ignore[import-untyped]
 
 from atomr_local.indexing.readers.wikiprose import Heading, PlainText, assembled, tidied
 

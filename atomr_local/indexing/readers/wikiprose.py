@@ -13,17 +13,18 @@ _LINK_SECTIONS = frozenset(
     {"references", "external links", "see also", "further reading", "notes", "footnotes", "citations", "sources"}
     | {"notes and references", "other websites", "related pages", "more reading", "other reading", "other pages"}
 )
+# In this order: each works on what the ones before leave, runs of spaces of at most one among it.
 _SMALL = [
-    (re.compile(r"[^\S\n]+"), " "),
-    (re.compile(r" *\n *"), "\n"),
     (re.compile(r"'{2,}"), ""),
-    (re.compile(r"__[^\W\d_a-z]+__"), ""),
+    (re.compile(r"__[^\W\d_a-z]{2,40}__"), ""),
+    (re.compile(r"[^\S\n]+"), " "),
+    (re.compile(r" ?\n ?"), "\n"),
     # What a dropped template leaves behind: "( ; born 1912)", "()", "Paris , the".
     (re.compile(r"\((?:[ ,;:/]|–)+"), "("),
     (re.compile(r"(?<=\w)[ ,;:]+\)"), ")"),
     (re.compile(r" ?\( *\)"), ""),
-    (re.compile(r" +(?=[,.](?:\s|$))"), ""),
-    (re.compile(r"^\W+$", re.M), ""),
+    (re.compile(r" (?=[,.](?:\s|$))"), ""),
+    (re.compile(r"^[^\w\n]+$", re.M), ""),
     (re.compile(r" {2,}"), " "),
     (re.compile(r"\n{3,}"), "\n\n"),
 ]

@@ -10,6 +10,7 @@ import html
 import re
 from collections.abc import Collection
 from functools import cache
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +33,7 @@ _LEFTOVER = re.compile(
     re.I,
 )
 _DELIMITER = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}|<!--|-->|</?([a-zA-Z]+)|/?>|\[(?:https?:)?//|\]")
+_SINGLE = "<single"
 _CLOSES = {"}}": "{{", "]]": "[[", "|}": "{|", "-->": "<!--", ">": "<", "/>": "<", "]": "["}
 # The tokeniser reads on from every opening that is never closed: this many characters in all take some seconds.
 _MAX_WORK = 50_000_000
@@ -56,12 +58,9 @@ def plain_text(wikitext: str, dropped_links: Collection[str] = ()) -> PlainText:
 
 def _tokenise(wikitext: str) -> list[Any]:
     parser = _parser()
-    if parser.CTokenizer is not None:
-        tokens: list[Any] = parser.CTokenizer().tokenize(wikitext, 0, True)
-        return tokens
-    from mwparserfromhell.parser.tokenizer import Tokenizer
-
-    return list(Tokenizer().tokenize(wikitext, 0, True))
+    # The tokeniser in C is thirty times as fast; its twin in Python gives the same tokens.
+    tokenizer: Any = parser.CTokenizer or import_module("mwparserfromhell.parser.tokenizer").Tokenizer
+    return list(tokenizer().tokenize(wikitext, 0, True))
 
 
 @cache
@@ -86,16 +85,18 @@ def _must_be_bounded(wikitext: str) -> None:
         token, name = match.group(), match.group(1)
         if name:
             name = name.lower()
-            if token[1] != "/":
-                if not is_single(name):
-                    open_now.append(f"<{name}")
-                open_now.append("<")  # until the tag itself ends
-            elif open_now and open_now[-1] == f"<{name}":
-                open_now.pop()
+            if token[1] == "/":
+                if open_now and open_now[-1] == f"<{name}":
+                    open_now.pop()
+            elif is_single(name):
+                open_now.append(_SINGLE)
+            else:
+                open_now += (f"<{name}", "<")  # the second until the tag itself ends
         elif opening := _CLOSES.get(token):
-            if open_now and open_now[-1] == opening:
+            top = open_now[-1] if open_now else ""
+            if top == opening or (top == _SINGLE and opening == "<"):
                 open_now.pop()
-                if token == "/>" and open_now and open_now[-1][1:].isalpha():  # noqa: S105
+                if token == "/>" and top != _SINGLE:  # noqa: S105
                     open_now.pop()
         else:
             open_now.append("[" if token.endswith("//") else token)
