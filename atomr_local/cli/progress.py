@@ -26,8 +26,8 @@ class BuildState(Protocol):
 class Pace:
     """How fast the present stage goes, measured from its first report: what an earlier run did is not its merit."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        self._clock = clock or time.monotonic
         self._stage: str | None = None
         self._begun = self._first_done = self._first_amount = 0.0
         self._now = self._done = self._total = self._amount = 0.0

@@ -24,7 +24,7 @@ _LENGTH_OFF = 0.01
 def verify_text(report: Report, manifest: store.Manifest, embedder: str | None, cancellation: Cancellation) -> None:
     """Add to the report what is wrong with a text index, and recall@10 where its vector index is approximate."""
     built_with = manifest.settings.get("embedder")
-    if embedder is not None and built_with != embedder:
+    if None not in (embedder, built_with) and built_with != embedder:
         report.notes.append(f"made with another embedder ({built_with}) than the settings give: searches are refused")
     if not (report.path / f"{TABLE}.lance").is_dir():
         report.problems.append(f"{TABLE}.lance is missing")

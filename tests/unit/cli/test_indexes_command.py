@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+from fake_embedder import FakeEmbedder
 
 from atomr_local.cli.main import main
 from atomr_local.indexing import store
+from atomr_local.indexing.text_index import build_text_index
 
 Capture = pytest.CaptureFixture[str]
 
@@ -60,13 +63,65 @@ def test_nothing_in_a_manifest_or_a_folders_name_drives_the_terminal(capsys: Cap
         assert not {"\x1b", "\x07", "\u202e"} & set(out + err)
 
 
-@pytest.mark.parametrize("arguments", [("list", "extra"), ("list", "--nonsense"), ("nonsense",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("list", "extra"), ("list", "--nonsense"), ("nonsense",), ("verify", "a", "b"), ("remove",), ("remove", "text"),
+        ("remove", "web", "mine", "--yes"), ("remove", "text", "mine"),
+    ],
+)  # fmt: skip
 def test_wrong_usage(arguments: tuple[str, ...], capsys: Capture) -> None:
     assert atomr("indexes", *arguments) == 2
     assert capsys.readouterr().out == ""
 
 
 def test_help_has_an_example(capsys: Capture) -> None:
-    for arguments in ((), ("list",)):
+    for arguments in ((), ("list",), ("verify",), ("remove",)):
         assert atomr("indexes", *arguments, "--help") == 0
-        assert "Example: atomr indexes list" in capsys.readouterr().out
+        assert "Example: atomr indexes " in capsys.readouterr().out
+
+
+def test_verify_tells_what_is_whole_and_what_is_not(tmp_path: Path, capsys: Capture) -> None:
+    assert atomr("indexes", "verify") == 0
+    assert "No index is built yet" in capsys.readouterr().err
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"id": "1", "title": "Como", "text": "A lake."}')
+    build_text_index([corpus], "good", embedder=FakeEmbedder())
+    assert atomr("indexes", "verify", "good") == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("text   good                 whole: 1 articles, 1 passages; ")
+    assert err == ""
+
+    publish("ev", path="/data/\x1b[2Jx\n\u202ey")
+    assert atomr("indexes", "verify") == 1
+    out, _ = capsys.readouterr()
+    bad, problem, hint, good = [line for line in out.splitlines() if "another embedder" not in line]
+    assert bad.startswith("text   ev                   damaged: ")
+    assert problem == "  - passages.lance is missing"
+    assert hint.startswith("  → Build it again: atomr text build ")
+    assert " whole: " in good
+    assert not {"\x1b", "\u202e"} & set(out)
+
+    assert atomr("indexes", "verify", "--json") == 1
+    reports = json.loads(capsys.readouterr().out)
+    assert [(report["name"], report["state"]) for report in reports] == [("ev", "damaged"), ("good", "whole")]
+    assert reports[0]["problems"] == ["passages.lance is missing"]
+
+    assert atomr("indexes", "verify", "absent") == 1
+    assert "no index named 'absent'" in capsys.readouterr().err
+
+
+def test_remove_frees_the_space_and_asks_first(capsys: Capture) -> None:
+    publish("mine")
+    assert atomr("indexes", "remove", "text", "mine") == 2
+    assert "--yes" in capsys.readouterr().err
+    assert store.index_path("text", "mine").exists()
+    assert atomr("indexes", "remove", "text", "mine", "--yes") == 0
+    out, err = capsys.readouterr()
+    assert out == "mine: removed, 2.5 MB freed\n"
+    assert err == ""
+    assert list(store.index_path("text", "mine").parent.iterdir()) == []
+    assert atomr("indexes", "remove", "text", "mine", "--yes") == 1
+    assert "no text index named 'mine'" in capsys.readouterr().err
+    assert atomr("indexes", "remove", "text", "../evil", "--yes") == 1
+    assert "cannot name an index" in capsys.readouterr().err

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from fake_embedder import FakeEmbedder
 
 from atomr_local import paths
 from atomr_local.catalog.starter import starter_embedder_path
@@ -91,6 +92,8 @@ def test_the_starter_is_built_on_first_search(
         ("build", "file.jsonl"),
         ("build", "file.jsonl", "--name", "a", "--limit", "0"),
         ("build", "file.jsonl", "--name", "a", "--format", "pdf"),
+        ("remove", "--name", "a"),
+        ("remove", "Title"),
         ("search",),
         ("search", "a", "b"),
         ("search", "a", "-k", "0"),
@@ -106,7 +109,7 @@ def test_wrong_usage(arguments: tuple[str, ...], capsys: Capture) -> None:
     assert "Error: " in err
 
 
-@pytest.mark.parametrize("arguments", [(), ("build",), ("search",)])
+@pytest.mark.parametrize("arguments", [(), ("build",), ("search",), ("remove",)])
 def test_help_has_an_example(arguments: tuple[str, ...], capsys: Capture) -> None:
     assert atomr("text", *arguments, "--help") == 0
     assert "Example: atomr text " in capsys.readouterr().out
@@ -152,3 +155,65 @@ def test_a_missing_input(embedder: None, tmp_path: Path, capsys: Capture) -> Non
     assert atomr("text", "build", str(tmp_path / "absent.jsonl"), "--name", "mine") == 1
     assert "absent.jsonl cannot be read: No such file" in capsys.readouterr().err
     assert store.list_indexes() == []
+
+
+@pytest.fixture
+def fake_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("atomr_local.catalog.starter.find_embedder", lambda _: Path())
+    monkeypatch.setattr("atomr_local.indexing.embedding.SentenceEmbedder", lambda _: FakeEmbedder())
+
+
+def test_choose_add_and_remove(fake_embedder: None, corpus: Path, tmp_path: Path, capsys: Capture) -> None:
+    titles = tmp_path / "titles.txt"
+    titles.write_text("\ufefflake como\n\nAtlantis \x1b[2J\n", encoding="utf-8")
+    assert atomr("text", "build", str(corpus), "--name", "mine", "--titles", str(titles), "--format", "jsonl") == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("mine: 1 passages of 1 articles, ")
+    assert "1 of the titles were not found, such as: Atlantis" in err
+
+    assert atomr("text", "build", str(corpus), "--name", "mine", "--add") == 0
+    out, err = capsys.readouterr()
+    first, second = out.splitlines()
+    assert first.startswith("mine: 2 passages of 2 articles, ")
+    assert second == "  1 articles are new, 0 were replaced, 1 were there already"
+
+    assert atomr("text", "remove", "Radium", "Nobody", "--name", "mine") == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("mine: 1 passages of 1 articles, ")
+    assert err == "1 of the titles were not found, such as: Nobody\n"
+    assert atomr("text", "remove", "--titles", str(titles), "--name", "mine") == 1
+    assert "nothing would be left" in error_of(capsys)[0]
+    assert atomr("text", "remove", "Nobody", "--name", "mine") == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_file_of_titles_that_is_none(fake_embedder: None, corpus: Path, tmp_path: Path, capsys: Capture) -> None:
+    empty, binary = tmp_path / "empty.txt", tmp_path / "binary.txt"
+    empty.write_text("\n \n")
+    binary.write_bytes(b"\xff\xfe\x00")
+    for file, problem in ((empty, "holds no title"), (binary, "not UTF-8"), (tmp_path / "absent", "No such file")):
+        assert atomr("text", "build", str(corpus), "--name", "mine", "--titles", str(file)) == 1
+        message, hint = error_of(capsys)
+        assert problem in message
+        assert "one title a line" in hint
+
+
+def test_an_unfinished_build_goes_on_by_the_same_command(
+    fake_embedder: None, corpus: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("atomr_local.indexing.text_table.PassageTable.index", full)
+        assert atomr("text", "build", str(corpus), "--name", "mine") == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "the disk is full" in err
+    assert "run the same command again: it goes on" in err
+    assert atomr("indexes", "list") == 0
+    assert "text mine is half-built" in capsys.readouterr().err
+    assert atomr("text", "build", str(corpus), "--name", "mine") == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("mine: 2 passages of 2 articles, ")
+    assert "going on with an unfinished build, after 2 passages." in err

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from atomr_local.cli import progress as progress_module
+from atomr_local.cli.progress import Pace, build_progress, duration
+
+
+@dataclass
+class State:
+    stage: str
+    passages: int
+    done: int
+    total: int = 1000
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_rate_and_remaining_time_count_from_where_this_run_began() -> None:
+    clock = Clock()
+    pace = Pace(clock)
+    assert (pace.share, pace.rate, pace.remaining, str(pace)) == (0.0, None, None, "")
+    pace.take(State("embedding", 5_000, 500), 5_000)  # done by an earlier run
+    assert (pace.rate, pace.remaining, str(pace)) == (None, None, "")
+    clock.now += 10
+    pace.take(State("embedding", 5_400, 600), 5_400)
+    assert (pace.share, pace.rate, pace.remaining) == (0.6, 40.0, 40.0)
+    assert str(pace) == "40/s, about 40 s left"
+    clock.now += 1
+    pace.take(State("indexing", 5_400, 1000), 5_400)
+    assert (pace.rate, pace.remaining, str(pace)) == (None, None, "")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "0 s"), (89, "89 s"), (600, "10 min"), (12_000, "3 h 20 min"), (187_200, "2 d 4 h")],
+)
+def test_durations(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_plain_lines_when_not_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(progress_module.time, "monotonic", clock)
+    with build_progress(lambda state: f"{state.passages} passages", lambda state: state.passages) as show:
+        for step in range(9):
+            show(State("embedding", 100 * step, 100 * step))
+            clock.now += 10
+        show(State("indexing", 900, 1000))
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "embedding …",
+        "embedding: 30%, 300 passages, 10/s, about 70 s left",
+        "embedding: 60%, 600 passages, 10/s, about 40 s left",
+        "indexing …",
+    ]
