@@ -8,9 +8,9 @@ import io
 import logging
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from atomr_local.errors import MissingPartError, ModelError
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _HASHED = 1 << 20
 _BATCH = 32
+_THREADS = 2  # the model that answers wants the others
+
+RuntimeName = Literal["auto", "onnxruntime", "torch"]
 
 
 class Embedder(Protocol):
@@ -74,35 +77,130 @@ def _import_without_sockets() -> None:
         socket.has_ipv6 = had
 
 
+class _Runtime(Protocol):
+    """What computes the vectors. Thread-safe."""
+
+    @property
+    def backend(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
+
+
 class SentenceEmbedder:
     """A sentence-transformers model of a local directory, loaded on the first text.
 
-    A process that only asks the graph never pays for torch.
+    It is run by the lightest runtime that computes the same vectors: onnxruntime for a BERT encoder (see
+    `embedding_bert.py`), sentence-transformers with torch for any other model and where onnxruntime is missing or
+    fails.
+
+    Args:
+        runtime: the one to use; `auto` chooses.
+        threads: of onnxruntime; torch chooses its own.
+        tell: hears, once, that onnxruntime failed and torch is used instead.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        runtime: RuntimeName = "auto",
+        threads: int = _THREADS,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
         self._directory = directory
         self._identity = embedder_identity(directory)
+        self._wanted: RuntimeName = runtime
+        self._threads = threads
+        self._tell = tell
         self._lock = threading.Lock()
-        self._model: Any = None
+        self._loaded: _Runtime | None = None
 
     @property
     def identity(self) -> str:
         return self._identity
 
     @property
+    def backend(self) -> str:
+        """The runtime with its version and kind of numbers, for the manifest of an index; loads the model."""
+        return self._runtime().backend
+
+    @property
     def dimensions(self) -> int:
+        return self._runtime().dimensions
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        runtime = self._runtime()
+        if not texts:
+            return np.empty((0, runtime.dimensions), dtype=np.float32)
+        # Half a surrogate pair cannot be tokenised; it may stand in a file that was cut within a character.
+        return runtime.encode([text.encode("utf-8", "replace").decode("utf-8") for text in texts])
+
+    def _runtime(self) -> _Runtime:
         with self._lock:
-            return int(self._loaded().get_embedding_dimension())
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded
+
+    def _load(self) -> _Runtime:
+        if self._wanted == "torch":
+            return _TorchRuntime(self._directory)
+        from atomr_local.indexing.embedding_bert import BertEncoder, Unsuited
+
+        try:
+            return BertEncoder(self._directory, self._threads)
+        except ModelError:
+            raise
+        except Exception as error:
+            if self._wanted == "onnxruntime":
+                raise ModelError(
+                    f"the embedder in {self._directory} cannot be run by onnxruntime: {error}",
+                    hint="Let the runtime be chosen.",
+                ) from error
+            loaded = _TorchRuntime(self._directory)  # damage is told by its own error, and only that
+            if self._tell is not None and not isinstance(error, Unsuited):
+                self._tell(f"onnxruntime cannot run the embedder ({error}); torch does, which starts more slowly")
+            return loaded
+
+
+class _TorchRuntime:
+    """The model run by sentence-transformers."""
+
+    def __init__(self, directory: Path) -> None:
+        # The hub is probed even for a local directory unless told not to before the import.
+        os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+        try:
+            with contextlib.redirect_stderr(io.StringIO()):
+                _import_without_sockets()
+                import torch
+                from sentence_transformers import SentenceTransformer
+                from transformers.utils import logging as transformers_logging
+
+                logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
+                transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+                transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+                self._model: Any = SentenceTransformer(str(directory), device="cpu", local_files_only=True)
+        except ImportError as error:
+            raise MissingPartError(f"sentence-transformers cannot be loaded: {error}") from error
+        except Exception as error:  # damaged weights raise SafetensorError, a plain Exception, among others
+            raise ModelError(
+                f"the embedder in {directory} cannot be loaded: {error}", hint="Check that its files are whole."
+            ) from error
+        self._lock = threading.Lock()
+        self.backend = f"torch {torch.__version__} {str(self._model.dtype).removeprefix('torch.')}"
+        self.dimensions = int(self._model.get_embedding_dimension())
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
 
         with self._lock:
-            model = self._loaded()
-            if not texts:
-                return np.empty((0, int(model.get_embedding_dimension())), dtype=np.float32)
-            vectors = model.encode(
+            vectors = self._model.encode(
                 list(texts),
                 batch_size=_BATCH,
                 normalize_embeddings=True,
@@ -110,28 +208,3 @@ class SentenceEmbedder:
                 convert_to_numpy=True,
             )
         return np.asarray(vectors, dtype=np.float32)
-
-    def _loaded(self) -> Any:
-        if self._model is None:
-            # The hub is probed even for a local directory unless told not to before the import.
-            os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
-            os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-            os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-            try:
-                with contextlib.redirect_stderr(io.StringIO()):
-                    _import_without_sockets()
-                    from sentence_transformers import SentenceTransformer
-                    from transformers.utils import logging as transformers_logging
-
-                    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
-                    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-                    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-                    self._model = SentenceTransformer(str(self._directory), device="cpu", local_files_only=True)
-            except ImportError as error:
-                raise MissingPartError(f"sentence-transformers cannot be loaded: {error}") from error
-            except Exception as error:  # damaged weights raise SafetensorError, a plain Exception, among others
-                raise ModelError(
-                    f"the embedder in {self._directory} cannot be loaded: {error}",
-                    hint="Check that its files are whole.",
-                ) from error
-        return self._model
