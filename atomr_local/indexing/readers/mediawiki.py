@@ -12,6 +12,7 @@ from atomr_local.errors import InputError
 from atomr_local.indexing.readers.articles import Article, Redirect
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from atomr_local.indexing.readers.wikinames import dropped_link_names, is_disambiguation
+from atomr_local.indexing.readers.wikiprops import PageProps, page_props_beside
 from atomr_local.indexing.readers.wikitext import plain_text
 from atomr_local.indexing.readers.wikixml import Page, Site, read_pages
 
@@ -22,7 +23,8 @@ _HINT = "A dump is a file such as simplewiki-latest-pages-articles.xml.bz2 from 
 class MediaWikiReader:
     """The articles and redirects of a dump; other namespaces and disambiguation pages are left out.
 
-    A dump does not hold the Wikidata ids of its pages; `page_props` does: see `wikiprops`.
+    A dump does not hold the Wikidata ids of its pages; the table page_props does, and is read where it lies beside the
+    dump under the name that it was published with.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,6 +42,8 @@ class MediaWikiReader:
         site = Site()
         links: frozenset[str] | None = None
         last = 0
+        table = page_props_beside(self.path)
+        props = PageProps(table) if table is not None else None
         try:
             for page in read_pages(self._lines, site, after=after):
                 last = page.record
@@ -48,7 +52,7 @@ class MediaWikiReader:
                 if links is None:  # the names stand in the head of the dump
                     links = dropped_link_names(site.namespaces)
                 try:
-                    found = _record(page, site, links)
+                    found = _record(page, site, links, props)
                 except ValueError as error:
                     skipped.add(self.path, page.record, f"{page.title}: {error}" if page.title else str(error))
                     continue
@@ -71,7 +75,7 @@ class MediaWikiReader:
         return bool(prefix) and prefix in site.namespaces.values()
 
 
-def _record(page: Page, site: Site, links: frozenset[str]) -> Article | Redirect | None:
+def _record(page: Page, site: Site, links: frozenset[str], props: PageProps | None) -> Article | Redirect | None:
     """The page as an article or redirect; None where it is neither.
 
     Raises:
@@ -94,4 +98,5 @@ def _record(page: Page, site: Site, links: frozenset[str]) -> Article | Redirect
     if not plain.text:
         raise ValueError("no prose beside templates, tables and lists of links")
     metadata = {"url": site.prefix + quote(page.title.replace(" ", "_"), safe="/:,()'!*@;~")} if site.prefix else {}
-    return Article(page.id, page.title, plain.text, None, metadata, plain.sections, page.record)
+    qid = props.item(page.id) if props is not None else None
+    return Article(page.id, page.title, plain.text, qid, metadata, plain.sections, page.record)

@@ -119,6 +119,28 @@ def test_the_last_revision_of_a_history_counts(tmp_path: Path) -> None:
     assert (found.id, found.text) == ("1", "New.")
 
 
+PROPS = b"""-- comment (9,'wikibase_item','Q9',NULL)
+INSERT INTO `page_props` VALUES (7,'wikibase_item','Q90',NULL),(3,'displaytitle','(8,\\'wikibase_item\\',\\'Q1\\')',NULL);
+INSERT INTO `page_props` VALUES (2,'notoc','',NULL),(2,'wikibase_item','Q64',NULL);
+"""
+
+
+@pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), ("", bytes)])
+def test_wikidata_ids_come_from_the_table_beside_the_dump(
+    tmp_path: Path, ending: str, pack: Callable[[bytes], bytes]
+) -> None:
+    path = dump(tmp_path / "simplewiki-20240101-pages-articles.xml", *(page(f"A{i}", "Text.", i) for i in (2, 7, 8, 9)))
+    (tmp_path / "dewiki-20240101-page_props.sql").write_bytes(PROPS)
+    assert [getattr(record, "qid", "") for record in read(path)[0]] == [None] * 4, "another wiki's table"
+    table = tmp_path / f"simplewiki-20240101-page_props.sql{ending}"
+    table.write_bytes(pack(PROPS))
+    assert [getattr(record, "qid", "") for record in read(path)[0]] == ["Q64", "Q90", None, None]
+    if ending:
+        table.write_bytes(pack(PROPS)[:-20])
+        with pytest.raises(InputError, match=r"page_props\.sql\.gz"):
+            read(path)
+
+
 def _streams(data: bytes) -> bytes:
     third = len(data) // 3
     return b"".join(bz2.compress(data[i : i + third]) for i in range(0, len(data), third))
