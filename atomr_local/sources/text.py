@@ -132,7 +132,11 @@ class TextSource:
         """The name as it is given, and the titles of the pages that it leads to by redirects."""
         if not head or self._catalog is None:
             return [head]
-        return [head, *(title for title in self._catalog.targets(head) if name_key(title) != name_key(head))]
+        try:
+            targets = self._catalog.targets(head)
+        except KnowledgeIndexError as error:
+            raise SourceError(error.message, hint=error.hint) from error
+        return [head, *(title for title in targets if name_key(title) != name_key(head))]
 
     def _search(self, query: str, terms: str) -> list[dict[str, Any]]:
         from lancedb.query import MatchQuery

@@ -13,7 +13,8 @@ from atomr_local.catalog.starter import starter_embedder_path
 from atomr_local.errors import Cancelled, KnowledgeIndexError, MissingPartError, SourceError
 from atomr_local.indexing import store
 from atomr_local.indexing.embedding import SentenceEmbedder
-from atomr_local.indexing.text_index import build_text_index
+from atomr_local.indexing.text_index import build_text_index, connect
+from atomr_local.sources import text as text_source
 from atomr_local.sources.protocol import Request, SourceName, Value
 from atomr_local.sources.text import TextSource
 from atomr_local.tree.nodes import Operator
@@ -216,3 +217,86 @@ def test_closed(directory: Path, embedder: SentenceEmbedder) -> None:
     source.close()
     with pytest.raises(SourceError):
         source.retrieve(Request("lake", "lake"), Cancellation())
+
+
+DUMP = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" xml:lang="en">
+<siteinfo><dbname>testwiki</dbname><namespaces><namespace key="0" case="first-letter" /></namespaces></siteinfo>
+{pages}</mediawiki>"""
+PAGE = """<page><title>{title}</title><ns>0</ns><id>{id}</id>{redirect}<revision><id>1</id>
+<text xml:space="preserve">{text}</text></revision></page>
+"""
+PAGES = {
+    "Lake Lario": "#REDIRECT [[Lake Como]]",
+    "Lake Como": "Lake Como is deep. " + "It has steep shores. " * 8
+    + "\n== History ==\n=== Early years ===\n" + "The Romans had villas there and planted olives. " * 4,
+    "Lario": "Lario is a name that rivers, lakes and Lario people share. " * 3,
+    "Guide to lakes": "A guide that names Lake Lario, Lake Lario and again Lake Lario. " * 3,
+}  # fmt: skip
+
+
+@pytest.fixture
+def wiki(tmp_path: Path) -> TextSource:
+    pages = ""
+    for i, (title, text) in enumerate(PAGES.items(), 1):
+        redirect = '<redirect title="Lake Como" />' if text.startswith("#") else ""
+        pages += PAGE.format(title=title, id=i, redirect=redirect, text=text)
+    file = tmp_path / "dump.xml"
+    file.write_text(DUMP.format(pages=pages), encoding="utf-8")
+    build_text_index([file], "wiki", embedder=FakeEmbedder())
+    return TextSource.open(store.index_path("text", "wiki"), FakeEmbedder())
+
+
+def test_a_redirect_leads_to_its_page(wiki: TextSource) -> None:
+    assert find(wiki, "Lake Lario", head="Lake Lario")[0] == "Lake Como"
+    assert find(wiki, "Lake Lario depth", head="lake lario")[0] == "Lake Como"
+    assert find(wiki, "Lario", head="Lario")[0] == "Lario"
+    wiki.close()
+    with pytest.raises(SourceError):
+        find(wiki, "Lake Lario", head="Lake Lario")
+
+
+def test_the_section_stands_in_the_locator(wiki: TextSource) -> None:
+    found = wiki.retrieve(Request("Roman villas olives", "Roman villas olives", top_k=5), Cancellation()).evidence
+    locators = {item.locator.get("section"): item.locator for item in found if item.title == "Lake Como"}
+    assert set(locators) == {None, "History > Early years"}
+    start, end = locators["History > Early years"]["span"]
+    assert 0 < start < end
+    assert set(locators["History > Early years"]) == {"passage", "span", "section"}
+
+
+def test_what_says_the_same_is_folded_and_what_differs_in_a_number_is_not(tmp_path: Path) -> None:
+    beginnings, ends = ("al", "be", "ce", "di", "eo", "fu"), ("ra", "no", "mi", "ta", "so")
+    words = [first + second for first in beginnings for second in ends]
+    text = " ".join((words * 4)[:110])
+    long = " ".join(f"{word} {other}" for word, other in zip(words * 2, words[7:] + words, strict=False))
+    texts = {"Page": f"{long} in town.", "Mirror": f"{long}, in Town!", "Other": f"{text} in 1950.",
+             "Next": f"{text} in 1951.", "Short one": "A village in Como.", "Short two": "A village in Lodi."}  # fmt: skip
+    file = tmp_path / "corpus.jsonl"
+    file.write_text("\n".join(json.dumps({"id": t, "title": t, "text": x}) for t, x in texts.items()))
+    build_text_index([file], "alike", embedder=FakeEmbedder())
+    source = TextSource.open(store.index_path("text", "alike"), FakeEmbedder())
+    found = find(source, f"{words[0]} {words[1]} village", top_k=10)
+    assert len({"Page", "Mirror"} & set(found)) == 1
+    assert {"Other", "Next", "Short one", "Short two"} <= set(found)
+
+
+def test_one_word_of_a_hundred_makes_no_other_passage() -> None:
+    words = [
+        f"{first}{second}"
+        for first in "abcdefghij"
+        for second in ("ra", "no", "mi", "ta", "so", "pe", "lu", "vo", "ke", "di")
+    ]
+    rows = [{"text": " ".join([*words, last])} for last in ("town", "city", "1950", "1951")]
+    assert [row for _, row in text_source._folded([(1.0, row) for row in rows])] == [rows[0], rows[2], rows[3]]
+
+
+def test_an_index_of_an_earlier_version_is_searched_as_it_is(
+    directory: Path, embedder: SentenceEmbedder, tmp_path: Path
+) -> None:
+    old = tmp_path / "old"
+    shutil.copytree(directory, old)
+    (old / "articles.sqlite").unlink()
+    connect(old).open_table("passages").drop_columns(["section"])
+    source = TextSource.open(old, embedder)
+    assert find(source, "birthplace of Chopin")[0] == "Żelazowa Wola"
+    assert find(source, "Hook", head="Hook") == ["Hook", "Hook (film)", "Hook Norton"]
