@@ -72,7 +72,10 @@ def build(
     chosen = next(item for item in FORMATS if item == format_)
     told = ""
 
-    with build_progress(lambda state: f"{getattr(state, 'triples', 0)} facts") as progress:
+    def triples(state: object) -> int:
+        return getattr(state, "triples", 0)
+
+    with build_progress(lambda state: f"{triples(state)} facts", triples) as progress:
 
         def show(state: BuildProgress) -> None:
             nonlocal told
@@ -110,7 +113,7 @@ def build(
 def query(sparql: str, as_json: bool, timeout: float, graph_index: str | None) -> None:
     """Run a read-only SPARQL query. Updates, SERVICE and LOAD are refused.
 
-    Prefixes that need no declaration: wd, wdt, rdfs, rdf, skos, schema, xsd.
+    Prefixes that need no declaration: wd, wdt, p, ps, pq, rdfs, rdf, skos, schema, xsd.
 
     Example: atomr graph query "SELECT ?label WHERE { ?s wdt:P36 ?city . ?city rdfs:label ?label } LIMIT 5"
     """

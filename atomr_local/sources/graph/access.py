@@ -114,6 +114,8 @@ class Graph:
             raise KnowledgeIndexError(
                 f"{directory / STORE} cannot be opened: {error}", hint="Build the index again."
             ) from error
+        # Statements with times lie apart; a graph without any is never asked for them.
+        self.has_qualifiers = manifest.counts.get("qualifiers", 0) > 0
         self.properties: dict[str, PropertyRow] = {row.iri: row for row in self.names.properties()}
 
     def close(self) -> None:

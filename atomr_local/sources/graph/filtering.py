@@ -15,6 +15,7 @@ from atomr_local.sources.graph.access import TYPE_PROPERTIES, Answer, Graph, Sta
 from atomr_local.sources.graph.comparing import bare_number, compare_dates, compare_quantities
 from atomr_local.sources.graph.conditions import Compare, HasValue, Range, Span
 from atomr_local.sources.graph.linking import Linker
+from atomr_local.sources.graph.qualified import Statements, Time, qualified_statements, split_time
 from atomr_local.sources.graph.relate import Head, Relate
 from atomr_local.sources.graph.relations import SURE, Match, RelationMatcher
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
@@ -106,8 +107,10 @@ class Filter:
         if positive is not None:
             verdict = self._decide(head, positive, decided, cancellation)
             return verdict and replace(verdict, satisfied=None if verdict.satisfied is None else not verdict.satisfied)
-        compare = conditions.comparison(text)
-        verdict = self._compare(head, compare) if compare is not None else None
+        verdict = self._qualified(head, text) if self._graph.has_qualifiers else None
+        compare = conditions.comparison(text) if verdict is None else None
+        if compare is not None:
+            verdict = self._compare(head, compare)
         if verdict is None:
             verdict = self._has_value(head, text)
         if verdict is not None and verdict.satisfied:
@@ -233,6 +236,42 @@ class Filter:
                 return verdict
             missing = missing or verdict
         return missing
+
+    def _qualified(self, head: Head, text: str) -> Verdict | None:
+        """ "head of government Ann in 2010", "position held mayor of Berlin": by what qualifies the statements."""
+        rest, time = split_time(text)
+        for cut in conditions.value_cuts(rest):
+            value, _, of = cut.value.rpartition(" of ")
+            readings = [(cut.value, "")] if time is not None else []
+            readings += [(value, of)] if value else []
+            matches = (
+                [m for m in self._matcher.rank(cut.wording) if m.score >= SURE] if cut.wording and readings else []
+            )
+            for match in (m for m in matches if matches[0].score - m.score <= _TIE):
+                statements = qualified_statements(self._graph, head.iri, match.property, inverse=match.inverse)
+                for reading in readings if statements is not None else ():
+                    verdict = self._holds(head, match, statements, reading, time)
+                    if verdict is not None:
+                        return verdict
+        return None
+
+    def _holds(
+        self, head: Head, match: Match, statements: Statements, reading: tuple[str, str], time: Time | None
+    ) -> Verdict | None:
+        """Whether a statement has the value, of what is said, at the time; None where none has the value at all."""
+        value, of = reading
+        targets, of_targets = self._targets(value), self._targets(of)
+        named = [item for item in statements.found if not of or not of_targets.isdisjoint(item.of)]
+        answer = statements.answer_of(named)
+        found = self._matching(head, match, answer, value_keys(value), targets)
+        if found is None:
+            return None
+        held = named if time is None else [item for item in statements.at(time) if item in named]
+        answer = statements.answer_of(held)
+        satisfied = self._matching(head, match, answer, value_keys(value), targets) is not None
+        shown = sorted({item.shown() for item in held or named if item.shown()})
+        sentence = self._statement_sentence(head, match, answer, f"{found}{' of ' + of if of else ''}").rstrip(".")
+        return Verdict(satisfied, match.score, ((f"{sentence} ({', '.join(shown)}).", answer),))
 
     def _exists(self, head: Head, wording: str) -> Verdict | None:
         """Whether the entity has any value of the property; its absence proves nothing."""

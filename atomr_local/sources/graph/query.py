@@ -20,6 +20,9 @@ _START_SECONDS = 5.0
 _PREFIXES = {
     "wd": "http://www.wikidata.org/entity/",
     "wdt": "http://www.wikidata.org/prop/direct/",
+    "p": "http://www.wikidata.org/prop/",
+    "ps": "http://www.wikidata.org/prop/statement/",
+    "pq": "http://www.wikidata.org/prop/qualifier/",
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "skos": "http://www.w3.org/2004/02/skos/core#",
@@ -48,7 +51,8 @@ class QueryResult:
 def run_query(directory: Path, sparql: str, *, timeout: float = 30.0, max_rows: int = MAX_ROWS) -> QueryResult:
     """Run a read-only query over the graph index in `directory`.
 
-    The prefixes wd, wdt, rdfs, rdf, skos, schema and xsd need no declaration.
+    The prefixes wd, wdt, p, ps, pq, rdfs, rdf, skos, schema and xsd need no declaration. Qualified statements are found
+    as Wikidata has them (p:, ps:, pq:).
 
     Args:
         timeout: seconds the query may take.
@@ -57,10 +61,10 @@ def run_query(directory: Path, sparql: str, *, timeout: float = 30.0, max_rows: 
         QueryError: it is refused, malformed, took too long or too much memory.
         KnowledgeIndexError: the index is not whole.
     """
-    read_manifest(directory)
+    qualified = read_manifest(directory).counts.get("qualifiers", 0) > 0
     task = {
         "store": str(directory / STORE), "query": checked_query(sparql), "max_rows": max_rows, "timeout": timeout,
-        "prefixes": _PREFIXES,
+        "prefixes": _PREFIXES, "union": qualified,
     }  # fmt: skip
     # -P: nothing is imported from the directory that the user happens to be in.
     command = [sys.executable, "-P", str(Path(__file__).with_name("query_worker.py"))]

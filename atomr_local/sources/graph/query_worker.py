@@ -34,7 +34,7 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
     try:
         store = Store.read_only(task["store"])
         _bounded(task["timeout"])
-        result: Any = store.query(task["query"], prefixes=task["prefixes"])
+        result: Any = store.query(task["query"], prefixes=task["prefixes"], use_default_graph_as_union=task["union"])
         if isinstance(result, QueryBoolean):
             return {"variables": [], "rows": [], "boolean": bool(result), "cut": False}
         limit = task["max_rows"]

@@ -10,6 +10,7 @@ from atomr_local.indexing.literals import parse_date
 from atomr_local.indexing.vocabulary import PROPERTY
 from atomr_local.sources.graph.access import ROW_LIMIT, Answer, Graph, Statement, bound, select_labelled, term_iri
 from atomr_local.sources.graph.linking import LINKED, Linker
+from atomr_local.sources.graph.qualified import Qualified, Time, qualified_statements, time_asked
 from atomr_local.sources.graph.relations import SURE, UNDERSTOOD, Match, RelationMatcher
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
 
@@ -55,7 +56,10 @@ class Relate:
         if not heads:
             return Retrieval(link_score=0.0)
         is_entity = relation.iri is not None or relation.kind is ValueKind.ENTITY
-        ranked = [] if is_entity else self._matcher.rank(relation.text, request.question, head.text)
+        wording, time = relation.text, None
+        if self._graph.has_qualifiers and not is_entity:
+            wording, time = time_asked(wording, request.question, head.text)
+        ranked = [] if is_entity else self._matcher.rank(wording, request.question, head.text)
         cancellation.check()
         # "Relate(Ann, Bob)": an entity where a relation could stand. A wording that is surely a relation is one.
         if is_entity or not ranked or ranked[0].score < SURE:
@@ -64,9 +68,9 @@ class Relate:
                 return between
         for candidate in heads:
             cancellation.check()
-            chosen = self._choose(candidate.iri, relation.text, ranked)
+            chosen = self._choose(candidate.iri, wording, ranked, time)
             if chosen:
-                return self._answer(candidate, chosen, request)
+                return self._answer(candidate, chosen, request, time)
         understood = bool(ranked) and ranked[0].score >= SURE
         return Retrieval(
             link_score=heads[0].score, relation_score=ranked[0].score if ranked else 0.0, decided=understood
@@ -87,7 +91,7 @@ class Relate:
                     heads.append(Head(row.iri, head.score * _NAMESAKE))
         return heads
 
-    def _choose(self, head: str, wording: str, ranked: Sequence[Match]) -> list[Match]:
+    def _choose(self, head: str, wording: str, ranked: Sequence[Match], time: Time | None) -> list[Match]:
         """The matches to follow from this head: the best that it has statements for, and its equals."""
         best = ranked[0].score if ranked else 0.0
         chosen: list[Match] = []
@@ -96,31 +100,76 @@ class Relate:
                 break
             if chosen and (chosen[0].score - match.score > _TIE or match.kind != chosen[0].kind):
                 break
-            if self._has(head, match):
+            if self._has(head, match, time):
                 chosen.append(match)
         if chosen or best >= SURE:
             return chosen
         own = list(dict.fromkeys(statement.property for statement in self._graph.statements(head)))
         return self._matcher.by_meaning(wording, own)
 
-    def _has(self, head: str, match: Match) -> bool:
+    def _has(self, head: str, match: Match, time: Time | None) -> bool:
         if match.inverse:
-            return bool(self._graph.statements(prop=match.property, tail=head, limit=1))
-        return bool(self._graph.statements(head, match.property, limit=1))
+            plain = self._graph.statements(prop=match.property, tail=head, limit=1)
+        else:
+            plain = self._graph.statements(head, match.property, limit=1)
+        if plain or time is None:
+            return bool(plain)
+        # What once held may be among the qualified statements alone.
+        return qualified_statements(self._graph, head, match.property, inverse=match.inverse) is not None
 
-    def _answer(self, head: Head, chosen: Sequence[Match], request: Request) -> Retrieval:
+    def _answer(self, head: Head, chosen: Sequence[Match], request: Request, time: Time | None) -> Retrieval:
         found = _Found()
         for match in chosen:
-            self._follow(head, match, request, found)
+            if time is None or not self._follow_at(time, head, match, request, found):
+                self._follow(head, match, request, found)
         values = _distinct(found.values)
         return Retrieval(
             evidence=tuple(found.evidence),
             values=tuple(values),
             link_score=head.score,
             relation_score=chosen[0].score,
-            decided=True,
+            # Statements of other times than the one asked for do not say that there is no answer.
+            decided=bool(values) or time is None,
             dropped=tuple(found.dropped),
         )
+
+    def _follow_at(self, time: Time, head: Head, match: Match, request: Request, found: _Found) -> bool:
+        """Take the values that held at the time; False where no statement of the property says when it holds."""
+        graph = self._graph
+        statements = qualified_statements(graph, head.iri, match.property, inverse=match.inverse)
+        timed = [item for item in statements.found if item.timed] if statements is not None else []
+        if statements is None or not timed:
+            return False
+        fitting = statements.at(time)
+        if not fitting:
+            known = {str(item.value) for item in timed}
+            if match.inverse or any(
+                str(plain.object) not in known for plain in graph.statements(head.iri, match.property)
+            ):
+                return False  # what has no time may hold at any
+        score = round(head.score * match.score, 4)
+        values = [
+            (self._value_of(head, match, item, score), item)
+            for item in sorted(fitting or timed, key=lambda item: item.shown())
+        ]
+        kept = [(value, item) for value, item in values if value is not None and self._fits(value, match.gender)]
+        if fitting:
+            found.values.extend(_distinct([value for value, _ in kept]))
+        name, label = graph.label(head.iri), graph.property_label(match.property)
+        shown = [f"{value.text} ({item.shown()})" for value, item in kept[:_SHOWN]]
+        if match.inverse:
+            text = " ".join(f"{other} — {label}: {name}." for other in shown)
+        else:
+            text = f"{name} — {label}: {', '.join(shown)}."
+        answer = statements.answer_of(fitting) if fitting else statements.answer
+        found.evidence.append(_evidence(request, name, text, score, answer))
+        return True
+
+    def _value_of(self, head: Head, match: Match, item: Qualified, score: float) -> Value | None:
+        if not match.inverse:
+            return self._graph.value(Statement(head.iri, match.property, item.value), score)
+        iri = term_iri(item.value)
+        return self._graph.entity_value(iri, score) if iri is not None else None
 
     def _follow(self, head: Head, match: Match, request: Request, found: _Found) -> None:
         graph = self._graph

@@ -219,33 +219,33 @@ def test_hostile_entities_do_no_harm(tmp_path: Path) -> None:
     assert {'<wd:Q6> <wdt:P13> "1950s"', '<wd:Q6> <wdt:P14> "19th century"'} <= graph
 
 
-RDF = """\
-<{wd}Q183> <http://www.w3.org/2000/01/rdf-schema#label> "Germany"@en .
-<{wd}Q183> <{wdt}P36> <{wd}Q64> .
-<{wd}Q183> <{wdt}P213> "0000" .
-<{wd}Q183> <{wdt}P31> <{wd}Q6256> .
-<{wd}Q183> <{wdt}P35> _:unknown .
-<{wd}Q183> <http://www.wikidata.org/prop/P36> <{wd}statement/Q183-A> .
-<{wd}statement/Q183-A> <http://wikiba.se/ontology#rank> <http://wikiba.se/ontology#PreferredRank> .
-<{wd}statement/Q183-A> <http://www.wikidata.org/prop/statement/P36> <{wd}Q64> .
-<{wd}statement/q183-B> <http://wikiba.se/ontology#rank> <http://wikiba.se/ontology#NormalRank> .
-<{wd}statement/q183-B> <http://www.wikidata.org/prop/statement/P36> <{wd}Q586> .
-<{wd}statement/q183-B> <http://www.wikidata.org/prop/qualifier/P582> "1990-10-03T00:00:00Z"^^<{xsd}dateTime> .
-<{wd}statement/Q183-C> <http://wikiba.se/ontology#rank> <http://wikiba.se/ontology#DeprecatedRank> .
-<{wd}statement/Q183-C> <http://www.wikidata.org/prop/statement/P30> <{wd}Q90> .
-<{wd}statement/Q183-D> <http://www.wikidata.org/prop/statement/P30> <{wd}Q46> .
-<https://en.wikipedia.org/wiki/Germany> <http://schema.org/about> <{wd}Q183> .
+RDF = f"""\
+<{WD}Q183> <http://www.w3.org/2000/01/rdf-schema#label> "Germany"@en .
+<{WD}Q183> <{WDT}P36> <{WD}Q64> .
+<{WD}Q183> <{WDT}P213> "0000" .
+<{WD}Q183> <{WDT}P31> <{WD}Q6256> .
+<{WD}Q183> <{WDT}P35> _:unknown .
+<{WD}Q183> <http://www.wikidata.org/prop/P36> <{WD}statement/Q183-A> .
+<{WD}statement/Q183-A> <http://wikiba.se/ontology#rank> <http://wikiba.se/ontology#PreferredRank> .
+<{WD}statement/Q183-A> <http://www.wikidata.org/prop/statement/P36> <{WD}Q64> .
+<{WD}statement/q183-B> <http://wikiba.se/ontology#rank> <http://wikiba.se/ontology#NormalRank> .
+<{WD}statement/q183-B> <http://www.wikidata.org/prop/statement/P36> <{WD}Q586> .
+<{WD}statement/q183-B> <http://www.wikidata.org/prop/qualifier/P582> "1990-10-03T00:00:00Z"^^<{XSD}dateTime> .
+<{WD}statement/Q183-C> <http://wikiba.se/ontology#rank> <http://wikiba.se/ontology#DeprecatedRank> .
+<{WD}statement/Q183-C> <http://www.wikidata.org/prop/statement/P30> <{WD}Q90> .
+<{WD}statement/Q183-D> <http://www.wikidata.org/prop/statement/P30> <{WD}Q46> .
+<https://en.wikipedia.org/wiki/Germany> <http://schema.org/about> <{WD}Q183> .
 <https://en.wikipedia.org/wiki/Germany> <http://schema.org/name> "Germany"@en .
-<{wd}Q64> <http://www.w3.org/2000/01/rdf-schema#label> "Berlin"@en .
-<{wd}Q64> <{wdt}P31> <{wd}Q515> .
-<{wd}Q64> <{wdt}P17> <{wd}Q183> .
-<{wd}Q515> <http://www.w3.org/2000/01/rdf-schema#label> "city"@en .
-<{wd}Q5555> <http://www.w3.org/2000/01/rdf-schema#label> "unrelated"@en .
-<{wd}Q5555> <{wdt}P31> <{wd}Q4444> .
-<{wd}P213> <http://wikiba.se/ontology#propertyType> <http://wikiba.se/ontology#ExternalId> .
-<{wd}P36> <http://www.w3.org/2000/01/rdf-schema#label> "capital"@en .
+<{WD}Q64> <http://www.w3.org/2000/01/rdf-schema#label> "Berlin"@en .
+<{WD}Q64> <{WDT}P31> <{WD}Q515> .
+<{WD}Q64> <{WDT}P17> <{WD}Q183> .
+<{WD}Q515> <http://www.w3.org/2000/01/rdf-schema#label> "city"@en .
+<{WD}Q5555> <http://www.w3.org/2000/01/rdf-schema#label> "unrelated"@en .
+<{WD}Q5555> <{WDT}P31> <{WD}Q4444> .
+<{WD}P213> <http://wikiba.se/ontology#propertyType> <http://wikiba.se/ontology#ExternalId> .
+<{WD}P36> <http://www.w3.org/2000/01/rdf-schema#label> "capital"@en .
 rubbish
-""".format(wd=WD, wdt=WDT, xsd=XSD)
+"""
 
 
 @pytest.mark.parametrize("suffix", ["nt", "ttl"])
