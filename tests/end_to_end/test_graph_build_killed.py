@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import resource
 import signal
 import sqlite3
 import subprocess
@@ -25,8 +24,11 @@ from atomr_local.indexing.graph_names import FILE
 _KILLS = int(os.environ.get("ATOMR_KILLS", "6"))
 _WD = "http://www.wikidata.org/"
 _BUILD = """
+import resource
 import sys
 from pathlib import Path
+if sys.argv[2]:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
 from atomr_local.indexing import graph_build, graph_index
 from atomr_local.indexing.readers import ntriples, turtle
 graph_build.PIECE_TRIPLES, graph_build.CHECKPOINT_BYTES = 400, 40_000
@@ -98,12 +100,8 @@ def write_inputs(folder: Path) -> dict[str, list[str]]:
 
 
 def start(name: str, arguments: list[str], limit: int | None = None) -> subprocess.Popen[bytes]:
-    def bounded() -> None:
-        if limit is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
     return subprocess.Popen(
-        [sys.executable, "-c", _BUILD, name, "", *arguments], stderr=subprocess.PIPE, preexec_fn=bounded
+        [sys.executable, "-c", _BUILD, name, str(limit or ""), *arguments], stderr=subprocess.PIPE
     )  # fmt: skip
 
 

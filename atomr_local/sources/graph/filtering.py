@@ -249,7 +249,9 @@ class Filter:
             )
             for match in (m for m in matches if matches[0].score - m.score <= _TIE):
                 statements = qualified_statements(self._graph, head.iri, match.property, inverse=match.inverse)
-                for reading in readings if statements is not None else ():
+                if statements is None:
+                    continue
+                for reading in readings:
                     verdict = self._holds(head, match, statements, reading, time)
                     if verdict is not None:
                         return verdict

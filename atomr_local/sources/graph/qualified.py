@@ -139,9 +139,15 @@ def qualified_statements(graph: Graph, head: str, prop: str, *, inverse: bool) -
     found = tuple(
         Qualified(
             row["value"],
-            *(parse_date(term_text(row[name])) if name in row else None for name in ("start", "end", "point")),
-            of=(term_text(row["of"]),) if "of" in row else (),
+            _date(row.get("start")),
+            _date(row.get("end")),
+            _date(row.get("point")),
+            (term_text(row["of"]),) if "of" in row else (),
         )
         for row in answer.terms
     )
     return Statements(answer, found)
+
+
+def _date(term: Term | None) -> Date | None:
+    return parse_date(term_text(term)) if term is not None else None

@@ -315,3 +315,45 @@ def test_a_slice_of_nothing_is_told(tmp_path: Path) -> None:
         build_graph_index([write_dump(tmp_path / "d", DUMP)], "t", entities=wanted)
     with pytest.raises(InputError, match="both"):
         build_graph_index([wanted], "t", entities=wanted, text_index="x")
+
+
+def text_index(home: Path, articles: list[dict[str, Any]]) -> None:
+    from fake_embedder import FakeEmbedder
+
+    from atomr_local.indexing.text_index import build_text_index
+
+    file = home / "articles.jsonl"
+    file.write_text("".join(json.dumps(article) + "\n" for article in articles))
+    build_text_index([file], "articles", embedder=FakeEmbedder())
+
+
+@pytest.mark.parametrize("kind", ["json", "nt"])
+def test_the_slice_of_a_text_index_by_id_page_or_label(tmp_path: Path, kind: str) -> None:
+    articles = [("Germany", None), ("Some article", "Q64"), ("City", None), ("Nowhere at all", None)]
+    text_index(
+        tmp_path,
+        [{"id": str(n), "title": t, "text": t, **({"qid": q} if q else {})} for n, (t, q) in enumerate(articles)],
+    )
+    file = write_dump(tmp_path / "d.json.bz2", DUMP)
+    if kind == "nt":
+        file = tmp_path / "d.nt"
+        file.write_text(RDF)
+    manifest = build_graph_index([file], "t", text_index="articles")
+    graph = triples()
+    assert "<wd:Q183> <wdt:P36> <wd:Q64>" in facts(graph, "Q183")
+    assert facts(graph, "Q64") == {"<wd:Q64> <wdt:P31> <wd:Q515>", "<wd:Q64> <wdt:P17> <wd:Q183>"}
+    assert manifest.settings["slice"] == {"entities": 3, "titles_not_found": 1}
+    assert names().entity(f"{WD}Q5555") is None
+
+
+def test_of_several_entities_with_the_title_as_label_that_with_most_pages_is_taken(tmp_path: Path) -> None:
+    from atomr_local.indexing.graph_titles import Titles
+
+    found = IdSet()
+    with Titles(tmp_path) as titles:
+        titles.want(iter([("Mercury", ""), ("Venus", ""), ("Mars", "Q111")]), found)
+        for number, links in ((9, 1), (308, 200), (7, 200), (5, 0)):
+            titles.label("mercury", number, links)
+        titles.label("Venus", 3, 500)
+        titles.page("Venus", 313)
+        assert (list(titles.resolved()[0]), titles.resolved()[1], list(found)) == ([7, 313], 0, [111])

@@ -34,6 +34,13 @@ REFUSED = [
     "LOAD <http://127.0.0.1:9/>",
     "DROP ALL",
     "DELETE WHERE { ?s ?p ?o }",
+    "WITH <a:g> DELETE { ?s ?p ?o } INSERT { ?s ?p 1 } WHERE { ?s ?p ?o }",
+    "CLEAR DEFAULT",
+    "CREATE GRAPH <a:g>",
+    "COPY DEFAULT TO <a:g>",
+    "MOVE DEFAULT TO <a:g>",
+    "ADD DEFAULT TO <a:g>",
+    "SELECT * { ?s ?p ?o } ; LOAD <http://127.0.0.1:9/> INTO GRAPH <a:g>",
 ]
 HARMLESS = [
     "SELECT ?service { ?service ?p 'SERVICE <x> { }' }",
