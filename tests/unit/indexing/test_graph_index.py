@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import graph_build, graph_index, store
 from atomr_local.indexing.graph_index import BuildProgress, build_graph_index
 from atomr_local.indexing.graph_names import Names
+from atomr_local.indexing.graph_sink import Spool
 from atomr_local.indexing.readers import ntriples
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
@@ -251,3 +254,36 @@ def test_a_damaged_name_database_is_told(build: Build) -> None:
     file.write_bytes(b"nonsense" * 100)
     with pytest.raises(KnowledgeIndexError, match=r"names\.sqlite"):
         names()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("call", [1, 2, 4])
+def test_a_disk_that_fails_is_told_and_the_build_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, call: int
+) -> None:
+    file = tmp_path / "a.nt"
+    file.write_text(NT, encoding="utf-8")
+    monkeypatch.setattr(graph_build, "PIECE_TRIPLES", 1)
+    monkeypatch.setattr(ntriples, "_BLOCK_LINES", 1)
+    monkeypatch.setattr(ntriples, "_TRIAL", 1)
+    build_graph_index([file], "whole")
+    calls = 0
+    write = Spool.write
+
+    def failing(spool: Spool, number: int) -> None:
+        nonlocal calls
+        calls += 1
+        write(spool, number)
+        if calls == call:
+            raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Spool, "write", failing)
+        with pytest.raises(KnowledgeIndexError, match="the graph index 't' cannot be written"):
+            build_graph_index([file], "t")
+    assert not store.index_path("graph", "t").exists()
+    build_graph_index([file], "t")
+    assert triples("t") == triples("whole")
+    assert store.read_manifest(store.index_path("graph", "t")).counts == (
+        store.read_manifest(store.index_path("graph", "whole")).counts
+    )
