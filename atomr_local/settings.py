@@ -86,6 +86,12 @@ class WebSettings(BaseModel):
     region: str = Field("wt-wt", pattern=r"^[a-z]{2}-[a-z]{2}$", description="DuckDuckGo region code.")
 
 
+class HistorySettings(BaseModel):
+    model_config = {"extra": "forbid"}
+
+    keep: bool = Field(True, description="Keep every question with its trace, on this machine only.")
+
+
 class Settings(BaseSettings):
     """Everything a user can set. Environment variables: ATOMR_MODEL, ATOMR_LIMITS__NODES, …"""
 
@@ -104,6 +110,7 @@ class Settings(BaseSettings):
     top_k: int = Field(3, ge=1, le=50, description="Pieces of evidence per source and retrieval.")
     filter_overlap: float = Field(0.5, ge=0, le=1, description="Filter drops entities whose word overlap is lower.")
     web: WebSettings = WebSettings()
+    history: HistorySettings = HistorySettings()
     limits: LimitSettings = LimitSettings()
     means: MeansSettings = MeansSettings()
     llm: ModelSettings = ModelSettings()

@@ -30,9 +30,17 @@ if TYPE_CHECKING:
     "--plan", "plan_file", type=click.Path(path_type=Path), help="Execute this plan (compact, or the paper's JSON)."
 )
 @click.option("--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
+@click.option("--no-history", is_flag=True, help="Do not keep this question (see `atomr history`).")
 @model_options
 def ask(
-    question: str, as_json: bool, as_jsonl: bool, plan_file: Path | None, strategy: str | None, **options: object
+    *,
+    question: str,
+    as_json: bool,
+    as_jsonl: bool,
+    plan_file: Path | None,
+    strategy: str | None,
+    no_history: bool,
+    **options: object,
 ) -> int:
     """Answer one question: the answer, its citations, and the tree with each node's answer.
 
@@ -54,15 +62,27 @@ def ask(
         trace = assistant.last_trace
         if trace is None:
             return 130
-        if as_json:
-            print_json(trace.to_dict())
-        elif trace.status == "failed":
-            click.echo(sanitize("\n".join(trace.warnings)), err=True)
-        elif not as_jsonl:
-            from atomr_local.cli.answer_text import answer_text
+        try:
+            if as_json:
+                print_json(trace.to_dict())
+            elif trace.status == "failed":
+                click.echo(sanitize("\n".join(trace.warnings)), err=True)
+            elif not as_jsonl:
+                from atomr_local.cli.answer_text import answer_text
 
-            click.echo(answer_text(trace))
+                click.echo(answer_text(trace))
+        finally:  # a reader that closed the pipe early has asked all the same
+            if assistant.settings.history.keep and not no_history:
+                _keep(trace)
     return _status(trace)
+
+
+def _keep(trace: Trace) -> None:
+    from atomr_local.history.keeping import keep
+
+    _, notes = keep(trace)
+    for note in notes:
+        click.echo(sanitize(note), err=True)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ _COMMANDS = {
     "web": ("web", "web", "Search the web, when it is turned on."),
     "indexes": ("indexes", "indexes", "List the built indexes."),
     "models": ("models", "models", "List the models and adapters at hand."),
+    "history": ("history", "history", "Look at, search, export and delete past questions."),
     "eval": ("evaluate", "evaluate", "Run and score question sets."),
     "strategies": ("ask", "strategies", "List the reasoning methods."),
     "doctor": ("doctor", "doctor", "Say what is installed, found, missing or broken."),

@@ -1,0 +1,202 @@
+"""`atomr history`: past questions, each with its whole trace."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from atomr_local.cli.options import print_json
+from atomr_local.errors import AtomrError
+from atomr_local.sanitize import sanitize, sanitize_line
+
+if TYPE_CHECKING:
+    from atomr_local.history.store import History, Kept
+    from atomr_local.reasoning.trace import Trace
+
+_NUMBER = click.IntRange(min=1, max=2**63 - 1)
+_FILE = click.Path(path_type=Path)
+
+
+@click.group()
+def history() -> None:
+    """Look at, search, export and delete past questions.
+
+    Questions are kept on this machine only. `atomr ask --no-history`, or `keep = false` under [history] in the
+    settings file, keeps none.
+
+    Example: atomr history list --search Frankenstein
+    """
+
+
+@contextmanager
+def _opened() -> Iterator[History]:
+    from atomr_local.history.store import History
+
+    with History.open() as opened:
+        try:
+            yield opened
+        finally:
+            for note in opened.notes:
+                click.echo(sanitize(note), err=True)
+
+
+@history.command(name="list")
+@click.option("--search", metavar="TEXT", help="Only those with each of these words (or beginnings of words).")
+@click.option("--limit", type=click.IntRange(min=1, max=1_000_000), default=20, show_default=True, metavar="N")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_(search: str | None, limit: int, as_json: bool) -> None:
+    """List past questions, the latest first.
+
+    Example: atomr history list --search "mary shelley" --limit 5
+    """
+    with _opened() as opened:
+        found = opened.entries(search=search, limit=limit)
+        kept = opened.count()
+    if as_json:
+        print_json([asdict(item) for item in found])
+        return
+    for item in found:
+        answer = f" → {sanitize_line(item.answer)}" if item.answer else ""
+        click.echo(f"{item.id:>5}  {_time(item.asked_at)}  {item.status:<9}  {sanitize_line(item.question)}{answer}")
+    if not kept:
+        click.echo("No questions are kept yet.", err=True)
+    elif not found:
+        click.echo(f"None of the {kept} kept questions has these words.", err=True)
+    elif len(found) == limit < kept:
+        click.echo(f"The latest {limit}; {kept} are kept, --limit shows more.", err=True)
+
+
+@history.command()
+@click.argument("number", metavar="ID", type=_NUMBER)
+@click.option("--json", "as_json", is_flag=True, help="Print the trace as JSON.")
+def show(number: int, as_json: bool) -> None:
+    """Print a past question as `atomr ask` did: the answer, its citations, the tree.
+
+    Example: atomr history show 12
+    """
+    from atomr_local.cli.answer_text import answer_text
+
+    with _opened() as opened:
+        kept = opened.get(number)
+    if as_json:
+        print_json(kept.document)
+        return
+    item = kept.summary
+    how = "" if item.origin == "asked" else ", imported"
+    click.echo(f"{sanitize_line(kept.trace.question)}\n({_time(item.asked_at)}, {item.status}{how})\n")
+    click.echo(sanitize(answer_text(_single_lines(kept.trace))))
+
+
+@history.command()
+@click.argument("numbers", metavar="[ID]...", type=_NUMBER, nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every kept question, the oldest first.")
+@click.option(
+    "--format", "kind", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True,
+    help="markdown: to read, with numbered citations. json: the trace, to share; several: JSON lines.",
+)  # fmt: skip
+@click.option("--out", type=_FILE, metavar="FILE", help="Write there instead of printing.")
+def export(numbers: tuple[int, ...], everything: bool, kind: str, out: Path | None) -> int:
+    """Export past questions with their evidence. A JSON file can be opened elsewhere with `atomr history import`.
+
+    Example: atomr history export 12 --format json --out frankenstein.json
+    """
+    from atomr_local.history.export import to_json, to_markdown, write_file
+
+    _one_of(numbers, everything)
+    with _opened() as opened:
+        wanted = [item.id for item in reversed(opened.entries())] if everything else list(dict.fromkeys(numbers))
+        found, damaged = _readable(opened, wanted, skip=everything)
+    several = everything or len(wanted) > 1
+    text = to_json(found, several=several) if kind == "json" else to_markdown(found)
+    if out is not None:
+        write_file(out, text)
+        click.echo(f"{len(found)} exported to {sanitize_line(str(out))}", err=True)
+    else:
+        click.echo(text, nl=False)
+    return 1 if damaged else 0
+
+
+@history.command(name="import")
+@click.argument("file", type=_FILE)
+def import_(file: Path) -> None:
+    """Take in a trace file that another installation exported; it is checked field by field first.
+
+    Example: atomr history import frankenstein.json
+    """
+    from atomr_local.history.share import read_shared
+
+    traces = read_shared(file)
+    with _opened() as opened:
+        for trace in traces:
+            number, new = opened.take_in(trace)
+            click.echo(f"{number:>5}  {'' if new else '(was here)  '}{sanitize_line(trace.question)}")
+
+
+@history.command()
+@click.argument("numbers", metavar="[ID]...", type=_NUMBER, nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every kept question.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def delete(numbers: tuple[int, ...], everything: bool, yes: bool) -> None:
+    """Delete past questions for good: their text is overwritten in the file.
+
+    Example: atomr history delete 12 13 --yes
+    """
+    from atomr_local.history.database import damaged_files
+
+    _one_of(numbers, everything)
+    what = "all past questions" if everything else f"{len(set(numbers))} of the past questions"
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("deleting has to be confirmed with --yes")
+        click.confirm(f"Delete {what} for good?", abort=True, err=True)
+    with _opened() as opened:
+        count, erased = opened.delete(None if everything else numbers)
+        aside = damaged_files(opened.path) if everything else []
+        directory = opened.path.parent
+    click.echo(f"{count} deleted")
+    if not erased:
+        click.echo("Another program has the history open: their text leaves the disk when it closes.", err=True)
+    if aside:
+        names = ", ".join(item.name for item in aside)
+        click.echo(sanitize_line(f"Damaged files that were set aside are still in {directory}: {names}"), err=True)
+
+
+def _one_of(numbers: Sequence[int], everything: bool) -> None:
+    if bool(numbers) == everything:
+        raise click.UsageError("give either numbers (see `atomr history list`) or --all")
+
+
+def _readable(opened: History, wanted: Sequence[int], *, skip: bool) -> tuple[list[Kept], int]:
+    """The questions; with `skip`, damaged ones are named on standard error and passed over."""
+    found = []
+    for number in wanted:
+        try:
+            found.append(opened.get(number))
+        except AtomrError as error:
+            if not skip:
+                raise
+            click.echo(sanitize(f"passed over: {error.message}"), err=True)
+    return found, len(wanted) - len(found)
+
+
+def _single_lines(trace: Trace) -> Trace:
+    """A kept trace may come from elsewhere: what is printed inside a line has to stay in it."""
+    nodes = [
+        replace(node, computation=sanitize_line(node.computation)) if node.computation else node for node in trace.nodes
+    ]
+    return replace(trace, nodes=nodes)
+
+
+def _time(asked_at: str) -> str:
+    """Local time, to the minute."""
+    try:
+        return datetime.fromisoformat(asked_at).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError):
+        return sanitize_line(asked_at)[:16]

@@ -1,0 +1,179 @@
+"""Kept questions as files: Markdown for people, with numbered citations, and JSON, which is the trace.
+
+Markdown is written so that nothing from outside acts in it: texts are escaped, addresses are code and not links, SPARQL
+stands in fences longer than any run of backticks in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from atomr_local.errors import InputError
+from atomr_local.history.store import Kept
+from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace
+from atomr_local.sanitize import sanitize, sanitize_line
+
+_ROWS = 20
+_SPECIAL = re.compile(r"[\\`*_\[\]|~$!#^]")
+# What some renderers make links of without any brackets: addresses, www names, mail addresses.
+_SELF_LINKING = re.compile(r":(?=//)|@|(?<=www)\.", re.IGNORECASE)
+_AT_LINE_START = re.compile(r"^([-+=]|\d+(?=[.)]))")
+_BACKTICKS = re.compile(r"`+")
+
+
+def to_json(kept: Iterable[Kept], *, several: bool) -> str:
+    """The trace as an indented JSON object; several: one a line, JSON lines."""
+    documents = [item.document for item in kept]
+    if several:
+        return "".join(json.dumps(document) + "\n" for document in documents)
+    return "".join(json.dumps(document, indent=2) + "\n" for document in documents)
+
+
+def to_markdown(kept: Iterable[Kept]) -> str:
+    """Each question as a section: answer, tree, the evidence that was cited."""
+    return "\n".join(_section(item) for item in kept)
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write the file, all or nothing.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _section(kept: Kept) -> str:
+    trace = kept.trace
+    numbers = _citation_numbers(trace)
+    root = next((node for node in trace.nodes if node.parent is None), None)
+    blocks = [
+        f"# {_escaped(trace.question)}",
+        f"{_escaped(trace.answer)}{_cited(root, numbers)}",
+        "\n".join(f"- {name}: {value}" for name, value in _facts(kept)),
+    ]
+    if root is not None:
+        blocks += ["## Tree", "\n".join(_branch(trace, root, numbers, 0))]
+    if numbers:
+        blocks.append("## Evidence")
+        by_id = {item.id: item for item in trace.evidence}
+        blocks += [block for name, number in numbers.items() for block in _evidence(number, by_id[name])]
+    if left := len(trace.evidence) - len(numbers):
+        blocks.append(f"Found and not cited: {left} (they stand in the JSON export).")
+    if trace.warnings:
+        blocks += ["## Notes", "\n".join(f"- {_escaped(warning)}" for warning in trace.warnings)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _facts(kept: Kept) -> Iterable[tuple[str, str]]:
+    trace, summary = kept.trace, kept.summary
+    yield ("asked" if summary.origin == "asked" else "imported"), _escaped(summary.asked_at)
+    yield "status", trace.status
+    if trace.confidence is not None:
+        yield "confidence", f"{trace.confidence:.2f}"
+    yield "rests on", "evidence" if trace.basis == "evidence" else "the model's own knowledge, not evidence"
+    yield "strategy", _escaped(trace.strategy)
+    yield "plan", f"made by the {trace.plan.origin}" if trace.plan.origin in {"model", "user"} else trace.plan.origin
+    for key in ("model", "adapter", "text_index", "graph_index", "sources", "web"):
+        value = trace.settings.get(key)
+        if value not in (None, "", []):
+            yield key.replace("_", " "), _escaped(_plain(value))
+    yield "time", f"{trace.totals.seconds:.1f} s, {trace.totals.llm_calls} model calls"
+
+
+def _citation_numbers(trace: Trace) -> dict[str, int]:
+    """Evidence id → number: the answer's citations first, then those of the nodes in order."""
+    ordered = sorted(trace.nodes, key=lambda node: node.parent is not None)
+    known = {item.id for item in trace.evidence}
+    cited = dict.fromkeys(name for node in ordered for name in node.cited if name in known)
+    return {name: number for number, name in enumerate(cited, 1)}
+
+
+def _cited(node: NodeTrace | None, numbers: Mapping[str, int]) -> str:
+    return "" if node is None else "".join(f" [{numbers[name]}]" for name in node.cited if name in numbers)
+
+
+def _branch(trace: Trace, node: NodeTrace, numbers: Mapping[str, int], depth: int) -> list[str]:
+    label = f"({node.id}) " if node.parent is not None else ""
+    how = f", computed: {_code(node.computation)}" if node.method == "symbolic" and node.computation else ""
+    unsure = ", not found in the cited evidence" if node.supported is False else ""
+    failed = f", failed: {_escaped(node.error['message'])}" if node.error else ""
+    question = _escaped(node.resolved_question or node.question)
+    answer = f"**{_escaped(node.answer)}**" if sanitize_line(node.answer) else "—"
+    lines = [f"{'  ' * depth}- {label}{question} → {answer}{_cited(node, numbers)}{how}{unsure}{failed}"]
+    for child in trace.nodes:
+        if child.parent == node.id:
+            lines += _branch(trace, child, numbers, depth + 1)
+    return lines
+
+
+def _evidence(number: int, item: EvidenceTrace) -> Iterable[str]:
+    locator = item.locator
+    place = [item.source]
+    if "passage" in locator:
+        span = locator.get("span")
+        characters = f", characters {_plain(span).replace(', ', '–')}" if span else ""
+        place.append(f"passage {_code(_plain(locator['passage']))}{_escaped(characters)}")
+    if locator.get("section"):
+        place.append(f"section {_escaped(_plain(locator['section']))}")
+    if "url" in locator:
+        place.append(_code(_plain(locator["url"])))
+    if locator.get("retrieved_at"):
+        place.append(f"retrieved {_escaped(_plain(locator['retrieved_at']))}")
+    yield f"[{number}] **{_escaped(item.title) or '—'}** ({', '.join(place)})"
+    yield f"> {_escaped(item.text) or '—'}"
+    if "sparql" in locator:
+        yield _fenced("sparql", _plain(locator["sparql"]))
+    rows = locator.get("rows") or []
+    if rows:
+        shown = [", ".join(f"{key}: {_plain(value)}" for key, value in row.items()) for row in rows[:_ROWS]]
+        more = f"\n- and {len(rows) - _ROWS} more" if len(rows) > _ROWS else ""
+        yield f"{len(rows)} rows:" if len(rows) > 1 else "1 row:"
+        yield "\n".join(f"- {_code(row)}" for row in shown) + more
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_plain(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(item) for item in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def _escaped(text: str) -> str:
+    """The text on one line, with every character that Markdown or HTML would act on made harmless."""
+    line = sanitize_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    line = _SELF_LINKING.sub(r"\\\g<0>", _SPECIAL.sub(r"\\\g<0>", line))
+    return _AT_LINE_START.sub(lambda start: _literal(start[0]), line)
+
+
+def _literal(start: str) -> str:
+    return f"{start[:-1]}&#{ord(start[-1])};"
+
+
+def _code(text: str) -> str:
+    line = sanitize_line(text)
+    ticks = "`" * (max((len(run) for run in _BACKTICKS.findall(line)), default=0) + 1)
+    return f"{ticks} {line} {ticks}" if line.startswith("`") or line.endswith("`") else f"{ticks}{line or ' '}{ticks}"
+
+
+def _fenced(language: str, text: str) -> str:
+    text = sanitize(text).strip("\n")
+    fence = "`" * max(3, max((len(run) for run in _BACKTICKS.findall(text)), default=0) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"

@@ -1,0 +1,352 @@
+"""The history: every question with its whole trace, in one SQLite file that several programs may use at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import sqlite3
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from atomr_local import paths
+from atomr_local.errors import InputError, MissingPartError
+from atomr_local.history import database
+from atomr_local.history.errors import HistoryDamaged, HistoryError
+from atomr_local.history.share import LARGEST_TRACE, parse_trace
+from atomr_local.reasoning.trace import Trace
+from atomr_local.sanitize import sanitize, sanitize_line
+
+Origin = Literal["asked", "imported"]
+# From here on deflating is worth its while; a trace with evidence shrinks to about a fifth.
+_DEFLATE_FROM = 4096
+_CHECKPOINT_WAIT = 2000  # milliseconds
+_SUMMARY = "id, asked_at, origin, question, answer, status, strategy, confidence, seconds"
+_WORD = re.compile(r"\w+")
+_MOST_WORDS = 32
+_Given = TypeVar("_Given")
+
+
+def history_file() -> Path:
+    """Where the history lies: in a directory of its own beside the settings."""
+    return paths.config_file().with_name("history") / "history.sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One kept question as it is listed. The texts are sanitised.
+
+    Attributes:
+        id: its number; never given again once deleted.
+        asked_at: ISO 8601, UTC; of an imported one, when it was imported.
+        seconds: how long answering took.
+    """
+
+    id: int
+    asked_at: str
+    origin: Origin
+    question: str
+    answer: str
+    status: str
+    strategy: str
+    confidence: float | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One kept question with its trace.
+
+    Attributes:
+        document: the trace's JSON object as it was kept, with keys that a later version may have added.
+    """
+
+    summary: Summary
+    trace: Trace
+    document: dict[str, Any]
+
+
+class History:
+    """The open history. Safe to use from several threads; other programs may use the same file.
+
+    What it did that the user should know of (a damaged file was set aside) is in `notes`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the history at `path`, or begin it.
+
+        A file that is damaged as a whole is set aside and a new one begun.
+
+        Raises:
+            HistoryError: the file is of a newer version or another program's, or cannot be opened.
+        """
+        self.path = path
+        self.notes: list[str] = []
+        self._search = database.has_fts5()
+        self._lock = threading.RLock()
+        try:
+            self._connection = database.connect(path, search=self._search)
+        except HistoryDamaged as error:
+            aside = database.set_aside(path)
+            if aside is not None:
+                self.notes.append(_aside_note(error, aside))
+            self._connection = database.connect(path, search=self._search)
+
+    @classmethod
+    def open(cls, path: Path | None = None) -> History:
+        """The user's history, or the one at `path`. Use as a context manager, or call :meth:`close`."""
+        return cls(path or history_file())
+
+    def __enter__(self) -> History:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def record(self, trace: Trace, *, asked_at: datetime | None = None, origin: Origin = "asked") -> int:
+        """Keep a question; it is on the disk when this returns. Gives its number.
+
+        Raises:
+            HistoryError: it cannot be written.
+        """
+        data = encode(trace)
+        deflated = zlib.compress(data) if len(data) >= _DEFLATE_FROM else None
+        row = (
+            (asked_at or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds"),
+            origin,
+            sanitize_line(trace.question),
+            sanitize(trace.answer),
+            trace.status,
+            sanitize_line(trace.strategy),
+            trace.confidence,
+            trace.totals.seconds,
+            "json" if deflated is None else "zlib",
+            hashlib.sha256(data).hexdigest(),
+            data if deflated is None else deflated,
+        )
+
+        def write(connection: sqlite3.Connection) -> int:
+            connection.execute("BEGIN IMMEDIATE")
+            with database.ended(connection):
+                number = connection.execute(
+                    "INSERT INTO questions (asked_at, origin, question, answer, status, strategy, confidence, seconds,"
+                    " encoding, digest, trace) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    row,
+                ).lastrowid
+                assert number is not None
+                if self._search:
+                    connection.execute(
+                        "INSERT INTO questions_search (rowid, question, answer) VALUES (?, ?, ?)",
+                        (number, row[2], row[3]),
+                    )
+            return number
+
+        return self._do(write, anew=True)
+
+    def take_in(self, trace: Trace) -> tuple[int, bool]:
+        """Keep another installation's trace. Gives its number, and whether it was new here.
+
+        Raises:
+            HistoryError: it cannot be written.
+        """
+        digest = hashlib.sha256(encode(trace)).hexdigest()
+        found = self._do(lambda c: c.execute("SELECT id FROM questions WHERE digest = ?", (digest,)).fetchone())
+        return (int(found[0]), False) if found is not None else (self.record(trace, origin="imported"), True)
+
+    def entries(self, *, search: str | None = None, limit: int | None = None) -> list[Summary]:
+        """Kept questions, the latest first.
+
+        Args:
+            search: only those whose question or answer has a word that begins with each of these words.
+            limit: at most so many.
+
+        Raises:
+            InputError: `search` has no word in it.
+            HistoryError: the history cannot be read.
+        """
+        condition, values = "1", list[str]()
+        if search is not None:
+            words = _WORD.findall(sanitize_line(search))[:_MOST_WORDS]
+            if not words:
+                raise InputError(f"there is no word to search for in {search!r}", hint="Give a word or its beginning.")
+            condition, values = self._condition(words)
+        rows = self._do(
+            lambda connection: connection.execute(
+                f"SELECT {_SUMMARY} FROM questions WHERE {condition} ORDER BY id DESC LIMIT ?",  # noqa: S608 - constants
+                (*values, -1 if limit is None else limit),
+            ).fetchall()
+        )
+        return [_summary(row) for row in rows]
+
+    def _condition(self, words: Sequence[str]) -> tuple[str, list[str]]:
+        if self._search:
+            match = " ".join(f'"{word}"*' for word in words)
+            return "id IN (SELECT rowid FROM questions_search WHERE questions_search MATCH ?)", [match]
+        note = "This Python's SQLite has no FTS5: words are looked for one by one, and as written, accents included."
+        if note not in self.notes:
+            self.notes.append(note)
+        escaped = [word.replace("_", r"\_") for word in words]
+        return " AND ".join([r"question || ' ' || answer LIKE ? ESCAPE '\'"] * len(words)), [f"%{w}%" for w in escaped]
+
+    def count(self) -> int:
+        """How many questions are kept."""
+        return int(self._do(lambda connection: connection.execute("SELECT count(*) FROM questions").fetchone())[0])
+
+    def get(self, number: int) -> Kept:
+        """The question with this number.
+
+        Raises:
+            InputError: there is none.
+            HistoryError: it is damaged; it stays in the file.
+        """
+        row = self._do(
+            lambda connection: connection.execute(
+                f"SELECT {_SUMMARY}, encoding, digest, trace FROM questions WHERE id = ?",  # noqa: S608 - constants
+                (number,),
+            ).fetchone()
+        )
+        if row is None:
+            raise _none_such([number])
+        *listed, encoding, digest, data = row
+        document = _decode(number, encoding, digest, data)
+        try:
+            return Kept(_summary(listed), parse_trace(document), document)
+        except InputError as error:
+            raise _damaged(number, error.message) from error
+
+    def delete(self, numbers: Iterable[int] | None) -> tuple[int, bool]:
+        """Delete questions, all or none: the freed space in the file is overwritten and the log emptied.
+
+        What the disk, or a backup of it, still holds of the old bytes is beyond this program.
+
+        Args:
+            numbers: which; None: all.
+
+        Returns:
+            How many were deleted, and whether their text has left the files; False while another program still
+            reads an older state, whose log goes when it closes.
+
+        Raises:
+            InputError: one of them is not there.
+            MissingPartError: the file has words for searching and this SQLite cannot take them out.
+            HistoryError: the file cannot be written.
+        """
+        chosen = None if numbers is None else list(dict.fromkeys(numbers))
+
+        def remove(connection: sqlite3.Connection) -> int:
+            if database.indexed(connection) and not self._search:
+                raise MissingPartError(
+                    "this Python's SQLite has no FTS5, so that it cannot delete the words that one with it wrote",
+                    hint="Use a Python whose SQLite has FTS5, or delete the whole directory "
+                    f"{self.path.parent} by hand.",
+                )
+            connection.execute("BEGIN IMMEDIATE")
+            with database.ended(connection):
+                known = {number for (number,) in connection.execute("SELECT id FROM questions")}
+                wanted = sorted(known) if chosen is None else chosen
+                if missing := [number for number in wanted if number not in known]:
+                    raise _none_such(missing)
+                if self._search and chosen is not None:
+                    connection.executemany(
+                        "INSERT INTO questions_search (questions_search, rowid, question, answer)"
+                        " SELECT 'delete', id, question, answer FROM questions WHERE id = ?",
+                        [(number,) for number in wanted],
+                    )
+                elif self._search:
+                    connection.execute("INSERT INTO questions_search (questions_search) VALUES ('delete-all')")
+                connection.executemany("DELETE FROM questions WHERE id = ?", [(number,) for number in wanted])
+                if self._search:
+                    # Words taken out stay in the index's older segments until these are merged.
+                    connection.execute("INSERT INTO questions_search (questions_search) VALUES ('optimize')")
+            return len(wanted)
+
+        count = self._do(remove)
+        return count, self._do(_empty_log)
+
+    def _do(self, work: Callable[[sqlite3.Connection], _Given], *, anew: bool = False) -> _Given:
+        """Do the work; where the file proves damaged, set it aside, and do it on the new one if `anew`."""
+        with self._lock:
+            try:
+                with database.told(self.path):
+                    return work(self._connection)
+            except HistoryDamaged as error:
+                self._connection.close()
+                aside = database.set_aside(self.path)
+                self._connection = database.connect(self.path, search=self._search)
+                if aside is not None:
+                    if not anew:
+                        raise HistoryError(_aside_note(error, aside)) from error
+                    self.notes.append(_aside_note(error, aside))
+                with database.told(self.path):
+                    return work(self._connection)
+
+
+def encode(trace: Trace) -> bytes:
+    """The trace as compact JSON in ASCII; numbers that JSON cannot write become null."""
+    return json.dumps(_finite(trace.to_dict()), separators=(",", ":"), default=str, allow_nan=False).encode("ascii")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _decode(number: int, encoding: str, digest: str, data: bytes) -> dict[str, Any]:
+    try:
+        if encoding == "zlib":
+            inflater = zlib.decompressobj()
+            data = inflater.decompress(data, LARGEST_TRACE)
+            if not inflater.eof:
+                raise _damaged(number, "it is cut short or too large")
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise _damaged(number, "it does not match its checksum")
+        document = json.loads(data)
+    except (zlib.error, TypeError, ValueError, RecursionError) as error:
+        raise _damaged(number, str(error)) from error
+    if not isinstance(document, dict):
+        raise _damaged(number, "it is not a trace")
+    return document
+
+
+def _empty_log(connection: sqlite3.Connection) -> bool:
+    connection.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_WAIT}")
+    try:
+        busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {int(database.WAIT * 1000)}")
+    return not busy
+
+
+def _summary(row: Sequence[Any]) -> Summary:
+    texts: Sequence[Any] = [sanitize(value) if isinstance(value, str) else value for value in row]
+    number, asked_at, origin, question, answer, status, strategy, confidence, seconds = texts
+    return Summary(number, asked_at, origin, question, answer, status, strategy, confidence, seconds)
+
+
+def _damaged(number: int, problem: str) -> HistoryError:
+    return HistoryError(
+        f"question {number} is damaged: {problem}",
+        hint=f"It stays in the history; `atomr history delete {number} --yes` removes it. The others are not touched.",
+    )
+
+
+def _none_such(numbers: Sequence[int]) -> InputError:
+    named = ", ".join(map(str, numbers[:10]))
+    return InputError(f"the history has no question {named}", hint="`atomr history list` shows those it has.")
+
+
+def _aside_note(error: HistoryDamaged, aside: Path) -> str:
+    return f"{error.message}. It has been set aside as {aside.name}, beside a new history."

@@ -1,0 +1,225 @@
+"""`atomr history`, and how `atomr ask` keeps what was asked."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_parts import FakeBackbone, reply
+
+from atomr_local.assistant import Assistant
+from atomr_local.cli.main import main
+from atomr_local.history.share import parse_trace
+from atomr_local.history.store import History, history_file
+from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace
+from atomr_local.settings import load_settings
+
+QUESTION = "Who is Ann Lee?"
+Capture = pytest.CaptureFixture[str]
+DIRECT = ("--strategy", "closed-book")
+
+
+def atomr(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main(list(arguments))
+    return int(stop.value.code or 0)
+
+
+def out_of(capsys: Capture, *arguments: str, status: int = 0) -> str:
+    capsys.readouterr()
+    assert atomr(*arguments) == status
+    return capsys.readouterr().out
+
+
+def refused(capsys: Capture, *arguments: str, status: int = 1) -> str:
+    capsys.readouterr()
+    assert atomr(*arguments) == status
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "Traceback" not in printed.err
+    assert "\x1b" not in printed.err
+    return printed.err
+
+
+@pytest.fixture
+def fakes(monkeypatch: pytest.MonkeyPatch) -> FakeBackbone:
+    backbone = FakeBackbone(reply("Bob Lee"))
+
+    def opened(cls: type[Assistant], settings: Any = None, **overrides: Any) -> Assistant:
+        return cls(load_settings(**overrides), backbone)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Assistant, "open", classmethod(opened))
+    return backbone
+
+
+def trace(question: str = QUESTION, said: str = "a doctor") -> Trace:
+    return Trace(
+        question, "atomr", {"model": said}, "answered", f"The answer is {said}.", [said], 0.5,
+        nodes=[
+            NodeTrace(0, None, question, "root", f"{question} {said}", answer=said, cited=["e1"], evidence=["e1"]),
+            NodeTrace(1, 0, said, "search", said, answer=said, method="symbolic", computation=f"{said} = {said}",
+                      error={"title": said, "message": said}),
+        ],
+        evidence=[EvidenceTrace("e1", "web", said, said, 0.5, said, {"url": said, "retrieved_at": said})],
+        warnings=[said],
+    )  # fmt: skip
+
+
+def keep(*traces: Trace) -> list[int]:
+    with History.open() as history:
+        return [history.record(item) for item in traces]
+
+
+def test_a_question_that_was_asked_is_kept_and_shown_as_it_was(fakes: FakeBackbone, capsys: Capture) -> None:
+    answered = out_of(capsys, "ask", QUESTION, *DIRECT)
+    listed = json.loads(out_of(capsys, "history", "list", "--json"))
+    assert [(item["id"], item["question"], item["status"]) for item in listed] == [(1, QUESTION, "answered")]
+    assert "Bob Lee" in answered
+    assert out_of(capsys, "history", "show", "1").endswith(answered)
+    document = json.loads(out_of(capsys, "history", "show", "1", "--json"))
+    assert document["schema"] == "atomr.trace/1"
+    assert parse_trace(document).answers == ["Bob Lee"]
+    assert QUESTION in out_of(capsys, "history", "list")
+
+
+def test_failed_and_cancelled_questions_are_kept_too(fakes: FakeBackbone, capsys: Capture) -> None:
+    from atomr_local.errors import Cancelled
+
+    fakes.replies = [RuntimeError("a bug"), Cancelled()]
+    assert atomr("ask", QUESTION, *DIRECT) == 1
+    assert atomr("ask", QUESTION, *DIRECT, "--json") == 130
+    listed = json.loads(out_of(capsys, "history", "list", "--json"))
+    assert [item["status"] for item in listed] == ["cancelled", "failed"]
+    assert "a bug" in out_of(capsys, "history", "show", "1")
+
+
+def test_nothing_is_kept_where_the_user_does_not_want_it(
+    fakes: FakeBackbone, capsys: Capture, monkeypatch: pytest.MonkeyPatch, own_home: Path
+) -> None:
+    fakes.replies = [reply("Bob")] * 3
+    assert atomr("ask", QUESTION, *DIRECT, "--no-history") == 0
+    monkeypatch.setenv("ATOMR_HISTORY__KEEP", "false")
+    assert atomr("ask", QUESTION, *DIRECT) == 0
+    monkeypatch.delenv("ATOMR_HISTORY__KEEP")
+    (own_home / "config.toml").write_text("[history]\nkeep = false\n", encoding="utf-8")
+    assert atomr("ask", QUESTION, *DIRECT) == 0
+    assert not history_file().exists()
+
+
+def test_an_answer_is_given_even_if_it_cannot_be_kept(fakes: FakeBackbone, capsys: Capture, own_home: Path) -> None:
+    (own_home / "history").write_text("in the way", encoding="utf-8")
+    assert atomr("ask", QUESTION, *DIRECT, "--json") == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["answers"] == ["Bob Lee"]
+    assert "This question was not kept" in printed.err
+    assert "history" in refused(capsys, "history", "list")
+
+
+def test_list_searches_and_says_how_many_more_there_are(capsys: Capture) -> None:
+    assert "No questions are kept yet" in refused(capsys, "history", "list", status=0)
+    keep(trace("Who wrote Emma?", "Jane Austen"), trace("Where is Zürich?", "Switzerland"))
+    assert [line.split()[0] for line in out_of(capsys, "history", "list").splitlines()] == ["2", "1"]
+    assert "Emma" in out_of(capsys, "history", "list", "--search", "austen")
+    assert "None of the 2" in refused(capsys, "history", "list", "--search", "nobody", status=0)
+    atomr("history", "list", "--limit", "1")
+    assert "2 are kept" in capsys.readouterr().err
+    assert "no word" in refused(capsys, "history", "list", "--search", "?")
+
+
+def test_export_import_delete(capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(trace(), trace("Another?"))
+    assert out_of(capsys, "history", "export", "2").startswith("# Another?\n")
+    assert out_of(capsys, "history", "export", "--all").count("\n## Evidence\n") == 2
+    one, every = tmp_path / "one.json", tmp_path / "all.jsonl"
+    out_of(capsys, "history", "export", "1", "--format", "json", "--out", str(one))
+    assert json.loads(one.read_text(encoding="utf-8")) == trace().to_dict()
+    every.write_text(out_of(capsys, "history", "export", "--all", "--format", "json"), encoding="utf-8")
+
+    monkeypatch.setenv("ATOMR_HOME", str(tmp_path / "elsewhere"))
+    assert QUESTION in out_of(capsys, "history", "import", str(one))
+    assert out_of(capsys, "history", "import", str(every)).count("(was here)") == 1
+    assert ", imported)" in out_of(capsys, "history", "show", "1")
+    assert json.loads(out_of(capsys, "history", "show", "2", "--json")) == trace("Another?").to_dict()
+
+    assert out_of(capsys, "history", "delete", "1", "--yes") == "1 deleted\n"
+    assert "no question 1" in refused(capsys, "history", "show", "1")
+    assert "no question 1" in refused(capsys, "history", "delete", "2", "1", "--yes")
+    assert out_of(capsys, "history", "delete", "--all", "--yes") == "1 deleted\n"
+    assert json.loads(out_of(capsys, "history", "list", "--json")) == []
+
+
+def test_one_damaged_question_does_not_keep_the_others_from_being_exported(capsys: Capture) -> None:
+    keep(trace(), trace("Another?"))
+    with closing(sqlite3.connect(history_file(), isolation_level=None)) as connection:
+        connection.execute("UPDATE questions SET trace = x'00' WHERE id = 1")
+    assert atomr("history", "export", "--all") == 1
+    printed = capsys.readouterr()
+    assert "# Another?" in printed.out
+    assert "question 1 is damaged" in printed.err
+    assert "question 1 is damaged" in refused(capsys, "history", "export", "1")
+    assert "question 1 is damaged" in refused(capsys, "history", "show", "1")
+    assert len(out_of(capsys, "history", "list").splitlines()) == 2
+
+
+def test_what_was_imported_is_shown_clean(capsys: Capture, tmp_path: Path) -> None:
+    hostile = "\x1b[2J\x1b]52;c;eA==\x07\u202eevil\nNote: forged\u2028\x9b31m"
+    file = tmp_path / "hostile.json"
+    file.write_text(json.dumps(trace(f"Who?{hostile}", hostile).to_dict()), encoding="utf-8")
+    for command in (
+        ["import", str(file)],
+        ["list"],
+        ["list", "--json"],
+        ["show", "1"],
+        ["show", "1", "--json"],
+        ["export", "1"],
+        ["export", "1", "--format", "json"],
+    ):
+        out = out_of(capsys, "history", *command)
+        assert "evil" in out
+        assert not {"\x1b", "\x07", "\u202e", "\u2028", "\x9b"} & set(out), command
+        if "json" not in " ".join(command[1:]):
+            assert [line for line in out.splitlines() if line.startswith("Note: forged")] == [], command
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1, 2", '{"schema": "atomr.trace/9"}'])
+def test_a_file_that_is_no_trace_is_told_and_nothing_taken_in(capsys: Capture, tmp_path: Path, content: str) -> None:
+    file = tmp_path / "bad.json"
+    good = json.dumps(trace().to_dict())
+    for text in (content, f"{good}\n{content or '7'}\n"):
+        file.write_text(text, encoding="utf-8")
+        assert "bad.json" in refused(capsys, "history", "import", str(file))
+    assert not history_file().exists()
+    assert "cannot be read" in refused(capsys, "history", "import", str(tmp_path / "none.json"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show",),
+        ("show", "0"),
+        ("show", "x"),
+        ("show", str(2**63)),
+        ("export",),
+        ("export", "1", "--all"),
+        ("export", "1", "--format", "pdf"),
+        ("delete", "--yes"),
+        ("delete", "1", "--all", "--yes"),
+        ("delete", "1"),
+        ("delete", "--all"),
+        ("list", "--limit", "0"),
+    ],
+)
+def test_wrong_usage_of_history(capsys: Capture, arguments: tuple[str, ...]) -> None:
+    keep(trace())
+    assert "Error" in refused(capsys, "history", *arguments, status=2)
+    with History.open() as history:
+        assert history.count() == 1
+
+
+@pytest.mark.parametrize("command", [[], ["list"], ["show"], ["export"], ["import"], ["delete"]])
+def test_every_history_help_has_an_example(capsys: Capture, command: list[str]) -> None:
+    assert "Example: atomr history " in out_of(capsys, "history", *command, "--help")

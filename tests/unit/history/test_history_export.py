@@ -1,0 +1,122 @@
+"""Exports: citations lead to their evidence, and nothing from outside acts in the Markdown."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from history_fakes import ESCAPES, a_trace
+from markdown_it import MarkdownIt
+
+from atomr_local.errors import InputError
+from atomr_local.history.export import to_json, to_markdown, write_file
+from atomr_local.history.share import parse_trace, read_shared
+from atomr_local.history.store import Kept, Summary
+from atomr_local.reasoning.trace import EvidenceTrace, Trace
+
+HOSTILE = [
+    "[a](http://evil.example) ![b](http://evil.example/x.png) <http://evil.example>",
+    "http://evil.example www.evil.example mailto:me@evil.example me@evil.example HTTPS://evil.example",
+    "<script>alert(1)</script> &lt;b&gt; &copy;",
+    "```\n# Owned\n\n[1]: http://evil.example\n\n~~~~~~\n````````",
+    "# Owned\n## Owned\n- item\n1. item\n> quote\n---\n===\n",
+    "- item", "1. item", "+ item", "=====", "12) item", "***", "a|b\n-|-\nc|d", "**bold** _it_ `code` ~~gone~~ $x$",
+    f"text{ESCAPES}", "ends with \\", "`", "``` ```",
+]  # fmt: skip
+
+
+def kept(trace: Trace) -> Kept:
+    summary = Summary(
+        7, "2026-01-02T03:04:05+00:00", "asked", trace.question, trace.answer, trace.status, trace.strategy, None, 0.0
+    )
+    return Kept(summary, trace, trace.to_dict())
+
+
+def test_markdown_numbers_citations_and_shows_what_they_lead_to() -> None:
+    text = to_markdown([kept(a_trace())])
+    assert text.startswith(
+        "# Who is the mother of the author of Frankenstein?\n\nThe answer is Mary Wollstonecraft. [1]"
+    )
+    assert "- (1) Who wrote it? → **Mary Shelley** [2] [3], not found in the cited evidence" in text
+    assert "computed: `1797 < 1818`" in text
+    assert "[1] **Mary Shelley** (graph)\n\n> mother: Mary Wollstonecraft." in text
+    assert "```sparql\nSELECT ?x {\n  ?x ?p ?o\n}\n```\n\n1 row:\n\n- `x: Mary Wollstonecraft`" in text
+    assert "[2] **Frankenstein** (text, passage `frankenstein#0`, characters 0–24, section History)" in text
+    assert "[3] **A page** (web, `https://example.org/a`, retrieved 2026-01-02T03:04:05+00:00)" in text
+    assert "Found and not cited: 1" in text
+    assert "- a warning" in text
+
+
+def shape(text: str) -> list[str]:
+    """The block and inline tokens, less the text itself."""
+    found = []
+    for token in MarkdownIt("gfm-like").parse(text):
+        found.append(token.type)
+        found += [child.type for child in token.children or () if child.type != "text" and child.type != "text_special"]
+    return found
+
+
+def shown(text: str) -> str:
+    return "\n".join(
+        "".join(child.content for child in token.children or ()) or token.content
+        for token in MarkdownIt("gfm-like").parse(text)
+    )
+
+
+def with_text(text: str) -> Trace:
+    """The text in every place that shows text from outside."""
+    trace = a_trace()
+    nodes = [
+        replace(node, question=text, resolved_question=text, answer=text, computation=text if node.id == 2 else None)
+        for node in trace.nodes
+    ]
+    nodes[1] = replace(nodes[1], error={"title": text, "message": text})
+    places: list[dict[str, Any]] = [
+        {"passage": text, "span": [0, 1], "section": text},
+        {"sparql": text, "rows": [{"x": text}]},
+        {"url": text, "retrieved_at": text},
+        {},
+    ]
+    evidence = [
+        EvidenceTrace(item.id, item.source, text, text, 0.1, text, place)
+        for item, place in zip(trace.evidence, places, strict=True)
+    ]
+    return replace(
+        trace, question=text, answer=text, strategy=text, settings={"model": text}, nodes=nodes, evidence=evidence,
+        warnings=[text],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_from_outside_acts_in_markdown(text: str) -> None:
+    markdown = to_markdown([kept(with_text(text))])
+    assert shape(markdown) == shape(to_markdown([kept(with_text("plain"))]))
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", markdown)
+
+
+@pytest.mark.parametrize("text", [item for item in HOSTILE if item.isprintable()])
+def test_escaped_text_reads_as_it_was(text: str) -> None:
+    assert shown(to_markdown([kept(with_text(text))])).count(text) >= 8
+
+
+def test_json_is_the_trace_and_is_read_again(tmp_path: Path) -> None:
+    one = to_json([kept(a_trace())], several=False)
+    assert parse_trace(json.loads(one)) == a_trace()
+    several = to_json([kept(a_trace()), kept(a_trace("Another?"))], several=True)
+    file = tmp_path / "traces.jsonl"
+    write_file(file, several)
+    assert read_shared(file) == [a_trace(), a_trace("Another?")]
+    assert [path.name for path in tmp_path.iterdir()] == ["traces.jsonl"]
+
+
+def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "directory").mkdir()
+    with pytest.raises(InputError, match="directory cannot be written"):
+        write_file(tmp_path / "directory", "text")
+    with pytest.raises(InputError, match="cannot be written"):
+        write_file(tmp_path / "nowhere" / "file.md", "text")
+    assert [path.name for path in tmp_path.iterdir()] == ["directory"]
