@@ -1,0 +1,311 @@
+"""A polite HTTP client: one connection, a name, pauses where a server asks for them, a limit on the rate."""
+
+from __future__ import annotations
+
+import email.utils
+import ipaddress
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+import httpx
+
+from atomr_local import __version__
+from atomr_local.errors import AtomrError
+from atomr_local.sanitize import sanitize_line
+
+T = TypeVar("T")
+
+USER_AGENT = f"atomr-local/{__version__} (offline assistant; fetching open data for one user) python-httpx"
+_LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MAX_REDIRECTS = 5
+_FIRST_PAUSE = 2.0
+_LONGEST_PAUSE = 300.0
+_LONGEST_WAIT = 3600.0  # a server that wants longer is not waited for
+_SHOWN = 200
+
+
+class FetchError(AtomrError):
+    """A download cannot be finished; what was fetched so far is kept unless the message says otherwise."""
+
+    title = "Download failed"
+
+
+class Missing(FetchError):
+    """The server has no such file."""
+
+
+class Passing(Exception):
+    """A fault that may pass: the same is tried again after a pause.
+
+    Attributes:
+        wait: seconds that the server asks for; 0 where it does not.
+    """
+
+    def __init__(self, message: str, wait: float = 0.0) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+class Limiter:
+    """Keeps an amount per second: :meth:`spend` sleeps until the amount may be spent. Idle time is not saved up."""
+
+    def __init__(self, rate: float, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._sleep = sleep
+        self._free_at = clock()
+
+    def spend(self, amount: float) -> None:
+        if not self._rate:
+            return
+        now = self._clock()
+        self._free_at = max(now, self._free_at) + amount / self._rate
+        if self._free_at > now:
+            self._sleep(self._free_at - now)
+
+
+class Client:
+    """See the module. Not thread-safe.
+
+    Args:
+        tries: how often in a row something may fail without any gain before it is given up.
+        timeout: seconds without a byte after which a connection counts as broken.
+        rate: bytes per second at most; 0: as fast as it goes.
+        clock: stands in for the time in tests, like `sleep`; seconds.
+        tell: is given one line for the user where there is something to tell.
+    """
+
+    def __init__(
+        self,
+        *,
+        tries: int = 8,
+        timeout: float = 60.0,
+        rate: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._tries = tries
+        self._timeout = timeout
+        self.sleep = sleep
+        self.tell = tell
+        self.clock = clock
+        self.limiter = Limiter(rate, clock, sleep)
+        self._clients: dict[bool, httpx.Client] = {}
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for client in self._clients.values():
+            client.close()
+
+    @contextmanager
+    def open(
+        self,
+        url: str,
+        *,
+        method: str = "GET",
+        headers: dict[str, str] | None = None,
+        data: dict[str, str] | None = None,
+        accepted: Collection[int] = (200,),
+    ) -> Iterator[httpx.Response]:
+        """The answer to one request, its body still unread. Redirects are followed to https, or from http to http.
+
+        Args:
+            data: sent as a form.
+            accepted: statuses that are taken.
+
+        Raises:
+            Passing: no connection, a break, or a status that may pass; also for breaks while the body is read.
+            FetchError: the server refuses, or redirects where it may not.
+        """
+        for _ in range(_MAX_REDIRECTS + 1):
+            client = self._client(checked_url(url))
+            try:
+                with client.stream(method, url, headers=headers, data=data) as response:
+                    if response.status_code not in _REDIRECTS:
+                        _check_status(response, url, accepted)
+                        yield response
+                        return
+                    url = redirected(url, response, posted=data is not None)
+            except (httpx.TransportError, httpx.DecodingError) as error:
+                if isinstance(error, httpx.UnsupportedProtocol | httpx.ProxyError):
+                    raise FetchError(f"{shown(url)}: {_words(error)}", hint="Check the proxy settings.") from error
+                raise Passing(f"{_host(url)}: {_words(error)}") from error
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise FetchError(f"{shown(url)}: {_words(error)}") from error
+        raise FetchError(f"{shown(url)}: more than {_MAX_REDIRECTS} redirects", hint="Is the address right?")
+
+    def body(self, url: str, limit: int, *, data: dict[str, str] | None = None) -> tuple[bytes, httpx.Headers]:
+        """A small document as a whole, with the headers of the answer; one request.
+
+        Args:
+            limit: bytes, decoded, beyond which it is refused.
+            data: sent as a form, by POST.
+
+        Raises:
+            Passing, FetchError: as :meth:`open`; FetchError also for a document that is too long.
+        """
+        found = bytearray()
+        with self.open(url, method="POST" if data is not None else "GET", data=data) as response:
+            for chunk in response.iter_bytes():
+                found += chunk
+                if len(found) > limit:
+                    raise FetchError(f"{shown(url)} is longer than {limit} bytes", hint="Is the address right?")
+            return bytes(found), response.headers
+
+    def document(self, url: str, limit: int = 8 << 20) -> bytes:
+        """The same with tries and pauses."""
+        return self.persist(lambda: self.body(url, limit)[0])
+
+    def size(self, url: str) -> int:
+        """How long a file is, in bytes.
+
+        Raises:
+            FetchError: the server does not say.
+        """
+
+        def ask() -> str:
+            with self.open(url, method="HEAD", headers={"accept-encoding": "identity"}) as response:
+                return str(response.headers.get("content-length", ""))
+
+        length = self.persist(ask)
+        if not (length.isascii() and length.isdecimal() and len(length) < 16):
+            raise FetchError(f"{shown(url)}: the server does not say how long it is")
+        return int(length)
+
+    def persist(self, work: Callable[[], T], gained: Callable[[], int] | None = None) -> T:
+        """What `work` gives, tried again with growing pauses as long as faults may pass.
+
+        Args:
+            gained: how much there is by now; when that grew, the count of failures begins anew.
+
+        Raises:
+            FetchError: it failed as often as is allowed, or a server wants to be left alone for longer than an hour.
+        """
+        failures, before = 0, gained() if gained else 0
+        while True:
+            try:
+                return work()
+            except Passing as fault:
+                now = gained() if gained else 0
+                failures = 1 if now > before else failures + 1
+                before = max(before, now)
+                if failures >= self._tries:
+                    raise FetchError(
+                        f"{fault} ({failures} tries)",
+                        hint="What was fetched is kept: run the same command again later, and it goes on.",
+                    ) from fault
+                if fault.wait > _LONGEST_WAIT:
+                    raise FetchError(
+                        f"{fault}: the server wants no further request for {fault.wait / 3600:.1f} hours",
+                        hint="What was fetched is kept: run the same command again after that.",
+                    ) from fault
+                pause = max(fault.wait, min(_FIRST_PAUSE * 2.0 ** (failures - 1), _LONGEST_PAUSE))
+                self.tell(f"{fault}; trying again in {pause:.0f} s")
+                self.sleep(pause)
+
+    def _client(self, parts: SplitResult) -> httpx.Client:
+        loopback = _is_loopback(parts.hostname)
+        if loopback not in self._clients:
+            self._clients[loopback] = httpx.Client(
+                headers={"user-agent": USER_AGENT, "accept-encoding": "gzip"},
+                timeout=self._timeout,
+                limits=httpx.Limits(max_connections=1),
+                follow_redirects=False,
+                trust_env=not loopback,  # a proxy knows nothing of this machine's own servers
+            )
+        return self._clients[loopback]
+
+
+def checked_url(url: str) -> SplitResult:
+    """The parts of an address that may be asked.
+
+    Raises:
+        FetchError: it is not plain http or https, or carries a user name.
+    """
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and "@" not in parts.netloc
+    except ValueError:
+        usable = False
+    if not usable or not url.isascii() or any(character <= " " for character in url):
+        raise FetchError(
+            f"{shown(url)!r} is no address that can be fetched", hint="It begins with https:// or http://."
+        )
+    return parts
+
+
+def shown(url: str) -> str:
+    """An address for the user: without its query, which may hold a signature."""
+    return sanitize_line(url.partition("?")[0])[:_SHOWN]
+
+
+def retry_after(headers: httpx.Headers) -> float:
+    """Seconds that the server asks to wait, 0 where it does not say."""
+    value = headers.get("retry-after", "").strip()
+    if value.isascii() and value.isdecimal():
+        return float(value[:9])
+    try:
+        then = email.utils.parsedate_to_datetime(value).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
+    return max(0.0, then - time.time())
+
+
+def _check_status(response: httpx.Response, url: str, accepted: Collection[int]) -> None:
+    status = response.status_code
+    if status in accepted:
+        return
+    if status in _LATER:
+        raise Passing(f"{_host(url)} answered with status {status}", retry_after(response.headers))
+    message = f"{shown(url)}: the server answered with status {status}"
+    if status in (404, 410):
+        raise Missing(message, hint="It may be gone, or the name may be wrong.")
+    raise FetchError(message, hint="Is the address right?")
+
+
+def redirected(url: str, response: httpx.Response, *, posted: bool) -> str:
+    """Where a redirect leads.
+
+    Raises:
+        FetchError: to where it may not, or it answers what was posted.
+    """
+    location = str(response.headers.get("location", ""))
+    try:
+        target = urljoin(url, location)
+    except ValueError:
+        target = ""
+    if posted or not location or not target:
+        raise FetchError(f"{shown(url)}: a redirect that cannot be followed", hint="Is the address right?")
+    new = checked_url(target)
+    old = urlsplit(url)
+    if new.scheme != "https" and new.scheme != old.scheme:
+        raise FetchError(f"{shown(url)} redirects to an address that is not encrypted, {shown(target)}: refused")
+    if _is_loopback(new.hostname) and not _is_loopback(old.hostname):
+        raise FetchError(f"{shown(url)} redirects to this machine itself, {shown(target)}: refused")
+    return target
+
+
+def _is_loopback(host: str | None) -> bool:
+    try:
+        return ipaddress.ip_address(host or "").is_loopback
+    except ValueError:
+        return (host or "").casefold().rstrip(".") == "localhost"
+
+
+def _host(url: str) -> str:
+    return sanitize_line(urlsplit(url).netloc)[:_SHOWN]
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, httpx.TimeoutException):
+        return "no answer in time"
+    if isinstance(error, httpx.ConnectError):
+        return f"no connection ({sanitize_line(str(error))[:_SHOWN]})"
+    return f"the connection broke ({sanitize_line(str(error))[:_SHOWN] or type(error).__name__})"

@@ -1,0 +1,126 @@
+"""What a fetch script says and asks: size and time beforehand, progress, errors; all of it on standard error."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from atomr_local.cli.progress import Pace, duration
+from atomr_local.errors import AtomrError
+from atomr_local.indexing.space import human_size
+from atomr_local.sanitize import sanitize, sanitize_line
+
+_LINE_EVERY = 30.0  # seconds between lines where there is no terminal
+_SCREEN_EVERY = 0.2
+_SLOW, _FAST = 1_000_000, 10_000_000  # bytes per second: connections that the time is told for
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+def say(text: str) -> None:
+    print(sanitize(text), file=sys.stderr, flush=True)
+
+
+def size_argument(text: str) -> int:
+    """Bytes, from a command line: 500MB, 1.5 GB, 2000000."""
+    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)\s*([kmgt]?)b?", text.strip(), re.IGNORECASE | re.ASCII)
+    if match is None or not float(match[1]):
+        raise ArgumentTypeError(f"{text!r} is no size such as 500MB or 1.5GB")
+    return int(float(match[1]) * _UNITS[match[2].lower()])
+
+
+def transfer_time(size: int, rate: float) -> str:
+    """How long it takes to fetch `size` bytes, in words; `rate` is the user's limit in bytes per second or 0."""
+    if rate and rate <= _SLOW:
+        return f"about {duration(size / rate)} at {human_size(int(rate))}/s"
+    fast = min(rate or _FAST, _FAST)
+    return f"about {duration(size / fast)} at {human_size(int(fast))}/s, {duration(size / _SLOW)} at 1 MB/s"
+
+
+def agreed(yes: bool) -> bool:
+    """Whether the user wants to go on.
+
+    Raises:
+        AtomrError: there is nobody to ask.
+    """
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        raise AtomrError(
+            "nobody is there to agree", hint="Add --yes to fetch without being asked.", title="Not started"
+        )
+    print("Fetch it? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().casefold() in ("y", "yes")
+
+
+@dataclass
+class _State:
+    stage: str
+    done: int
+    total: int
+
+
+class Progress:
+    """Shows how far something is: one line that changes on a terminal, else a line now and then.
+
+    Args:
+        words: from (done, total) to text, such as "3.0 of 9.0 MB".
+    """
+
+    def __init__(self, name: str, words: Callable[[int, int], str], rate: Callable[[float], str] | None = None) -> None:
+        self._name = name
+        self._words = words
+        self._rate = rate
+        self._pace = Pace()
+        self._last = ("", 0.0)
+        self._open = False
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        self._pace.take(_State(stage, done, total), done)
+        terminal, now = sys.stderr.isatty(), time.monotonic()
+        stage_changed = stage != self._last[0]
+        if not stage_changed and done < total and now - self._last[1] < (_SCREEN_EVERY if terminal else _LINE_EVERY):
+            return
+        self._last = (stage, now)
+        parts = [f"{sanitize_line(self._name)}: {stage}", self._words(done, total)]
+        if self._rate is not None and self._pace.rate is not None:
+            parts.append(self._rate(self._pace.rate))
+        if self._pace.remaining is not None and done < total:
+            parts.append(f"about {duration(self._pace.remaining)} left")
+        line = ", ".join(parts)
+        if terminal:
+            sys.stderr.write(f"\r\x1b[K{line}")
+            self._open = True
+        else:
+            sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        """End the line that changes."""
+        if self._open:
+            sys.stderr.write("\n")
+            self._open = False
+
+
+def bytes_progress(name: str) -> Progress:
+    return Progress(
+        name,
+        lambda done, total: f"{human_size(done)} of {human_size(total)}",
+        lambda rate: f"{human_size(int(rate))}/s",
+    )
+
+
+def run(main: Callable[[], None]) -> int:
+    """Run a script; its exit status: 0, 1 for an error, 130 where the user broke it off."""
+    try:
+        main()
+    except AtomrError as error:
+        say(f"\n{error.title}: {error.message}" + (f"\n{error.hint}" if error.hint else ""))
+        return 1
+    except KeyboardInterrupt:
+        say("\nBroken off. What was fetched is kept: run the same command again, and it goes on.")
+        return 130
+    return 0

@@ -1,0 +1,297 @@
+"""A slice of Wikidata as a file of JSON lines: some entities, what they point to, the classes of that, the properties.
+
+The file grows batch by batch as `NAME.part`; `NAME.part.json` says up to where it is whole. A run that was broken off
+anywhere goes on from there, to the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from atomr_local.indexing.graph_ids import HIGHEST, IdSet
+from atomr_local.indexing.graph_selection import LEFT_OUT, TYPE_IDS
+from atomr_local.indexing.ledger import write_durably
+
+from .client import FetchError
+from .download import held, require_room, writing
+from .wikibase import BATCH, Wikibase
+
+ENTITIES, LINKED, CLASSES, PROPERTIES = STAGES = ("entities", "linked", "classes", "properties")
+_NAMES = ("info", "labels", "descriptions", "aliases")
+_PROPS = {
+    ENTITIES: (*_NAMES, "claims", "sitelinks", "datatype"),
+    LINKED: (*_NAMES, "claims", "sitelinks", "datatype"),
+    CLASSES: (*_NAMES, "sitelinks", "datatype"),
+    PROPERTIES: (*_NAMES, "datatype"),
+}
+# In the order of Wikidata's own dumps.
+_KEPT = ("type", "datatype", "id", "labels", "descriptions", "aliases", "claims", "sitelinks")
+_NUMBER = re.compile(r"([QP])([1-9]\d{0,11})")
+_UNIT = re.compile(r"https?://www\.wikidata\.org/entity/(Q[1-9]\d{0,11})")
+_TITLES_SAVED = 20 * BATCH
+_BATCH_BYTES = 50_000_000  # room that a batch may take at most, and some
+
+Progress = Callable[[str, int, int], None]
+
+
+class Slice:
+    """The work on one file.
+
+    Args:
+        wanted: numbers of the items that the slice is about.
+        titles: titles of pages on `site` whose items it is about, too.
+        settings: what else the content depends on; a part made with other settings is begun anew.
+        whole: keep external identifiers, media and the like as well.
+    """
+
+    def __init__(
+        self,
+        api: Wikibase,
+        target: Path,
+        wanted: IdSet,
+        titles: Sequence[str] = (),
+        *,
+        site: str = "enwiki",
+        settings: dict[str, Any] | None = None,
+        whole: bool = False,
+        progress: Progress = lambda *_: None,
+    ) -> None:
+        self._api = api
+        self._target = target
+        self._part = target.with_name(f"{target.name}.part")
+        self._notes = target.with_name(f"{target.name}.part.json")
+        self._found = target.with_name(f"{target.name}.part.ids")
+        self._list = target.with_name(f"{target.name}.entities.txt")
+        self._wanted = wanted
+        self._titles = sorted(set(titles))
+        self._site = site
+        self._whole = whole
+        self._progress = progress
+        digest = hashlib.sha256(wanted.to_bytes().rstrip(b"\0"))
+        digest.update(json.dumps([self._titles, site, whole, settings], sort_keys=True).encode())
+        self._inputs = digest.hexdigest()
+        self._state: dict[str, Any] = {}
+        self._sets = {stage: IdSet() for stage in STAGES}
+        self._written = IdSet()
+
+    @property
+    def entity_list(self) -> Path:
+        """The ids of the items that the slice is about, as Wikidata numbers them now; there when it is finished."""
+        return self._list
+
+    def fetch(self) -> dict[str, int]:
+        """Fetch, or go on fetching; counts of what was missing in the end.
+
+        Raises:
+            FetchError: see its message; what was fetched stays, to go on from.
+            KeyboardInterrupt: passed on; the part stays.
+        """
+        with writing(self._target):
+            if self._target.exists():
+                raise FetchError(
+                    f"{self._target} is there already", hint="Move it away, or give another name with --to."
+                )
+            self._target.parent.mkdir(parents=True, exist_ok=True)
+            with held(self._part):
+                self._restore()
+                if self._state["titles"] < len(self._titles):
+                    self._find_titles()
+                self._sets[ENTITIES] = self._wanted
+                with self._part.open("r+b") as stream:
+                    stream.truncate(self._state["bytes"])
+                    stream.seek(self._state["bytes"])
+                    for stage in STAGES[STAGES.index(self._state["stage"]) :]:
+                        if stage != self._state["stage"]:
+                            self._state["starts"][stage] = stream.tell()
+                            self._save(stage=stage, after=0)
+                        self._stage(stage, stream)
+                if not self._state["bytes"]:
+                    raise FetchError("none of the entities exists", hint="Are the ids Wikidata's, or is --site right?")
+                self._finish()
+        return {"titles": self._state["unfound"], "entities": self._state["missing"]}
+
+    # -- what an earlier run left
+
+    def _restore(self) -> None:
+        state = self._saved()
+        if state is None:
+            self._found.unlink(missing_ok=True)
+            self._state = {
+                "inputs": self._inputs, "titles": 0, "unfound": 0, "stage": ENTITIES, "after": 0, "bytes": 0,
+                "starts": {ENTITIES: 0}, "missing": 0,
+            }  # fmt: skip
+            self._save()
+            return
+        self._state = state
+        if self._found.exists():
+            for number in IdSet.from_bytes(self._found.read_bytes()):
+                self._wanted.add(number)
+        for stage, entity in self._lines():
+            self._take(stage, entity)
+
+    def _saved(self) -> dict[str, Any] | None:
+        try:
+            state = json.loads(self._notes.read_bytes())
+            usable = state["inputs"] == self._inputs and self._part.stat().st_size >= state["bytes"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return state if usable else None
+
+    def _lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The entities of the part, each with the stage that it belongs to."""
+        starts = self._state["starts"]
+        with self._part.open("rb") as stream:
+            place = 0
+            while place < self._state["bytes"]:
+                line = stream.readline()
+                try:
+                    entity = json.loads(line)
+                except ValueError as error:
+                    raise FetchError(
+                        f"{self._part} is damaged at byte {place}", hint="Remove it, then run the same command again."
+                    ) from error
+                yield [stage for stage in STAGES if stage in starts and starts[stage] <= place][-1], entity
+                place += len(line)
+
+    def _save(self, **changes: Any) -> None:
+        self._state |= changes
+        write_durably(self._notes, json.dumps(self._state).encode())
+
+    # -- the work
+
+    def _find_titles(self) -> None:
+        """The items of the titles. What is lost by a kill is asked again."""
+        for start in range(self._state["titles"], len(self._titles), _TITLES_SAVED):
+            unfound = self._state["unfound"]
+            titles = self._titles[start : start + _TITLES_SAVED]
+            for first in range(0, len(titles), BATCH):
+                batch = [title for title in titles[first : first + BATCH] if title and not set(title) & set("|\x1f\n")]
+                found = self._api.of_titles(self._site, batch) if batch else {}
+                for identifier in found.values():
+                    self._wanted.add(int(identifier[1:]))
+                unfound += len(titles[first : first + BATCH]) - len(found)
+                self._progress("titles", start + first + len(batch), len(self._titles))
+            write_durably(self._found, self._wanted.to_bytes())
+            self._save(titles=start + len(titles), unfound=unfound)
+
+    def _stage(self, stage: str, stream: Any) -> None:
+        letter = "P" if stage == PROPERTIES else "Q"
+        numbers = self._sets[stage]
+        total, done = len(numbers), 0
+        batch: list[int] = []
+        for number in numbers:
+            done += 1
+            if number <= self._state["after"] or (letter == "Q" and number in self._written):
+                continue
+            batch.append(number)
+            if len(batch) == BATCH:
+                self._batch(stage, letter, batch, stream)
+                batch = []
+                self._progress(stage, done, total)
+        if batch:
+            self._batch(stage, letter, batch, stream)
+        self._progress(stage, total, total)
+
+    def _batch(self, stage: str, letter: str, numbers: list[int], stream: Any) -> None:
+        require_room(self._part.parent, _BATCH_BYTES)
+        missing = 0
+        for identifier, found in self._api.entities([f"{letter}{number}" for number in numbers], _PROPS[stage]).items():
+            if found is None:
+                missing += stage == ENTITIES
+                continue
+            # What points to an item that was merged must find a name under the id that it points to.
+            entity = found if stage == ENTITIES else found | {"id": identifier}
+            if letter == "Q" and int(entity["id"][1:]) in self._written:
+                continue
+            kept = trimmed(entity, stage, whole=self._whole)
+            stream.write(json.dumps(kept, separators=(",", ":")).encode() + b"\n")
+            self._take(stage, kept)
+        stream.flush()
+        os.fsync(stream.fileno())
+        self._save(after=numbers[-1], bytes=stream.tell(), missing=self._state["missing"] + missing)
+
+    def _take(self, stage: str, entity: dict[str, Any]) -> None:
+        """Note what a written entity makes necessary."""
+        if entity["id"].startswith("Q"):
+            self._written.add(int(entity["id"][1:]))
+        for identifier in pointed_to(entity):
+            letter, number = identifier[0], int(identifier[1:])
+            if number > HIGHEST:
+                continue
+            if letter == "P":
+                self._sets[PROPERTIES].add(number)
+            elif stage in (ENTITIES, LINKED):
+                self._sets[LINKED if stage == ENTITIES else CLASSES].add(number)
+
+    def _finish(self) -> None:
+        ids = (entity["id"] for stage, entity in self._lines() if stage == ENTITIES)
+        write_durably(self._list, "".join(f"{identifier}\n" for identifier in ids).encode())
+        self._part.replace(self._target)
+        self._notes.unlink(missing_ok=True)
+        self._found.unlink(missing_ok=True)
+
+
+def trimmed(entity: dict[str, Any], stage: str, *, whole: bool = False) -> dict[str, Any]:
+    """What of an entity a graph index can use: no references, of what is only pointed to the types alone."""
+    kept = {key: entity[key] for key in _KEPT if key in entity}
+    kept.setdefault("labels", {})
+    if stage in (CLASSES, PROPERTIES):
+        kept.pop("claims", None)
+    elif isinstance(entity.get("claims"), dict):
+        kept["claims"] = {
+            pid: [_without_references(statement) for statement in group]
+            for pid, group in entity["claims"].items()
+            if isinstance(group, list)
+            and (pid in TYPE_IDS or (stage == ENTITIES and (whole or _datatype(group) not in LEFT_OUT)))
+        }
+    if isinstance(kept.get("sitelinks"), dict):
+        kept["sitelinks"] = {
+            site: {key: link[key] for key in ("site", "title") if key in link}
+            for site, link in kept["sitelinks"].items()
+            if isinstance(link, dict)
+        }
+    return kept
+
+
+def _without_references(statement: Any) -> Any:
+    if not isinstance(statement, dict):
+        return statement
+    return {key: value for key, value in statement.items() if key != "references"}
+
+
+def _datatype(group: list[Any]) -> str:
+    snak = group[0].get("mainsnak") if group and isinstance(group[0], dict) else None
+    return str(snak.get("datatype", "")) if isinstance(snak, dict) else ""
+
+
+def pointed_to(entity: dict[str, Any]) -> Iterator[str]:
+    """Ids of the items and properties that the statements of an entity name: values, units, qualifiers."""
+    claims = entity.get("claims")
+    for group in claims.values() if isinstance(claims, dict) else ():
+        for statement in group if isinstance(group, list) else ():
+            if not isinstance(statement, dict):
+                continue
+            yield from _of_snak(statement.get("mainsnak"))
+            qualifiers = statement.get("qualifiers")
+            for snaks in qualifiers.values() if isinstance(qualifiers, dict) else ():
+                for snak in snaks if isinstance(snaks, list) else ():
+                    yield from _of_snak(snak)
+
+
+def _of_snak(snak: Any) -> Iterator[str]:
+    if not isinstance(snak, dict):
+        return
+    found = [snak.get("property")]
+    datavalue = snak.get("datavalue")
+    value = datavalue.get("value") if isinstance(datavalue, dict) else None
+    if isinstance(value, dict):
+        found.append(value.get("id"))
+        unit = _UNIT.fullmatch(str(value.get("unit", "")))
+        found.append(unit[1] if unit else None)
+    yield from (text for text in found if isinstance(text, str) and _NUMBER.fullmatch(text))

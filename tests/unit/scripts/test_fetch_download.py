@@ -1,0 +1,404 @@
+"""Downloads from a server that misbehaves: nothing wrong is ever accepted, and what is resumed is byte-equal."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import faulty_server as faulty
+import httpx
+import pytest
+from faulty_server import FaultyServer
+from script_loader import SCRIPTS
+
+sys.path.insert(0, str(SCRIPTS))
+
+from fetching import download as module
+from fetching.client import Client, FetchError, checked_url, redirected, retry_after
+from fetching.download import RemoteFile, download
+
+BODY = random.Random(4).randbytes(300_000)
+OTHER = random.Random(5).randbytes(300_000)
+PATH = "/dump.bz2"
+
+
+class Time:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.slept: list[float] = []
+
+    def clock(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+@pytest.fixture
+def server() -> Iterator[FaultyServer]:
+    with faulty.faulty_server() as found:
+        found.files[PATH] = BODY
+        yield found
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture
+def client(time: Time) -> Iterator[Client]:
+    with Client(clock=time.clock, sleep=time.sleep, timeout=5, tries=4) as found:
+        yield found
+
+
+def remote(server: FaultyServer, body: bytes = BODY, path: str = PATH, algorithm: str = "sha256") -> RemoteFile:
+    digest = hashlib.new(algorithm, body).hexdigest()
+    return RemoteFile(server.url + path, "dump.bz2", len(body), algorithm, digest)
+
+
+def ranges(server: FaultyServer) -> list[str | None]:
+    return [headers.get("range") for _, _, headers in server.requests]
+
+
+def only(directory: Path, *names: str) -> bool:
+    return sorted(path.name for path in directory.iterdir()) == sorted(names)
+
+
+@pytest.mark.parametrize("algorithm", ["sha256", "sha1", "md5"])
+def test_a_whole_file_takes_one_request(
+    server: FaultyServer, client: Client, tmp_path: Path, time: Time, algorithm: str
+) -> None:
+    path = download(client, remote(server, algorithm=algorithm), tmp_path / "new")
+    assert path.read_bytes() == BODY
+    assert only(tmp_path / "new", "dump.bz2")
+    ((_, _, headers),) = server.requests
+    assert headers["user-agent"].startswith("atomr-local/")
+    assert time.slept == []
+
+
+def test_goes_on_where_the_connection_broke(server: FaultyServer, client: Client, tmp_path: Path) -> None:
+    server.faults[PATH] = [faulty.breaks_after(100_000), faulty.breaks_after(50_000), faulty.breaks_after(0)]
+    assert download(client, remote(server), tmp_path).read_bytes() == BODY
+    assert ranges(server) == [None, "bytes=100000-", "bytes=150000-", "bytes=150000-"]
+    assert {headers["if-range"] for _, _, headers in server.requests[1:]} == {'"one"'}
+
+
+def test_another_run_goes_on(server: FaultyServer, client: Client, tmp_path: Path) -> None:
+    server.faults[PATH] = [faulty.breaks_after(120_000), *[faulty.status(503)] * 3]
+    with pytest.raises(FetchError, match="503") as caught:
+        download(client, remote(server), tmp_path)
+    assert "same command" in caught.value.hint
+    assert only(tmp_path, "dump.bz2.part", "dump.bz2.part.json")
+    server.requests.clear()
+    assert download(client, remote(server), tmp_path).read_bytes() == BODY
+    assert ranges(server) == ["bytes=120000-"]
+    assert only(tmp_path, "dump.bz2")
+
+
+def test_breaking_it_off_leaves_what_can_be_gone_on_from(server: FaultyServer, client: Client, tmp_path: Path) -> None:
+    def interrupt(_: str, done: int, __: int) -> None:
+        if done > 100_000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        download(client, remote(server), tmp_path, interrupt)
+    kept = (tmp_path / "dump.bz2.part").stat().st_size
+    assert 100_000 < kept < len(BODY)
+    server.requests.clear()
+    assert download(client, remote(server), tmp_path).read_bytes() == BODY
+    assert ranges(server) == [f"bytes={kept}-"]
+
+
+def test_a_whole_part_needs_no_request(server: FaultyServer, client: Client, tmp_path: Path) -> None:
+    (tmp_path / "dump.bz2.part").write_bytes(BODY)
+    assert download(client, remote(server), tmp_path).read_bytes() == BODY
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("part", [OTHER[:1000], OTHER + b"more", OTHER])
+def test_a_part_of_unknown_origin_is_not_gone_on_from(
+    server: FaultyServer, client: Client, tmp_path: Path, part: bytes
+) -> None:
+    (tmp_path / "dump.bz2.part").write_bytes(part)
+    assert download(client, remote(server), tmp_path).read_bytes() == BODY
+    assert ranges(server) == [None]
+
+
+def test_a_server_that_ignores_ranges_gives_the_file_anew(server: FaultyServer, client: Client, tmp_path: Path) -> None:
+    server.faults[PATH] = [faulty.breaks_after(100_000), faulty.ignores_range]
+    assert download(client, remote(server), tmp_path).read_bytes() == BODY
+
+
+def test_the_rest_of_a_changed_file_is_not_glued_on(server: FaultyServer, client: Client, tmp_path: Path) -> None:
+    server.faults[PATH] = [faulty.other_file(OTHER, '"old"', 100_000), faulty.other_file(BODY, '"one"')]
+    assert download(client, remote(server), tmp_path).read_bytes() == BODY
+    assert ranges(server) == [None, "bytes=100000-", None]
+
+
+def test_a_changed_file_is_given_whole_by_a_server_that_heeds_the_condition(
+    server: FaultyServer, client: Client, tmp_path: Path
+) -> None:
+    server.faults[PATH] = [faulty.other_file(OTHER, '"old"', 100_000)]
+    assert download(client, remote(server), tmp_path).read_bytes() == BODY
+    assert ranges(server) == [None, "bytes=100000-"]
+
+
+def test_glued_files_fail_the_checksum(server: FaultyServer, client: Client, tmp_path: Path) -> None:
+    server.faults[PATH] = [faulty.other_file(OTHER, "", 100_000), faulty.other_file(BODY, "")]  # it gives no tags
+    assert download(client, remote(server), tmp_path).read_bytes() == BODY
+    assert ranges(server) == [None, "bytes=100000-", None]
+
+
+def test_wrong_bytes_are_fetched_again(server: FaultyServer, client: Client, tmp_path: Path) -> None:
+    server.faults[PATH] = [faulty.wrong_bytes]
+    assert download(client, remote(server), tmp_path).read_bytes() == BODY
+    assert ranges(server) == [None, None]
+
+
+def test_bytes_that_stay_wrong_are_refused(server: FaultyServer, client: Client, tmp_path: Path) -> None:
+    server.files[PATH] = OTHER
+    with pytest.raises(FetchError, match="sha256"):
+        download(client, remote(server), tmp_path)
+    assert only(tmp_path)
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faulty.says_length(len(BODY) + 500),
+        faulty.says_length(len(BODY) - 500),
+        faulty.without_length(extra=b"x"),
+        faulty.without_length(cut=len(BODY)),
+        faulty.recoded,
+        faulty.status(206),
+        faulty.status(416),
+        faulty.wrong_place,
+    ],
+)
+def test_a_server_that_lies_about_the_length_or_place_is_not_believed(
+    server: FaultyServer, client: Client, tmp_path: Path, fault: faulty.Fault
+) -> None:
+    server.faults[PATH] = [fault] * 20
+    with pytest.raises(FetchError):
+        download(client, remote(server), tmp_path)
+    assert not (tmp_path / "dump.bz2").exists()
+    server.faults.clear()
+    assert download(client, remote(server), tmp_path).read_bytes() == BODY
+
+
+@pytest.mark.parametrize("fault", [faulty.wrong_place, faulty.status(416), faulty.says_length(5)])
+def test_an_odd_answer_for_the_rest_does_no_harm(
+    server: FaultyServer, client: Client, tmp_path: Path, fault: faulty.Fault
+) -> None:
+    server.faults[PATH] = [faulty.breaks_after(100_000), fault]
+    assert download(client, remote(server), tmp_path).read_bytes() == BODY
+
+
+def test_no_length_told_is_no_fault(server: FaultyServer, client: Client, tmp_path: Path) -> None:
+    server.faults[PATH] = [faulty.without_length(cut=1000), None]
+    assert download(client, remote(server), tmp_path).read_bytes() == BODY
+    assert ranges(server) == [None, "bytes=299000-"]
+
+
+def test_waits_as_long_as_the_server_asks(server: FaultyServer, client: Client, tmp_path: Path, time: Time) -> None:
+    server.faults[PATH] = [faulty.status(429, ("retry-after", "77")), faulty.status(503)]
+    assert download(client, remote(server), tmp_path).read_bytes() == BODY
+    assert time.slept == [77, 4]
+
+
+def test_does_not_wait_for_days(server: FaultyServer, client: Client, tmp_path: Path, time: Time) -> None:
+    server.faults[PATH] = [faulty.status(429, ("retry-after", "99999"))]
+    with pytest.raises(FetchError, match=r"27\.8 hours"):
+        download(client, remote(server), tmp_path)
+    assert time.slept == []
+
+
+@pytest.mark.parametrize("value", ["", "soon", "-5", "Thu, 01 Jan 1970 00:00:00 GMT", "1e9", "٣"])
+def test_an_unusable_retry_after_is_none(value: str) -> None:
+    assert retry_after(httpx.Headers([(b"retry-after", value.encode())])) == 0
+
+
+def test_pauses_grow_and_end(server: FaultyServer, client: Client, tmp_path: Path, time: Time) -> None:
+    server.faults[PATH] = [faulty.status(500)] * 9
+    with pytest.raises(FetchError, match=r"500.*4 tries"):
+        download(client, remote(server), tmp_path)
+    assert time.slept == [2, 4, 8]
+
+
+def test_a_gain_begins_the_count_anew(server: FaultyServer, client: Client, tmp_path: Path) -> None:
+    server.faults[PATH] = [faulty.breaks_after(20_000)] * 12
+    assert download(client, remote(server), tmp_path).read_bytes() == BODY
+    assert len(server.requests) == 13
+
+
+@pytest.mark.parametrize("code", [400, 403, 404, 451])
+def test_a_refusal_is_not_tried_again(
+    server: FaultyServer, client: Client, tmp_path: Path, time: Time, code: int
+) -> None:
+    server.faults[PATH] = [faulty.status(code)]
+    with pytest.raises(FetchError, match=str(code)):
+        download(client, remote(server), tmp_path)
+    assert time.slept == []
+
+
+def test_nobody_there(client: Client, tmp_path: Path, time: Time) -> None:
+    with faulty.faulty_server() as gone:
+        file = remote(gone)
+    with pytest.raises(FetchError, match="no connection"):
+        download(client, file, tmp_path)
+    assert len(time.slept) == 3
+    assert only(tmp_path)
+
+
+def test_follows_a_redirect_and_asks_the_first_address_again(
+    server: FaultyServer, client: Client, tmp_path: Path
+) -> None:
+    server.files["/first"] = BODY
+    server.faults["/first"] = [faulty.redirect("/dump.bz2?signed=1"), faulty.redirect("/dump.bz2?signed=2")]
+    server.faults[PATH] = [faulty.breaks_after(100_000)]
+    assert download(client, remote(server, path="/first"), tmp_path).read_bytes() == BODY
+    assert [path for _, path, _ in server.requests] == [
+        "/first", "/dump.bz2?signed=1", "/first", "/dump.bz2?signed=2"
+    ]  # fmt: skip
+
+
+def test_endless_redirects(server: FaultyServer, client: Client, tmp_path: Path) -> None:
+    server.faults[PATH] = [faulty.redirect(PATH)] * 100
+    with pytest.raises(FetchError, match="redirects"):
+        download(client, remote(server), tmp_path)
+    assert len(server.requests) == 6
+
+
+@pytest.mark.parametrize("to", ["ftp://127.0.0.1/x", "file:///etc/passwd", "http://user@127.0.0.1/", "http://[", ""])
+def test_redirects_elsewhere_are_refused(server: FaultyServer, client: Client, tmp_path: Path, to: str) -> None:
+    server.faults[PATH] = [faulty.redirect(to)]
+    with pytest.raises(FetchError):
+        download(client, remote(server), tmp_path)
+    assert only(tmp_path)
+
+
+def test_an_encrypted_address_does_not_redirect_to_an_open_one() -> None:
+    def to(url: str) -> httpx.Response:
+        return httpx.Response(302, headers={"location": url})
+
+    secure = "https://example.org/a"
+    assert redirected(secure, to("https://other.example/b"), posted=False) == "https://other.example/b"
+    assert redirected("http://example.org/a", to(secure), posted=False) == secure
+    for target in ("http://example.org/a", "https://127.0.0.1/", "https://localhost:8/"):
+        with pytest.raises(FetchError, match="refused"):
+            redirected(secure, to(target), posted=False)
+    with pytest.raises(FetchError):
+        redirected(secure, to("/b"), posted=True)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "dumps", "ftp://a/b", "https://", "https://a b/", "https://a/\x1b[2J", "https://ä.de/"]
+)
+def test_addresses_that_are_none(url: str) -> None:
+    with pytest.raises(FetchError):
+        checked_url(url)
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "a b", "a\x00", "x" * 300])
+def test_names_that_are_none(name: str) -> None:
+    with pytest.raises(FetchError):
+        RemoteFile("https://example.org/", name, 1, "md5", "0" * 32)
+
+
+@pytest.mark.parametrize(("size", "digest"), [(0, "0" * 40), (-1, "0" * 40), (1, ""), (1, "0" * 39), (1, "g" * 40)])
+def test_published_facts_that_are_none(size: int, digest: str) -> None:
+    with pytest.raises(FetchError):
+        RemoteFile("https://example.org/", "x", size, "sha1", digest)
+
+
+def test_what_is_there_is_not_fetched_again(server: FaultyServer, client: Client, tmp_path: Path) -> None:
+    (tmp_path / "dump.bz2").write_bytes(BODY)
+    assert download(client, remote(server), tmp_path) == tmp_path / "dump.bz2"
+    assert server.requests == []
+    assert only(tmp_path, "dump.bz2")
+
+
+@pytest.mark.parametrize("there", [OTHER, b"mine"])
+def test_what_is_there_and_differs_is_left_alone(
+    server: FaultyServer, client: Client, tmp_path: Path, there: bytes
+) -> None:
+    (tmp_path / "dump.bz2").write_bytes(there)
+    with pytest.raises(FetchError, match="there already"):
+        download(client, remote(server), tmp_path)
+    assert (tmp_path / "dump.bz2").read_bytes() == there
+
+
+def test_a_disk_without_room(
+    server: FaultyServer, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "free_space", lambda _: 200_100_000)
+    with pytest.raises(FetchError, match="too full"):
+        download(client, remote(server), tmp_path)
+    assert server.requests == []
+
+
+def test_a_disk_that_fills_up(
+    server: FaultyServer, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module.os, "fsync", full)
+        with pytest.raises(FetchError, match="disk is full"):
+            download(client, remote(server), tmp_path)
+    assert not (tmp_path / "dump.bz2").exists()
+    assert download(client, remote(server), tmp_path).read_bytes() == BODY
+
+
+def test_two_runs_do_not_write_one_part(server: FaultyServer, client: Client, tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def meanwhile(*_: Any) -> None:
+        if not seen:
+            with pytest.raises(FetchError) as caught:
+                download(client, remote(server), tmp_path)
+            seen.append(caught.value.message)
+
+    assert download(client, remote(server), tmp_path, meanwhile).read_bytes() == BODY
+    assert "another process" in seen[0]
+
+
+def test_keeps_to_the_rate(server: FaultyServer, time: Time, tmp_path: Path) -> None:
+    with Client(clock=time.clock, sleep=time.sleep, rate=10_000) as slow:
+        download(slow, remote(server), tmp_path)
+    assert time.now == pytest.approx(len(BODY) / 10_000)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_whatever_happens_the_file_is_right_or_not_there(
+    server: FaultyServer, client: Client, tmp_path: Path, seed: int
+) -> None:
+    choice = random.Random(seed)
+    faults = [
+        faulty.breaks_after(choice.randrange(200_000)), faulty.ignores_range, faulty.wrong_bytes, faulty.wrong_place,
+        faulty.other_file(OTHER, '"one"', 50_000), faulty.other_file(OTHER, '"two"'), faulty.status(500),
+        faulty.status(416), faulty.says_length(choice.randrange(1, 600_000)), faulty.without_length(b"xyz"),
+        faulty.without_length(cut=choice.randrange(300_000)), faulty.redirect(PATH), faulty.recoded,
+    ]  # fmt: skip
+    server.faults[PATH] = choice.choices(faults, k=8)
+    for _ in range(8):
+        try:
+            download(client, remote(server), tmp_path)
+        except FetchError:
+            assert not (tmp_path / "dump.bz2").exists()
+        else:
+            break
+    assert (tmp_path / "dump.bz2").read_bytes() == BODY
+    assert only(tmp_path, "dump.bz2")
