@@ -62,7 +62,7 @@ def build(inputs: tuple[Path, ...], name: str, format_: str, limit: int | None, 
 
     prepare_threads()
     wanted = _read_titles(titles) if titles is not None else None
-    embedder = SentenceEmbedder(find_embedder(load_settings().embedder))
+    embedder = SentenceEmbedder(find_embedder(load_settings().embedder), tell=lambda note: click.echo(note, err=True))
     run = add_to_text_index if add else build_text_index
     with build_progress(lambda state: f"{_passages(state)} passages", _passages) as progress:
         manifest = run(

@@ -17,6 +17,7 @@ from atomr_local.indexing import store
 from atomr_local.indexing.ledger import Ledger, read_ledger
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.readers.detect import TextFormat, open_articles
+from atomr_local.indexing.readers.wikiprops import page_props_beside
 from atomr_local.indexing.space import write_error
 from atomr_local.indexing.text_build import PASSAGE_WORDS, Selection, TextBuild, TextBuildProgress
 from atomr_local.indexing.text_catalog import CATALOG, Catalog, CatalogReader
@@ -177,7 +178,8 @@ def _run(
             ledger = Ledger.open(
                 scratch,
                 "text",
-                files,
+                # Ids of pages come from the table beside a dump: without it, or with another, the index is another.
+                [*files, *filter(None, map(page_props_beside, files))],
                 settings,
                 cancellation=cancellation,
                 hashing=lambda done: show(TextBuildProgress("checking the input", 0, done, total)) if slow else None,
@@ -210,6 +212,7 @@ def _manifest(
     settings = {key: value for key, value in ledger.settings.items() if key not in ("mode", "base")}
     settings |= {
         "dimensions": embedder.dimensions,
+        "backend": getattr(embedder, "backend", ""),
         "vector_index": "ivf_sq" if state.trained else "exact",
         "trained_rows": state.trained,
         "skipped": asdict(build.skipped),
