@@ -22,6 +22,7 @@ from typing import Any, Literal
 from atomr_local.backbone.engine import library
 from atomr_local.errors import ModelError
 from atomr_local.gguf import GgufHeader, read_header
+from atomr_local.offline_imports import import_without_sockets
 
 Storage = Literal["Q8_0", "Q4_0"]
 
@@ -84,6 +85,8 @@ def prepare(model: GgufHeader, adapter: Path | None, storage: Storage, folder: P
 
 def _merge(model: Path, adapter: Path, out: Path) -> None:
     import numpy as np
+
+    import_without_sockets()
     from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, dequantize
 
     def weights(tensor: Any) -> Any:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from atomr_local.errors import MissingPartError, ModelError
+from atomr_local.offline_imports import import_without_sockets
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,19 +63,6 @@ def embedder_identity(directory: Path) -> str:
     with weights.open("rb") as stream:
         digest.update(stream.read(_HASHED))
     return f"sentence-transformers:{digest.hexdigest()[:16]}"
-
-
-def _import_without_sockets() -> None:
-    """Import urllib3, which sentence-transformers pulls in, without its probe: at import it binds a socket to [::1]."""
-    import socket
-
-    had = socket.has_ipv6
-    socket.has_ipv6 = False
-    try:
-        with contextlib.suppress(ImportError):
-            import urllib3  # noqa: F401
-    finally:
-        socket.has_ipv6 = had
 
 
 class _Runtime(Protocol):
@@ -177,7 +165,7 @@ class _TorchRuntime:
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
         try:
             with contextlib.redirect_stderr(io.StringIO()):
-                _import_without_sockets()
+                import_without_sockets()
                 import torch
                 from sentence_transformers import SentenceTransformer
                 from transformers.utils import logging as transformers_logging

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,7 @@ _CONFIG_BYTES = 1 << 20
 _LAYERS, _WIDTH = 64, 8192
 _MODULES = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
 _LIBRARY = "sentence_transformers."
+_TELEMETRY_SINCE = (1, 31)
 
 
 class Unsuited(Exception):
@@ -200,6 +203,7 @@ class BertEncoder:
     def __init__(self, directory: Path, threads: int) -> None:
         shape = read_shape(directory)
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        _refuse_telemetry()
         try:
             import onnxruntime
             from tokenizers import Tokenizer
@@ -261,6 +265,20 @@ class BertEncoder:
             pooled = np.einsum("btw,bt->bw", hidden, real.astype(np.float32)) / lengths[:, None]
         vectors: NDArray[np.float32] = pooled / np.linalg.norm(pooled, axis=1, keepdims=True).clip(1e-12)
         return vectors
+
+
+def _refuse_telemetry() -> None:
+    """From 1.31 on onnxruntime opens a socket of its own for telemetry, whatever it is told: offline means offline.
+
+    Raises:
+        Unsuited: such a version is installed.
+    """
+    try:
+        version = metadata.version("onnxruntime")
+    except metadata.PackageNotFoundError:
+        return
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) >= _TELEMETRY_SINCE:
+        raise Unsuited(f"onnxruntime {version} opens network sockets; a version below 1.31 is wanted")
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:

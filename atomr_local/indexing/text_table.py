@@ -12,6 +12,7 @@ from typing import Any
 
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.space import write_error
+from atomr_local.offline_imports import import_without_sockets
 
 TABLE = "passages"
 VECTOR = "vector"
@@ -29,6 +30,7 @@ _QUOTED = 500
 def connect(directory: Path) -> Any:
     """The LanceDB connection to `directory`, with the library's own messages kept off the terminal."""
     os.environ.setdefault("LANCEDB_LOG", "error")
+    import_without_sockets()
     import lancedb
 
     return lancedb.connect(str(directory))

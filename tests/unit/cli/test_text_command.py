@@ -160,7 +160,7 @@ def test_a_missing_input(embedder: None, tmp_path: Path, capsys: Capture) -> Non
 @pytest.fixture
 def fake_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("atomr_local.catalog.starter.find_embedder", lambda _: Path())
-    monkeypatch.setattr("atomr_local.indexing.embedding.SentenceEmbedder", lambda _: FakeEmbedder())
+    monkeypatch.setattr("atomr_local.indexing.embedding.SentenceEmbedder", lambda _, **__: FakeEmbedder())
 
 
 def test_choose_add_and_remove(fake_embedder: None, corpus: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -125,6 +125,15 @@ def test_configuration_of_another_form_is_left_to_torch(copied: Path, file: str,
         read_shape(copied)
 
 
+@pytest.mark.parametrize("version", ["1.31.0", "1.31.1", "1.40", "2.0.0"])
+def test_a_version_that_opens_sockets_is_left_alone(
+    copied: Path, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda _: version)
+    with pytest.raises(Unsuited, match=version):
+        BertEncoder(copied, 1)
+
+
 def test_pooling_by_the_first_token(copied: Path) -> None:
     change(copied / "1_Pooling/config.json", pooling_mode_mean_tokens=False, pooling_mode_cls_token=True)
     light = SentenceEmbedder(copied, runtime="onnxruntime").encode(TEXTS)
