@@ -1,0 +1,29 @@
+"""A trace as text for a terminal: whatever it holds, nothing in it reaches the terminal as a control sequence."""
+
+from __future__ import annotations
+
+from atomr_local.cli.answer_text import answer_text
+from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, PlanTrace, Trace
+
+EVIL = "x\x1b]52;c;AAAA\x07\u202ey\nz"
+
+
+def test_hostile_text_in_every_field_stays_text() -> None:
+    trace = Trace(
+        EVIL,
+        strategy="atomr",
+        settings={},
+        answer=EVIL,
+        answers=[EVIL],
+        plan=PlanTrace("1. Who?", "model", 1),
+        nodes=[
+            NodeTrace(0, None, EVIL, "root", EVIL, answer=EVIL, cited=["e1"], method="symbolic", computation=EVIL),
+            NodeTrace(1, 0, EVIL, "search", EVIL, answer=EVIL, error={"title": EVIL, "message": EVIL}),
+        ],
+        evidence=[EvidenceTrace("e1", "web", EVIL, EVIL, 1.0, EVIL, {"url": EVIL})],
+        warnings=[EVIL],
+    )
+    text = answer_text(trace)
+    assert not {"\x1b", "\x07", "\u202e"} & set(text)
+    assert len(text.splitlines()) == 9  # each field from outside is one line
+    assert text.count("x") >= 9
