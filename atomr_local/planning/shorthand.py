@@ -21,7 +21,11 @@ _OF_PERSONS = {
 }  # fmt: skip
 # What the head of a relation is, where the relation says so. A song has a composer too, so composer does not.
 _KINDS = {"director": "film", "performer": "song"}
-_NAMED_KIND = re.compile(r"\b(film|song|album|magazine|company|band)s?\b[\s:]*$", re.IGNORECASE)
+_NAMED_KIND = re.compile(
+    r"\b(film|song|album|magazine|company|band|novel|book|play|opera|ballet|painting|newspaper|planet|moon|element|river|lake"
+    r"|island|mountain|city|town|village|country|university|school|ship|club|team|language)s?\b[\s:]*$",
+    re.IGNORECASE,
+)
 _QUALIFIER = re.compile(r"\s*\([^)]*\)$")
 # Small words that stand inside names.
 _PARTICLES = {

@@ -66,6 +66,8 @@ _DIFFERENCE = re.compile(
 )
 _SUM = re.compile(r"\b(?:sum|total|combined|altogether|together)\b", re.I)
 _INTERSECTION = re.compile(r"\b(?:in common|common to|both)\b", re.I)
+# "Which of [1] and [2] …": what belongs to both, where the whole question says so.
+_OF_THESE = re.compile(r"(?:which|who|what) of \[\d+\](?:, \[\d+\])*,? and \[\d+\]", re.I)
 _GIVEN = re.compile(r"^(?:given|based on|comparing)[^,]*,\s*", re.I)
 # Words that ask for the smaller or the larger operand. For birth dates "older" and "younger" turn the order round
 # against numbers: the older person has the earlier date.
@@ -318,8 +320,9 @@ def _total(question: str, operands: Sequence[Operand], _root: str) -> Computed |
     )
 
 
-def _intersection(question: str, operands: Sequence[Operand], _root: str) -> Computed | None:
-    if len(operands) < 2 or _ASKS_VERDICT.search(question) or not _INTERSECTION.search(question):
+def _intersection(question: str, operands: Sequence[Operand], root: str) -> Computed | None:
+    meant = _INTERSECTION.search(question) or (_OF_THESE.match(question) and _INTERSECTION.search(root))
+    if len(operands) < 2 or _ASKS_VERDICT.search(question) or not meant:
         return None
     keys: Callable[[Operand], set[str]] = lambda operand: {_key(value) for value in operand.values}  # noqa: E731
     shared = set.intersection(*(keys(operand) for operand in operands))

@@ -112,6 +112,7 @@ def test_bracketed_numbers_of_the_users_question_are_left_alone() -> None:
     [
         ("Petra", "composer", "Who composed the film Petra?", "film"),
         ("Petra", "performer", "Who performed Petra?", "song"),
+        ("Mercury", "days to orbit", "How many days does the planet Mercury take to orbit the Sun?", "planet"),
         ("Petra", "composer", "Who composed Petra (1996 Song)?", "1996 song"),
         ("Petra", "composer", "Who composed Petra?", ""),
         ("Petra", "director", "Nothing of it here?", "film"),

@@ -232,6 +232,9 @@ def test_sum_and_intersection() -> None:
     assert [value.text for value in computed.values] == ["B", "C"]
     assert computed.computation == "{A, B, C} ∩ {c, b}"
     assert result("Which films do they have in common?", operand(1, "A"), operand(2, "B")) is None
+    of_these = compute("Which of [1] and [2] border them?", sets, "Which countries border both Italy and Slovenia?")
+    assert of_these is not None and [value.text for value in of_these.values] == ["B", "C"]
+    assert compute("Which of [1] and [2] border them?", sets, "Which countries border Italy or Slovenia?") is None
 
 
 def test_who_lived_longer_needs_more_than_two_dates() -> None:
