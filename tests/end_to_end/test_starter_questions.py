@@ -44,3 +44,16 @@ def test_right_with_its_plan(assistant: Assistant, line: dict[str, Any]) -> None
     assert {answer.casefold() for answer in trace.answers} == {gold.casefold() for gold in line["answers"]}, steps
     assert trace.basis == "evidence"
     assert trace.evidence
+
+
+@pytest.mark.parametrize("assistant", ["text and graph"], indirect=True)
+@pytest.mark.parametrize("line", [line for line in QUESTIONS if line.get("shown")], ids=lambda line: line["id"])
+def test_what_the_empty_screen_offers_is_right_with_the_models_own_plan(
+    assistant: Assistant, line: dict[str, Any]
+) -> None:
+    for _ in assistant.ask(line["question"]):
+        pass
+    trace = assistant.last_trace
+    assert trace is not None
+    assert {answer.casefold() for answer in trace.answers} == {gold.casefold() for gold in line["answers"]}, trace.plan
+    assert trace.plan.origin == "model"

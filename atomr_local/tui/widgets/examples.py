@@ -22,12 +22,16 @@ _WELCOME = (
 
 
 def example_questions() -> list[str]:
-    """Questions that ship with the starter knowledge; none where the file is missing or not readable."""
+    """Questions that the starter answers rightly from the knowledge that it ships with, as its file marks them.
+
+    None where the file is missing or not readable.
+    """
     questions: list[str] = []
     file = paths.starter_knowledge_dir() / "questions.jsonl"
     with suppress(OSError, ValueError, KeyError, TypeError), file.open(encoding="utf-8") as stream:
-        for line in stream:
-            questions.append(sanitize_line(str(json.loads(line)["question"])))
+        for item in map(json.loads, stream):
+            if item.get("shown"):
+                questions.append(sanitize_line(str(item["question"])))
     return questions[:_SHOWN]
 
 
