@@ -12,6 +12,7 @@ import unicodedata
 from dataclasses import replace
 from itertools import count
 
+from atomr_local.indexing.names import split_qualifier
 from atomr_local.tree.nodes import REFERENCE, Argument, Literal, Node, Operator, OperatorCall, References, Tree
 
 # What has these is a person; the head of any other relation may be anything.
@@ -26,7 +27,6 @@ _NAMED_KIND = re.compile(
     r"|island|mountain|city|town|village|country|university|school|ship|club|team|language)s?\b[\s:]*$",
     re.IGNORECASE,
 )
-_QUALIFIER = re.compile(r"\s*\([^)]*\)$")
 # Small words that stand inside names.
 _PARTICLES = {
     "a", "an", "and", "at", "by", "da", "de", "del", "der", "di", "do", "du", "for", "from", "in", "la", "le", "of",
@@ -44,7 +44,7 @@ def _fold(text: str) -> str:
 def find_name(name: str, text: str) -> int:
     """Where the text writes the name, its parenthetical aside; -1 where it does not."""
     folded = _fold(text)
-    for form in (name, _QUALIFIER.sub("", name)):
+    for form in (name, split_qualifier(name)[0]):
         place = folded.find(_fold(form)) if form else -1
         if place >= 0:
             return place
@@ -53,7 +53,7 @@ def find_name(name: str, text: str) -> int:
 
 def descriptor(name: str, relation: str, question: str) -> str:
     """What kind of thing the question says the name is, such as "1923 film"; "" where it does not say."""
-    bare = _QUALIFIER.sub("", name)
+    bare = split_qualifier(name)[0]
     place = find_name(bare, question)
     if place >= 0:
         after = re.match(r"\s*\(([^()]*)\)", question[place + len(bare) :])
@@ -93,7 +93,9 @@ def with_searches(tree: Tree) -> Tree:
         place = find_name(head.text, node.question)
         asked = node.question
         if place >= 0:
-            written = head.text if _fold(node.question).startswith(_fold(head.text), place) else _bare(head.text)
+            written = (
+                head.text if _fold(node.question).startswith(_fold(head.text), place) else split_qualifier(head.text)[0]
+            )
             asked = f"{asked[:place]}[{found.id}]{asked[place + len(written) :]}"
         call = OperatorCall(Operator.RELATE, (References((found.id,)), *node.call.arguments[1:]))
         return found, replace(node, question=asked, call=call)
@@ -113,13 +115,9 @@ def with_searches(tree: Tree) -> Tree:
     return renumbered(Tree(replace(tree.root, children=below(tree.root))))
 
 
-def _bare(name: str) -> str:
-    return _QUALIFIER.sub("", name)
-
-
 def _is_name(text: str) -> bool:
     """Whether the text is written as a name: its words begin with capitals or figures, save for small ones."""
-    found = _WORD.findall(_bare(text))
+    found = _WORD.findall(split_qualifier(text)[0])
     telling = [word for word in found if word.casefold() not in _PARTICLES]
     return bool(telling) and all(not word[0].islower() for word in telling)
 

@@ -28,19 +28,21 @@ class JsonLinesReader:
         return self._lines.position
 
     def records(self, skipped: Skipped, *, after: int = 0) -> Iterator[Article | Redirect]:
-        return read_corpus(self._lines, skipped, after=after)
+        self._lines = LineReader(self.path, after)
+        return read_corpus(self._lines, skipped)
 
 
-def read_corpus(lines: LineReader, skipped: Skipped, *, after: int = 0) -> Iterator[Article]:
-    """The articles of a file; unusable lines are counted in `skipped`, lines up to `after` passed over.
+def read_corpus(lines: LineReader, skipped: Skipped) -> Iterator[Article]:
+    """The articles of a file; unusable lines are counted in `skipped`.
 
     Raises:
         InputError: none of the first 200 filled lines is an article.
     """
-    usable = filled = 0
+    # Whoever goes on after a line has read an article before it.
+    usable, filled = int(lines.after > 0), 0
     first: tuple[int, str] | None = None
     for number, line in lines:
-        if number <= after or not line.strip():
+        if not line.strip():
             continue
         filled += 1
         try:
@@ -48,13 +50,12 @@ def read_corpus(lines: LineReader, skipped: Skipped, *, after: int = 0) -> Itera
         except ValueError as error:
             skipped.add(lines.path, number, str(error))
             first = first or (number, str(error))
-            # Whoever goes on after a line has read an article before it.
-            if not usable and not after and filled >= _TRIAL:
+            if not usable and filled >= _TRIAL:
                 break
             continue
         usable += 1
         yield replace(article, record=number)
-    if not usable and not after:
+    if not usable:
         place, reason = first or (1, "the file is empty")
         raise InputError(
             f"{lines.path}, line {place}: {reason}",

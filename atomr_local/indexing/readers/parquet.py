@@ -25,11 +25,7 @@ class ParquetReader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._position = 0
-
-    @property
-    def position(self) -> int:
-        return self._position
+        self.position = 0
 
     def records(self, skipped: Skipped, *, after: int = 0) -> Iterator[Article | Redirect]:
         import pyarrow as pa
@@ -57,7 +53,7 @@ class ParquetReader:
             for number in range(file.metadata.num_row_groups):
                 group = file.metadata.row_group(number)
                 size = sum(group.column(i).total_compressed_size for i in range(group.num_columns))
-                start, begin = self._position, row
+                start, begin = self.position, row
                 if begin + group.num_rows > after:
                     batches = file.iter_batches(_ROWS, row_groups=[number], columns=columns, use_threads=False)
                     for batch in batches:
@@ -65,9 +61,9 @@ class ParquetReader:
                             row += 1
                             if row > after:
                                 yield row, values
-                        self._position = start + size * (row - begin) // max(1, group.num_rows)
+                        self.position = start + size * (row - begin) // max(1, group.num_rows)
                 row = begin + group.num_rows
-                self._position = start + size
+                self.position = start + size
 
     def _columns(self, schema: Any) -> list[str]:
         import pyarrow as pa

@@ -20,11 +20,7 @@ class ZimReader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._position = 0
-
-    @property
-    def position(self) -> int:
-        return self._position
+        self.position = 0
 
     def records(self, skipped: Skipped, *, after: int = 0) -> Iterator[Article | Redirect]:
         archive = self._open()
@@ -33,7 +29,7 @@ class ZimReader:
         count = archive.entry_count if new else archive.all_entry_count
         size = self.path.stat().st_size
         for number in range(after, count):
-            self._position = size * number // max(1, count)
+            self.position = size * number // max(1, count)
             try:
                 found = self._record(archive._get_entry_by_id(number), number + 1, not new)
             except ValueError as error:
@@ -43,7 +39,7 @@ class ZimReader:
             else:
                 if found is not None:
                     yield found
-        self._position = size
+        self.position = size
 
     def _open(self) -> Any:
         try:
