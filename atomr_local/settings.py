@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariable
 
 from atomr_local import paths
 from atomr_local.errors import SettingsError
 
 LocalSource = Literal["text", "graph"]
+Origin = Literal["environment", "settings file"]
 STARTER = "starter"
+_KEYS = re.compile(r"[^\s,]+(?:,[^\s,]+)*")
 
 
 class EndpointSettings(BaseModel):
@@ -92,6 +96,30 @@ class HistorySettings(BaseModel):
     keep: bool = Field(True, description="Keep every question with its trace, on this machine only.")
 
 
+class UISettings(BaseModel):
+    """How the terminal UI looks, and which keys it hears."""
+
+    model_config = {"extra": "forbid"}
+
+    theme: str = Field("", description="Colours of the screen; empty: chosen from the terminal.")
+    keys: dict[str, str] = Field(
+        default_factory=dict,
+        description="Keys of your own: the id of an action (shown in the help) = its key, or several with commas.",
+    )
+    first_run_done: bool = Field(False, description="Whether the guided choice at the first start was made.")
+    tree_share: int = Field(50, ge=20, le=80, description="Percent of the width that the reasoning tree takes.")
+
+    @field_validator("keys")
+    @classmethod
+    def _keys_named(cls, keys: dict[str, str]) -> dict[str, str]:
+        for name, key in keys.items():
+            if not name.strip():
+                raise ValueError(f"the key {key!r} has no id before it")
+            if not _KEYS.fullmatch(key):
+                raise ValueError(f"{name}: {key!r} is no key; write one such as f5 or ctrl+n, or several with commas")
+        return keys
+
+
 class Settings(BaseSettings):
     """Everything a user can set. Environment variables: ATOMR_MODEL, ATOMR_LIMITS__NODES, …"""
 
@@ -115,6 +143,7 @@ class Settings(BaseSettings):
     means: MeansSettings = MeansSettings()
     llm: ModelSettings = ModelSettings()
     endpoint: EndpointSettings = EndpointSettings()
+    ui: UISettings = UISettings()
 
     @classmethod
     def settings_customise_sources(
@@ -159,10 +188,7 @@ def load_settings(**overrides: Any) -> Settings:
     try:
         return Settings(**given)
     except UnreadableVariable as error:
-        raise SettingsError(
-            f"an ATOMR_* environment variable is not JSON: {error}",
-            hint="""Lists and tables are written as JSON, such as ATOMR_SOURCES='["text"]'.""",
-        ) from error
+        raise _unreadable(error) from error
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
@@ -170,3 +196,36 @@ def load_settings(**overrides: Any) -> Settings:
             f"{key}: {first['msg']}",
             hint=f"Look at the command line, ATOMR_* environment variables and {Settings.file or paths.config_file()}.",
         ) from error
+
+
+def _unreadable(error: UnreadableVariable) -> SettingsError:
+    return SettingsError(
+        f"an ATOMR_* environment variable is not JSON: {error}",
+        hint="""Lists and tables are written as JSON, such as ATOMR_SOURCES='["text"]'.""",
+    )
+
+
+def leaves(values: Mapping[str, Any], model: type[BaseModel] = Settings) -> Iterator[tuple[str, Any]]:
+    """Each setting that nested `values` hold, by its dotted key; what the model does not know is left out."""
+    for name, value in values.items():
+        field = model.model_fields.get(name)
+        group = field.annotation if field is not None else None
+        if isinstance(group, type) and issubclass(group, BaseModel):
+            if isinstance(value, Mapping):
+                yield from ((f"{name}.{key}", leaf) for key, leaf in leaves(value, group))
+        elif field is not None:
+            yield name, value
+
+
+def origins() -> dict[str, Origin]:
+    """Who says what a setting is, by dotted key; a setting that keeps its default is left out.
+
+    Raises:
+        SettingsError: the settings file cannot be read, or a variable is not what it should be.
+    """
+    try:
+        told_by_environment = EnvSettingsSource(Settings)()
+    except UnreadableVariable as error:
+        raise _unreadable(error) from error
+    found: dict[str, Origin] = {key: "settings file" for key, _ in leaves(_FileSource(Settings)())}
+    return found | {key: "environment" for key, _ in leaves(told_by_environment)}

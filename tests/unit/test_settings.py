@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from atomr_local.errors import SettingsError
-from atomr_local.settings import load_settings
+from atomr_local.settings import load_settings, origins
 
 
 def write(home: Path, text: str) -> None:
@@ -94,3 +94,37 @@ def test_a_directory_in_place_of_the_file_is_an_error_and_not_a_crash(own_home: 
 
 def test_the_api_key_is_not_in_the_settings_representation() -> None:
     assert "hush" not in repr(load_settings(endpoint={"api_key": "hush"}))
+
+
+def test_keys_of_the_terminal_ui_are_ids_with_keys(own_home: Path) -> None:
+    write(own_home, '[ui]\ntheme = "atomr-light"\n[ui.keys]\n"history.delete" = "ctrl+d,f8"\n')
+    settings = load_settings()
+    assert settings.ui.keys == {"history.delete": "ctrl+d,f8"}
+    assert (settings.ui.theme, settings.ui.tree_share, settings.ui.first_run_done) == ("atomr-light", 50, False)
+
+
+@pytest.mark.parametrize("entry", ['"a.b" = ""', '"a.b" = "ctrl d"', '"a.b" = "f1,"', '" " = "f1"'])
+def test_a_key_that_is_none_is_refused(own_home: Path, entry: str) -> None:
+    write(own_home, f"[ui.keys]\n{entry}\n")
+    with pytest.raises(SettingsError, match=r"ui\.keys"):
+        load_settings()
+
+
+def test_origins_tell_who_set_what(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert origins() == {}
+    write(own_home, 'model = "x"\ntop_k = 4\n[limits]\nnodes = 10\n[ui.keys]\n"a.b" = "f5"\n')
+    monkeypatch.setenv("ATOMR_TOP_K", "5")
+    monkeypatch.setenv("ATOMR_LIMITS__DEPTH", "4")
+    assert origins() == {
+        "model": "settings file",
+        "top_k": "environment",
+        "limits.nodes": "settings file",
+        "limits.depth": "environment",
+        "ui.keys": "settings file",
+    }
+
+
+def test_origins_of_a_variable_that_is_no_json_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATOMR_UI__KEYS", "f5")
+    with pytest.raises(SettingsError, match="JSON"):
+        origins()
