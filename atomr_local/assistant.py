@@ -1,27 +1,26 @@
-"""The composition root: settings → backbone, sources, planner, executor. The only place that knows concrete classes."""
+"""The composition root: settings → parts (see `parts.py`), planner, strategy; questions in, events out."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atomr_local import paths
-from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, InputError
+from atomr_local.parts import Parts, Stage
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.events import AnswerReady, Event, Finished, PlanReady, StageChanged, WarningRaised
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import Result
-from atomr_local.reasoning.rivals import Calibration
+from atomr_local.reasoning.revision import Memory, Revision
 from atomr_local.reasoning.trace import Basis, PlanOrigin, Status, Trace
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import Settings, load_settings
+from atomr_local.settings_file import changed_settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
 from atomr_local.strategies.atomr import make_plan
 from atomr_local.strategies.protocol import Strategy, Toolbox
@@ -31,10 +30,9 @@ from atomr_local.tree.validation import Limits
 
 if TYPE_CHECKING:
     from atomr_local.backbone.protocol import Backbone
-    from atomr_local.indexing.embedding import Embedder
+    from atomr_local.graph_console import GraphRows
 
 _LONGEST_QUESTION = 2000
-_Stage = Callable[[str], None]
 
 
 class Assistant:
@@ -44,17 +42,12 @@ class Assistant:
     """
 
     def __init__(self, settings: Settings, backbone: Backbone | None = None) -> None:
-        self.settings = settings
+        self.parts = Parts(settings, backbone)
         self.last_trace: Trace | None = None
-        self._backbone = backbone
-        self._sources: dict[SourceName, KnowledgeSource] = {}
-        self._index_names = {"text": "", "graph": ""}
-        self._style: Style = "full"
-        self._calibration = Calibration()
-        self._embedder: Embedder | None = None
-        self._loading = threading.Lock()
+        self._remembered: tuple[Trace, Memory] | None = None
         self._asking = threading.Lock()
         self._cancellation = Cancellation()
+        self._queries: set[Cancellation] = set()
         self._web = settings.web.enabled
 
     @classmethod
@@ -77,6 +70,11 @@ class Assistant:
         self.close()
 
     @property
+    def settings(self) -> Settings:
+        """What holds now; change it with :meth:`reconfigure`."""
+        return self.parts.settings
+
+    @property
     def web_enabled(self) -> bool:
         return self._web
 
@@ -87,25 +85,66 @@ class Assistant:
     def close(self) -> None:
         """Cancel what runs and free model and indexes."""
         self.cancel()
-        with self._loading:
-            for source in self._sources.values():
-                source.close()
-            self._sources.clear()
-            if self._backbone is not None:
-                self._backbone.close()
-                self._backbone = None
+        self.parts.close()
 
     def cancel(self) -> None:
-        """Stop the running question, from any thread; it ends with status "cancelled"."""
+        """Stop the running question, which ends with status "cancelled", and graph queries. From any thread."""
         self._cancellation.cancel()
+        for query in tuple(self._queries):
+            query.cancel()
 
-    def preload(self, on_stage: _Stage | None = None) -> None:
+    def reconfigure(self, **changes: Any) -> None:
+        """Go on with other settings, by top-level name, those of a group as a dictionary of what changes.
+
+        Frees only the parts that rest on what has changed; :meth:`preload` or the next question opens them anew.
+        Nothing is written to the settings file. A value of None takes the one of the file and the environment.
+
+        Raises:
+            SettingsError: a value is not usable; nothing has changed.
+            InputError: a question is being answered.
+        """
+        settings = changed_settings(self.settings, changes)
+        find_strategy(settings.strategy)
+        if not self._asking.acquire(blocking=False):
+            raise _busy()
+        try:
+            if settings.web.enabled != self.settings.web.enabled:
+                self._web = settings.web.enabled
+            self.parts.reconfigure(settings)
+        finally:
+            self._asking.release()
+
+    def query_graph(self, sparql: str, *, timeout: float = 10.0, limit: int = 500) -> GraphRows:
+        """Run a person's SPARQL over the graph index that questions use. Blocks; also beside a running question.
+
+        Nothing can be changed by it or fetched from elsewhere. It runs in a process of its own, for Oxigraph cannot
+        stop a query: :meth:`cancel`, the time limit and the memory limit end that process.
+
+        Args:
+            timeout: seconds it may take.
+            limit: rows at most.
+
+        Raises:
+            QueryError: it is refused, malformed, took too long or too much memory.
+            KnowledgeIndexError: there is no whole graph index.
+            Cancelled: :meth:`cancel` was called.
+        """
+        from atomr_local.graph_console import run
+
+        cancellation = Cancellation()
+        self._queries.add(cancellation)
+        try:
+            return run(self.parts.graph_directory(), sparql, timeout=timeout, limit=limit, cancellation=cancellation)
+        finally:
+            self._queries.discard(cancellation)
+
+    def preload(self, on_stage: Stage | None = None) -> None:
         """Load the model and the settings' local sources, side by side; returns when both are ready.
 
         Raises:
             AtomrError: a part cannot be loaded.
         """
-        self._load(self.settings.sources, True, on_stage or _quiet)
+        self.parts.load(self.settings.sources, on_stage or _quiet)
 
     def plan(self, question: str) -> PlanReady:
         """Decompose the question without answering it.
@@ -115,9 +154,9 @@ class Assistant:
             ModelError: the model cannot be used.
         """
         question = _checked(question)
-        self._load((), True, _quiet)
-        recorder = Recorder(question, "atomr", self._describe((), False), _ignore)
-        return make_plan(question, self._tools({}, recorder))
+        self.parts.load((), _quiet)
+        recorder = Recorder(question, "atomr", self.parts.describe((), False), _ignore)
+        return make_plan(question, self._tools({}, recorder, Cancellation()))
 
     def ask(
         self,
@@ -128,6 +167,7 @@ class Assistant:
         strategy: str | None = None,
         sources: Sequence[str] | None = None,
         web: bool | None = None,
+        revision: Revision | None = None,
     ) -> Iterator[Event]:
         """Answer the question; the last event is `Finished`, which holds the trace.
 
@@ -137,22 +177,32 @@ class Assistant:
             plan: execute this plan instead of making one.
             sources: local sources to use; default: the settings'.
             web: whether web search may be used; default: the switch.
+            revision: what of an earlier answer is corrected; what that does not touch keeps its result. Without `plan`
+                the plan is the earlier answer's.
 
         Raises:
-            InputError: the question is empty or too long.
+            InputError: the question is empty or too long; the revision does not fit the plan, the sources or the
+                strategy; another question is being answered.
             SettingsError: there is no such strategy or source.
         """
         question = _checked(question)
         method = find_strategy(strategy or self.settings.strategy)
         local = tuple(self.settings.sources if sources is None else load_settings(sources=tuple(sources)).sources)
         use_web = self._web if web is None else web
+        if revision is not None:
+            if not method.revises:
+                raise InputError(
+                    f"the strategy {method.name} cannot correct an answer", hint="Choose the strategy atomr."
+                )
+            plan = plan or revision.plan
+            revision = revision.checked(plan, (*local, "web") if use_web else local)
         if self._asking.locked():
             raise _busy()
         cancellation = self._cancellation = Cancellation()
         events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         worker = threading.Thread(
             target=self._answer,
-            args=(question, method, plan, plan_origin, local, use_web, cancellation, events.put),
+            args=(question, method, plan, plan_origin, local, use_web, revision, cancellation, events.put),
             name="atomr-question",
             daemon=True,
         )
@@ -187,16 +237,21 @@ class Assistant:
         origin: PlanOrigin,
         local: tuple[str, ...],
         use_web: bool,
+        revision: Revision | None,
         cancellation: Cancellation,
         sink: Callable[[Event], None],
     ) -> None:
-        recorder = Recorder(question, method.name, self._describe(local, use_web), sink)
+        parts = self.parts
+        recorder = Recorder(question, method.name, parts.describe(local, use_web), sink)
         try:
-            self._load(local if method.uses_sources else (), True, lambda stage: sink(StageChanged(stage=stage)))
+            parts.load(local if method.uses_sources else (), lambda stage: sink(StageChanged(stage=stage)))
             cancellation.check()
-            recorder.trace.settings.update(self._describe(local, use_web))
-            sources = self._chosen(local, use_web) if method.uses_sources else {}
-            result = method.run(question, plan, origin, self._tools(sources, recorder, cancellation))
+            recorder.trace.settings.update(parts.describe(local, use_web))
+            sources = parts.chosen(local, use_web) if method.uses_sources else {}
+            tools = self._tools(sources, recorder, cancellation, revision)
+            # Known from now on, for a cancelled answer can be corrected too.
+            self._remembered = (recorder.trace, tools.memory)
+            result = method.run(question, plan, origin, tools)
             recorder.emit(_conclusion(result))
         except Cancelled:
             recorder.emit(
@@ -209,139 +264,38 @@ class Assistant:
         finally:
             recorder.finish()
 
-    def _describe(self, local: Sequence[str], web: bool) -> dict[str, Any]:
-        """The trace's settings object."""
-        settings = self.settings
-        return {
-            "model": self._backbone.info.name if self._backbone is not None else settings.model,
-            "adapter": self._backbone.info.adapter if self._backbone is not None else None,
-            "text_index": self._index_names["text"] if "text" in local else None,
-            "graph_index": self._index_names["graph"] if "graph" in local else None,
-            "sources": list(local),
-            "web": web,
-            "top_k": settings.top_k,
-            "seed": settings.llm.seed,
-        }
-
     def _tools(
         self,
         sources: dict[SourceName, KnowledgeSource],
         recorder: Recorder,
-        cancellation: Cancellation | None = None,
+        cancellation: Cancellation,
+        revision: Revision | None = None,
     ) -> Toolbox:
-        assert self._backbone is not None
-        limits = self.settings.limits
+        parts, settings = self.parts, self.settings
+        assert parts.backbone is not None
+        limits = settings.limits
         planner = Planner(
-            self._backbone,
+            parts.backbone,
             ExampleLibrary.load(paths.examples_file()),
             Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out),
-            seed=self.settings.llm.seed,
-            style=self._style,
+            seed=settings.llm.seed,
+            style=parts.style,
         )
+        earlier = Memory()
+        if revision is not None and self._remembered is not None and revision.base is self._remembered[0]:
+            earlier = self._remembered[1]
         return Toolbox(
-            self._backbone,
+            parts.backbone,
             sources,
             planner,
             recorder,
-            cancellation or Cancellation(),
-            self.settings,
-            self._style,
-            self._calibration,
+            cancellation,
+            settings,
+            parts.style,
+            parts.calibration,
+            revision,
+            earlier,
         )
-
-    def _chosen(self, local: Sequence[str], web: bool) -> dict[SourceName, KnowledgeSource]:
-        chosen = {SourceName(name): self._sources[SourceName(name)] for name in local}
-        if web:
-            from atomr_local.sources.web import WebSource
-
-            chosen[SourceName.WEB] = WebSource(
-                enabled=True, timeout=self.settings.web.timeout, region=self.settings.web.region
-            )
-        return chosen
-
-    def _load(self, local: Sequence[str], model: bool, stage: _Stage) -> None:
-        """Load what is wanted and not there yet: the model on one thread, each source on another."""
-        with self._loading:
-            from atomr_local.backbone.threads import prepare_threads
-
-            prepare_threads()
-            wanted = [SourceName(name) for name in local if SourceName(name) not in self._sources]
-            with ThreadPoolExecutor(max_workers=3, thread_name_prefix="atomr-load") as pool:
-                jobs = []
-                if model and self._backbone is None:
-                    stage("loading model")
-                    jobs.append(pool.submit(self._load_backbone))
-                if wanted:
-                    stage("opening indexes")
-                    jobs.append(pool.submit(self._load_sources, wanted, stage))
-                for job in jobs:
-                    job.result()
-
-    def _load_backbone(self) -> None:
-        settings = self.settings
-        if settings.endpoint.url:
-            from atomr_local.backbone.openai import OpenAIBackbone
-
-            endpoint = settings.endpoint
-            self._backbone = OpenAIBackbone(endpoint.url, endpoint.model, endpoint.api_key, endpoint.timeout)
-            return
-        from atomr_local.backbone.llama import LlamaBackbone
-        from atomr_local.catalog.find import adapter_card, find_adapter, find_model
-
-        path = find_model(settings.model)
-        adapter = find_adapter(settings.adapter, path)
-        card = adapter_card(adapter) if adapter is not None else {}
-        self._style = "lean" if card.get("prompts") == "lean" else "full"
-        self._calibration = Calibration.from_card(card)
-        self._backbone = LlamaBackbone.load(
-            path,
-            adapter,
-            context_tokens=settings.llm.context_tokens,
-            threads=settings.llm.threads,
-            batch_threads=settings.llm.batch_threads,
-            drafting=settings.llm.drafting,
-            reuse=settings.llm.prefix_cache,
-            parallel=settings.llm.parallel,
-            storage=None if settings.llm.weights == "file" else settings.llm.weights,
-            cache=paths.cache_dir(),
-        )
-
-    def _load_sources(self, wanted: Sequence[SourceName], stage: _Stage) -> None:
-        for name in wanted:
-            if name is SourceName.TEXT:
-                self._sources[name] = self._open_text(stage)
-            else:
-                self._sources[name] = self._open_graph(stage)
-
-    def _open_text(self, stage: _Stage) -> KnowledgeSource:
-        from atomr_local.sources.text import TextSource
-
-        directory = self._index("text", self.settings.text_index, stage)
-        return TextSource.open(directory, self._shared_embedder(), page_first=self.settings.means.page_first)
-
-    def _open_graph(self, stage: _Stage) -> KnowledgeSource:
-        from atomr_local.sources.graph import GraphSource
-
-        return GraphSource.open(self._index("graph", self.settings.graph_index, stage), self._shared_embedder)
-
-    def _index(self, kind: Any, configured: str, stage: _Stage) -> Path:
-        from atomr_local.indexing.starter import ensure_index
-        from atomr_local.indexing.store import index_path, resolve
-
-        name = resolve(kind, configured)
-        if not index_path(kind, name).exists():
-            stage(f"preparing the {name} {kind} index, once")
-        directory = ensure_index(kind, name, self._shared_embedder)
-        self._index_names[kind] = name
-        return directory
-
-    def _shared_embedder(self) -> Embedder:
-        if self._embedder is None:
-            from atomr_local.catalog.starter import find_embedder
-            from atomr_local.indexing.embedding import SentenceEmbedder
-
-            self._embedder = SentenceEmbedder(find_embedder(self.settings.embedder))
-        return self._embedder
 
 
 def _quiet(_stage: str) -> None:

@@ -123,7 +123,7 @@ class TextGenerated(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFinished(Event):
-    """A node's result; `answers` empty means Unknown."""
+    """A node's result; `answers` empty means Unknown. `kept`: of an earlier answer, nothing was run for it."""
 
     node_id: int
     answer: str
@@ -138,6 +138,7 @@ class NodeFinished(Event):
     error: Mapping[str, str] | None
     seconds: float
     llm: LlmUse = field(default_factory=LlmUse)
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

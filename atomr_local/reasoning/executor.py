@@ -21,6 +21,7 @@ from atomr_local.reasoning.parallel import run_graph
 from atomr_local.reasoning.reader import Reader, Reading
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import Result, add_evidence, product_confidence, text_values
+from atomr_local.reasoning.revision import Kept, Memory
 from atomr_local.reasoning.rivals import Calibration, agree, joined, leaves_confidence
 from atomr_local.reasoning.support import supported
 from atomr_local.reasoning.symbolic import Operand, compute
@@ -72,6 +73,8 @@ class Executor:
         rivals: Calibration | None = None,
         guess: bool = True,
         parallel: int = 1,
+        kept: Kept | None = None,
+        memory: Memory | None = None,
     ) -> None:
         """Make an executor.
 
@@ -82,11 +85,16 @@ class Executor:
             rivals: let a direct answer rival the tree's, chosen by this calibration; None: no rival.
             guess: answer a question that stays Unknown with the likeliest words of its evidence.
             parallel: nodes that run at once, at most; the answers are those of one at a time.
+            kept: results of an earlier answer that stand; only the other nodes run.
+            memory: is given every node's result, for a revision of this answer.
         """
+        self._kept = kept
+        self._memory = memory or Memory()
         self._parallel = parallel
         self._symbolic = symbolic
         self._beam = beam
-        self._rivals = rivals
+        # A person's own answer is not to be outvoted by what is found for the whole question.
+        self._rivals = None if kept is not None and kept.corrected else rivals
         self._guess = guess
         self._operators = operators
         self._reader = reader
@@ -101,9 +109,12 @@ class Executor:
             Cancelled: the question was cancelled; what was found is in the recorder's trace.
             AtomrError: the root could be answered in no way.
         """
-        results: dict[int, Result] = {}
-        order = [node.id for node in tree.bottom_up()]
-        depends = dependencies(tree, order, beam=self._beam)
+        results = self._memory.results
+        if self._kept is not None:
+            self._kept.tell(tree, self._memory, self._recorder)
+        depends = dependencies(tree, [node.id for node in tree.bottom_up()], beam=self._beam)
+        order = [node_id for node_id in depends if node_id not in results]
+        depends = {node_id: depends[node_id] - results.keys() for node_id in order}
         run_graph(order, depends, lambda node_id: self._run(tree, tree.node(node_id), results), self._parallel)
         return results[tree.root.id]
 
@@ -130,6 +141,9 @@ class Executor:
         self._finished(node, result, started)
 
     def _node(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
+        given = self._kept.given(node.id) if self._kept is not None else None
+        if given is not None:
+            return given
         if node.call is not None:
             result = self._leaf(tree, node, question, results)
         elif node.children:

@@ -69,13 +69,16 @@ class Retriever:
         *,
         rules: bool = True,
         parallel: int = 1,
+        allowed: Mapping[int, frozenset[str]] | None = None,
     ) -> None:
         """Make a retriever.
 
         Args:
             rules: without them the model is asked which sources to use even where the graph is sure.
             parallel: requests that run at once, at most.
+            allowed: by node, the only sources that it may use; a node without an entry may use all.
         """
+        self._allowed = dict(allowed or {})
         self._parallel = parallel
         self._rules = rules
         self._sources = dict(sources)
@@ -83,13 +86,14 @@ class Retriever:
         self._recorder = recorder
         self._cancellation = cancellation
 
-    @property
-    def names(self) -> tuple[SourceName, ...]:
-        return tuple(self._sources)
+    def _names(self, node_id: int) -> tuple[SourceName, ...]:
+        """The sources that the node may use."""
+        allowed = self._allowed.get(node_id)
+        return tuple(name for name in self._sources if allowed is None or name in allowed)
 
     def gather(self, node_id: int, requests: Sequence[Request]) -> list[Gathered]:
         """Choose the sources once for the node, then ask them for every request."""
-        if not self._sources:
+        if not self._names(node_id):
             return [Gathered() for _ in requests]
         probes = self._probe(node_id, requests)
         chosen, reason = self._choose(node_id, requests, probes)
@@ -99,19 +103,20 @@ class Retriever:
 
     def everywhere(self, node_id: int, request: Request) -> Gathered:
         """Ask every source at hand, without choosing."""
-        self._recorder.emit(SourcesSelected(node_id=node_id, sources=self.names, reason="all sources"))
-        return self._ask(node_id, request, self.names, None)
+        names = self._names(node_id)
+        self._recorder.emit(SourcesSelected(node_id=node_id, sources=names, reason="all sources"))
+        return self._ask(node_id, request, names, None)
 
     def _probe(self, node_id: int, requests: Sequence[Request]) -> list[Gathered | None]:
         """The graph answers in milliseconds, so it is asked first; what it knows decides whether others are."""
-        if SourceName.GRAPH not in self._sources:
+        if SourceName.GRAPH not in self._names(node_id):
             return [None] * len(requests)
         return [self._one(node_id, SourceName.GRAPH, request) for request in requests]
 
     def _choose(
         self, node_id: int, requests: Sequence[Request], probes: Sequence[Gathered | None]
     ) -> tuple[tuple[SourceName, ...], str]:
-        names = self.names
+        names = self._names(node_id)
         if len(names) == 1:
             return names, "only source"
         graphs = [probe.graph for probe in probes if probe is not None and probe.graph is not None]

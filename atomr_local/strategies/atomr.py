@@ -8,6 +8,7 @@ from atomr_local.reasoning.events import ModelCalled, PlanFragment, PlanReady, S
 from atomr_local.reasoning.executor import Executor
 from atomr_local.reasoning.reader import shown_prompt
 from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.revision import Kept
 from atomr_local.reasoning.trace import PlanOrigin
 from atomr_local.strategies.protocol import Toolbox
 from atomr_local.tree.compact import to_compact
@@ -18,6 +19,7 @@ class AtomR:
     name = "atomr"
     summary = "plan a tree of atomic operations and answer it bottom-up (the default)"
     uses_sources = True
+    revises = True
 
     def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
         if plan is None:
@@ -31,6 +33,9 @@ class AtomR:
                 ready = _set_aside(question, ready, left)
         tools.recorder.emit(ready)
         tools.recorder.emit(StageChanged(stage="reasoning"))
+        kept = None
+        if tools.revision is not None:
+            kept = Kept(ready.tree, tools.revision, tools.earlier, [str(name) for name in tools.sources])
         executor = Executor(
             tools.operators,
             tools.reader,
@@ -42,6 +47,8 @@ class AtomR:
             guess=means.guess,
             parallel=tools.settings.llm.parallel,
             rivals=tools.calibration if means.rival and tools.sources else None,
+            kept=kept,
+            memory=tools.memory,
         )
         return executor.execute(ready.tree)
 

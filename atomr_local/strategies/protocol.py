@@ -15,6 +15,7 @@ from atomr_local.reasoning.reader import Reader
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.retrieval import Retriever
+from atomr_local.reasoning.revision import Memory, Revision
 from atomr_local.reasoning.rivals import Calibration
 from atomr_local.reasoning.trace import PlanOrigin
 from atomr_local.settings import Settings
@@ -24,7 +25,13 @@ from atomr_local.tree.nodes import Tree
 
 @dataclass
 class Toolbox:
-    """Everything a strategy may use for one question."""
+    """Everything a strategy may use for one question.
+
+    Attributes:
+        revision: what a person changed of an earlier answer, for a strategy that `revises`.
+        earlier: what the run of that answer knew, as far as it is at hand.
+        memory: what this run knows at its end.
+    """
 
     backbone: Backbone
     sources: Mapping[SourceName, KnowledgeSource]
@@ -34,6 +41,9 @@ class Toolbox:
     settings: Settings
     style: Style = "full"
     calibration: Calibration = field(default_factory=Calibration)
+    revision: Revision | None = None
+    earlier: Memory = field(default_factory=Memory)
+    memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
         limits, means, parallel = self.settings.limits, self.settings.means, self.settings.llm.parallel
@@ -49,8 +59,19 @@ class Toolbox:
             spans=means.span_answers,
             parallel=parallel,
         )
+        if self.revision is not None:
+            self.memory.allowed = {
+                node_id: frozenset(map(str, self.sources)).intersection(names)
+                for node_id, names in self.revision.sources.items()
+            }
         self.retriever = Retriever(
-            self.sources, self.reader, self.recorder, self.cancellation, rules=means.source_rules, parallel=parallel
+            self.sources,
+            self.reader,
+            self.recorder,
+            self.cancellation,
+            rules=means.source_rules,
+            parallel=parallel,
+            allowed=self.memory.allowed,
         )
         self.operators = Operators(
             self.retriever,
@@ -63,11 +84,15 @@ class Toolbox:
 
 
 class Strategy(Protocol):
-    """A reasoning method. `summary` is one line for `atomr strategies`; `uses_sources` says whether it retrieves."""
+    """A reasoning method. `summary` is one line for `atomr strategies`; `uses_sources` says whether it retrieves.
+
+    `revises` says whether it executes plans and can keep what a revision does not touch; others take none.
+    """
 
     name: str
     summary: str
     uses_sources: bool
+    revises: bool
 
     def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
         """Answer the question, emitting `PlanReady` first and events for every step.

@@ -25,6 +25,7 @@ class _SingleNode:
     name = ""
     summary = ""
     uses_sources = False
+    revises = False
     method: Method = "closed_book"
 
     def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:

@@ -65,7 +65,7 @@ def ask_all(questions: list[str], adapter: str, llm: dict[str, Any]) -> Run:
     run = Run()
     with Assistant.open(settings) as assistant:
         assistant.preload()
-        backbone, source = assistant._backbone, next(iter(assistant._sources.values()))
+        backbone, source = assistant.parts.backbone, next(iter(assistant.parts.sources.values()))
         assert backbone is not None
         for owner, name in ((backbone, "complete"), (source, "retrieve")):
             setattr(owner, name, timed(getattr(owner, name), run))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from atomr_local.cancellation import Cancellation
 from atomr_local.errors import QueryError
 from atomr_local.indexing.graph_index import STORE
 from atomr_local.indexing.store import read_manifest
@@ -48,7 +49,14 @@ class QueryResult:
     cut: bool = False
 
 
-def run_query(directory: Path, sparql: str, *, timeout: float = 30.0, max_rows: int = MAX_ROWS) -> QueryResult:
+def run_query(
+    directory: Path,
+    sparql: str,
+    *,
+    timeout: float = 30.0,
+    max_rows: int = MAX_ROWS,
+    cancellation: Cancellation | None = None,
+) -> QueryResult:
     """Run a read-only query over the graph index in `directory`.
 
     The prefixes wd, wdt, p, ps, pq, rdfs, rdf, skos, schema and xsd need no declaration. Qualified statements are found
@@ -60,6 +68,7 @@ def run_query(directory: Path, sparql: str, *, timeout: float = 30.0, max_rows: 
     Raises:
         QueryError: it is refused, malformed, took too long or too much memory.
         KnowledgeIndexError: the index is not whole.
+        Cancelled: `cancellation` was thrown.
     """
     qualified = read_manifest(directory).counts.get("qualifiers", 0) > 0
     task = {
@@ -69,6 +78,8 @@ def run_query(directory: Path, sparql: str, *, timeout: float = 30.0, max_rows: 
     # -P: nothing is imported from the directory that the user happens to be in.
     command = [sys.executable, "-P", str(Path(__file__).with_name("query_worker.py"))]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if cancellation is not None:
+        cancellation.on_cancel(process.kill)
     try:
         output, problems = process.communicate(json.dumps(task).encode(), timeout=timeout + _START_SECONDS)
     except subprocess.TimeoutExpired as error:
@@ -78,6 +89,8 @@ def run_query(directory: Path, sparql: str, *, timeout: float = 30.0, max_rows: 
             process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.communicate(timeout=_START_SECONDS)
+    if cancellation is not None:
+        cancellation.check()
     return _result(output, problems, process.returncode, timeout)
 
 

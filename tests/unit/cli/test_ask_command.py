@@ -49,7 +49,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> FakeBackbone:
 
     def opened(cls: type[Assistant], settings: Any = None, **overrides: Any) -> Assistant:
         assistant = cls(load_settings(**overrides), backbone)  # type: ignore[arg-type]
-        assistant._sources = {text.name: text, graph.name: graph}  # type: ignore[dict-item]
+        assistant.parts.sources = {text.name: text, graph.name: graph}  # type: ignore[dict-item]
         return assistant
 
     monkeypatch.setattr(Assistant, "open", classmethod(opened))

@@ -66,7 +66,7 @@ def make_assistant(*replies: str | Exception) -> Assistant:
     graph = FakeSource("graph", {"Ann Lee": rows("Ann Lee", entity("Ann Lee"))})
     text = FakeSource("text", {"Ann Lee father": passages(("Bob Lee", "Bob Lee is the father of Ann Lee."))})
     assistant = Assistant(load_settings(), FakeBackbone(*replies))  # type: ignore[arg-type]
-    assistant._sources = {source.name: source for source in (text, graph)}  # type: ignore[misc]
+    assistant.parts.sources = {source.name: source for source in (text, graph)}  # type: ignore[misc]
     return assistant
 
 
@@ -192,7 +192,7 @@ def test_after_a_cancelled_question_the_next_one_is_answered(monkeypatch: pytest
     cancel_after(monkeypatch, assistant, 3)
     assert ask(assistant)[1].status == "cancelled"
     monkeypatch.undo()
-    assistant._backbone.replies = list(READ)  # type: ignore[union-attr]
+    assistant.parts.backbone.replies = list(READ)  # type: ignore[union-attr]
     assert ask(assistant)[1].status == "answered"
 
 
@@ -204,7 +204,7 @@ def test_leaving_the_iterator_early_or_never_beginning_it_does_not_block_the_nex
         assistant.ask(QUESTION)
     iterator.close()  # type: ignore[attr-defined]
     assistant.ask(QUESTION)
-    assistant._backbone.replies = list(READ)  # type: ignore[union-attr]
+    assistant.parts.backbone.replies = list(READ)  # type: ignore[union-attr]
     assert ask(assistant)[1].status == "answered"
 
 
@@ -261,7 +261,7 @@ def test_a_computed_comparison_is_in_the_trace() -> None:
             "Bob born": rows("Bob", Value("1948-01-01", ValueKind.DATE)),
         },
     )
-    assistant._sources = {graph.name: graph}  # type: ignore[dict-item]
+    assistant.parts.sources = {graph.name: graph}  # type: ignore[dict-item]
     question = "Was Ann or Bob born first?"
     plan = parse_compact(
         '1. When was Ann born? = Relate("Ann", "born")\n2. When was Bob born? = Relate("Bob", "born")\n', question

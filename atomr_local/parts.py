@@ -1,0 +1,223 @@
+"""What answering needs and is slow to open: model, sources, embedder. Each loads on first need and stays."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from atomr_local import paths
+from atomr_local.backbone.templates import Style
+from atomr_local.reasoning.rivals import Calibration
+from atomr_local.settings import Settings
+from atomr_local.sources.protocol import KnowledgeSource, SourceName
+
+if TYPE_CHECKING:
+    from atomr_local.backbone.protocol import Backbone
+    from atomr_local.indexing.embedding import Embedder
+
+Stage = Callable[[str], None]
+
+# The settings that each part rests on, by dotted key; a group's name stands for all that is in it.
+_MODEL = (
+    "model", "adapter", "endpoint", "llm.context_tokens", "llm.threads", "llm.batch_threads", "llm.drafting",
+    "llm.prefix_cache", "llm.parallel", "llm.weights",
+)  # fmt: skip
+_EMBEDDER = ("embedder",)
+_SOURCES: dict[SourceName, tuple[str, ...]] = {
+    SourceName.TEXT: ("text_index", "means.page_first", *_EMBEDDER),
+    SourceName.GRAPH: ("graph_index", *_EMBEDDER),
+}
+
+
+def _value(settings: Settings, key: str) -> Any:
+    value: Any = settings
+    for name in key.split("."):
+        value = getattr(value, name)
+    return value
+
+
+class Parts:
+    """The parts that these settings ask for.
+
+    Attributes:
+        settings: what the parts are loaded by; change them with :meth:`reconfigure`.
+        backbone: the model; None until it is loaded.
+        sources: the local sources that are open.
+        index_names: names of the indexes in use, by kind; empty until they are open.
+        style: the form of prompts that the adapter was trained on.
+        calibration: what the adapter's confidences are worth.
+    """
+
+    def __init__(self, settings: Settings, backbone: Backbone | None = None) -> None:
+        """Make the parts; opens nothing. `backbone`: one made elsewhere, freed with the others."""
+        self.settings = settings
+        self.backbone = backbone
+        self.sources: dict[SourceName, KnowledgeSource] = {}
+        self.index_names = {"text": "", "graph": ""}
+        self.style: Style = "full"
+        self.calibration = Calibration()
+        self._embedder: Embedder | None = None
+        self._loading = threading.Lock()
+
+    def load(self, local: Sequence[str], stage: Stage) -> None:
+        """Load the model, and what is not open yet of the local sources: each on a thread of its own.
+
+        Raises:
+            AtomrError: a part cannot be loaded.
+        """
+        with self._loading:
+            from atomr_local.backbone.threads import prepare_threads
+
+            prepare_threads()
+            wanted = [SourceName(name) for name in local if SourceName(name) not in self.sources]
+            with ThreadPoolExecutor(max_workers=3, thread_name_prefix="atomr-load") as pool:
+                jobs = []
+                if self.backbone is None:
+                    stage("loading model")
+                    jobs.append(pool.submit(self._load_backbone))
+                if wanted:
+                    stage("opening indexes")
+                    jobs.append(pool.submit(self._load_sources, wanted, stage))
+                for job in jobs:
+                    job.result()
+
+    def reconfigure(self, settings: Settings) -> None:
+        """Go on with other settings: frees the parts that rest on what has changed; :meth:`load` opens them anew."""
+
+        def changed(keys: Sequence[str]) -> bool:
+            return any(_value(settings, key) != _value(self.settings, key) for key in keys)
+
+        with self._loading:
+            if changed(_MODEL):
+                self._free_backbone()
+            for name, keys in _SOURCES.items():
+                if changed(keys) and name in self.sources:
+                    self.sources.pop(name).close()
+                    self.index_names[str(name)] = ""
+            if changed(_EMBEDDER):
+                self._embedder = None
+            self.settings = settings
+
+    def close(self) -> None:
+        """Free everything. Idempotent."""
+        with self._loading:
+            for source in self.sources.values():
+                source.close()
+            self.sources.clear()
+            self._free_backbone()
+
+    def chosen(self, local: Sequence[str], web: bool) -> dict[SourceName, KnowledgeSource]:
+        """The sources for one question; the local ones have been loaded."""
+        chosen = {SourceName(name): self.sources[SourceName(name)] for name in local}
+        if web:
+            from atomr_local.sources.web import WebSource
+
+            settings = self.settings.web
+            chosen[SourceName.WEB] = WebSource(enabled=True, timeout=settings.timeout, region=settings.region)
+        return chosen
+
+    def describe(self, local: Sequence[str], web: bool) -> dict[str, Any]:
+        """The trace's settings object."""
+        settings = self.settings
+        return {
+            "model": self.backbone.info.name if self.backbone is not None else settings.model,
+            "adapter": self.backbone.info.adapter if self.backbone is not None else None,
+            "text_index": self.index_names["text"] if "text" in local else None,
+            "graph_index": self.index_names["graph"] if "graph" in local else None,
+            "sources": list(local),
+            "web": web,
+            "top_k": settings.top_k,
+            "seed": settings.llm.seed,
+        }
+
+    def graph_directory(self) -> Path:
+        """The graph index that questions use: the one that is open, else the one that would be opened.
+
+        Raises:
+            KnowledgeIndexError: there is no such index, or more than one to choose from.
+        """
+        from atomr_local.sources.graph import GraphSource
+
+        source = self.sources.get(SourceName.GRAPH)
+        if isinstance(source, GraphSource):
+            return source.graph.directory
+        with self._loading:
+            return self._index("graph", self.settings.graph_index, _quiet)
+
+    def _free_backbone(self) -> None:
+        if self.backbone is not None:
+            self.backbone.close()
+            self.backbone = None
+
+    # On the threads that load.
+
+    def _load_backbone(self) -> None:
+        settings = self.settings
+        self.style, self.calibration = "full", Calibration()
+        if settings.endpoint.url:
+            from atomr_local.backbone.openai import OpenAIBackbone
+
+            endpoint = settings.endpoint
+            self.backbone = OpenAIBackbone(endpoint.url, endpoint.model, endpoint.api_key, endpoint.timeout)
+            return
+        from atomr_local.backbone.llama import LlamaBackbone
+        from atomr_local.catalog.find import adapter_card, find_adapter, find_model
+
+        path = find_model(settings.model)
+        adapter = find_adapter(settings.adapter, path)
+        card = adapter_card(adapter) if adapter is not None else {}
+        self.style = "lean" if card.get("prompts") == "lean" else "full"
+        self.calibration = Calibration.from_card(card)
+        self.backbone = LlamaBackbone.load(
+            path,
+            adapter,
+            context_tokens=settings.llm.context_tokens,
+            threads=settings.llm.threads,
+            batch_threads=settings.llm.batch_threads,
+            drafting=settings.llm.drafting,
+            reuse=settings.llm.prefix_cache,
+            parallel=settings.llm.parallel,
+            storage=None if settings.llm.weights == "file" else settings.llm.weights,
+            cache=paths.cache_dir(),
+        )
+
+    def _load_sources(self, wanted: Sequence[SourceName], stage: Stage) -> None:
+        for name in wanted:
+            self.sources[name] = self._open_text(stage) if name is SourceName.TEXT else self._open_graph(stage)
+
+    def _open_text(self, stage: Stage) -> KnowledgeSource:
+        from atomr_local.sources.text import TextSource
+
+        directory = self._index("text", self.settings.text_index, stage)
+        return TextSource.open(directory, self._shared_embedder(), page_first=self.settings.means.page_first)
+
+    def _open_graph(self, stage: Stage) -> KnowledgeSource:
+        from atomr_local.sources.graph import GraphSource
+
+        return GraphSource.open(self._index("graph", self.settings.graph_index, stage), self._shared_embedder)
+
+    def _index(self, kind: Any, configured: str, stage: Stage) -> Path:
+        from atomr_local.indexing.starter import ensure_index
+        from atomr_local.indexing.store import index_path, resolve
+
+        name = resolve(kind, configured)
+        if not index_path(kind, name).exists():
+            stage(f"preparing the {name} {kind} index, once")
+        directory = ensure_index(kind, name, self._shared_embedder)
+        self.index_names[kind] = name
+        return directory
+
+    def _shared_embedder(self) -> Embedder:
+        if self._embedder is None:
+            from atomr_local.catalog.starter import find_embedder
+            from atomr_local.indexing.embedding import SentenceEmbedder
+
+            self._embedder = SentenceEmbedder(find_embedder(self.settings.embedder))
+        return self._embedder
+
+
+def _quiet(_stage: str) -> None:
+    """No one watches the stages."""
