@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.literals import parse_date
 from atomr_local.indexing.vocabulary import PROPERTY
 from atomr_local.sources.graph.access import ROW_LIMIT, Answer, Graph, Statement, bound, select_labelled, term_iri
+from atomr_local.sources.graph.containment import Containment, Level, level_asked
 from atomr_local.sources.graph.linking import LINKED, Linker
 from atomr_local.sources.graph.qualified import Qualified, Time, qualified_statements, time_asked
 from atomr_local.sources.graph.relations import SURE, UNDERSTOOD, Match, RelationMatcher
@@ -21,6 +23,10 @@ _HEAD_WINDOW = 0.12
 _NAMESAKE = 0.8
 _SHOWN = 12
 _GENDER_PROPERTY = PROPERTY + "P21"
+_NUMBER_OF = re.compile(r"^(?:the )?(?:total )?(?:how many|(?:number|count) of)(?: the)? (?=\S)", re.IGNORECASE)
+_HOW_MANY = re.compile(r"\bhow many\b|^what (?:is|was) the (?:total )?number of\b", re.IGNORECASE)
+# Their values are what a number is asked of, or say themselves how many there are.
+_NOT_COUNTED = frozenset({"time", "quantity", "string"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,7 @@ class Relate:
         self._graph = graph
         self._linker = linker
         self._matcher = matcher
+        self._containment = Containment(graph, linker)
 
     def run(self, request: Request, cancellation: Cancellation) -> Retrieval:
         if len(request.arguments) < 2:
@@ -59,22 +66,33 @@ class Relate:
         wording, time = relation.text, None
         if self._graph.has_qualifiers and not is_entity:
             wording, time = time_asked(wording, request.question, head.text)
-        ranked = [] if is_entity else self._matcher.rank(wording, request.question, head.text)
+        level = None if is_entity else level_asked(wording, request.question)
+        ranked = [] if is_entity else self._ranked(wording, level, request.question, head.text)
         cancellation.check()
         # "Relate(Ann, Bob)": an entity where a relation could stand. A wording that is surely a relation is one.
-        if is_entity or not ranked or ranked[0].score < SURE:
-            between = self._between(heads, relation, request, is_entity)
-            if between is not None:
-                return between
+        doubtful = is_entity or not ranked or ranked[0].score < SURE
+        found = self._read_otherwise(heads, request, is_entity, cancellation) if doubtful else None
         for candidate in heads:
+            if found is not None:
+                return found
             cancellation.check()
             chosen = self._choose(candidate.iri, wording, ranked, time)
             if chosen:
-                return self._answer(candidate, chosen, request, time)
+                found = self._answer(candidate, chosen, request, time, level)
+            else:
+                found = self._held_above(candidate, level, ranked, request)
         understood = bool(ranked) and ranked[0].score >= SURE
-        return Retrieval(
+        unknown = Retrieval(
             link_score=heads[0].score, relation_score=ranked[0].score if ranked else 0.0, decided=understood
         )
+        return found or unknown
+
+    def _read_otherwise(
+        self, heads: Sequence[Head], request: Request, is_entity: bool, cancellation: Cancellation
+    ) -> Retrieval | None:
+        """The relation read as an entity, or as the number of something's values."""
+        between = self._between(heads, request.arguments[1], request, is_entity)
+        return between if between is not None or is_entity else self._counted(request, cancellation)
 
     def heads(self, value: Value, question: str) -> list[Head]:
         """Entities that a value may be, likeliest first; then those of the same name that it may have become."""
@@ -117,12 +135,40 @@ class Relate:
         # What once held may be among the qualified statements alone.
         return qualified_statements(self._graph, head, match.property, inverse=match.inverse) is not None
 
-    def _answer(self, head: Head, chosen: Sequence[Match], request: Request, time: Time | None) -> Retrieval:
+    def _ranked(self, wording: str, level: Level | None, question: str, head: str) -> list[Match]:
+        """The matcher's ranking; "country of birth" is "place of birth" where no property is called so."""
+        ranked = self._matcher.rank(wording, question, head)
+        if level is None or not level.place_wording:
+            return ranked
+        of_places = self._matcher.rank(level.place_wording, head=head)
+        return of_places if of_places and (not ranked or of_places[0].score > ranked[0].score) else ranked
+
+    def _counted(self, request: Request, cancellation: Cancellation) -> Retrieval | None:
+        """ "Number of children": how many values "children" has, where no property states the number."""
+        head, relation = request.arguments[0], request.arguments[1]
+        wording = _NUMBER_OF.sub("", relation.text)
+        if wording == relation.text:
+            return None
+        question = request.question or f"How many {wording}?"
+        asked = replace(request, arguments=(head, Value(wording)), question=question)
+        counted = self.run(asked, cancellation)
+        return counted if any(value.kind is ValueKind.NUMBER for value in counted.values) else None
+
+    def _answer(
+        self, head: Head, chosen: Sequence[Match], request: Request, time: Time | None, level: Level | None
+    ) -> Retrieval:
         found = _Found()
         for match in chosen:
             if time is None or not self._follow_at(time, head, match, request, found):
                 self._follow(head, match, request, found)
         values = _distinct(found.values)
+        if level is not None and values and all(self._containment.applies(level, match) for match in chosen):
+            values = self._rise(values, level, request, found)
+            if not values:
+                # Where the place lies is not known here; what is known of it may help a reader.
+                return Retrieval(tuple(found.evidence), (), head.score, chosen[0].score)
+        elif _HOW_MANY.search(request.question) and _countable(values, chosen) and not found.dropped:
+            values = self._count(values, head, chosen[0], request, found)
         return Retrieval(
             evidence=tuple(found.evidence),
             values=tuple(values),
@@ -132,6 +178,61 @@ class Relate:
             decided=bool(values) or time is None,
             dropped=tuple(found.dropped),
         )
+
+    def _rise(self, places: Sequence[Value], level: Level, request: Request, found: _Found) -> list[Value]:
+        """What of the level contains the places; the places themselves where only the question asks for the level
+        and the graph does not say what they are."""
+        values: list[Value] = []
+        for place in places:
+            if place.iri is None:
+                continue
+            risen = self._containment.rise(place.iri, level)
+            if risen is None:
+                if not level.said and not self._graph.types(place.iri):
+                    values.append(place)
+                continue
+            values += [self._graph.entity_value(iri, place.score) for iri in risen.places]
+            found.evidence += self._steps(risen.steps, place.score or 0.0, request)
+        return _distinct(values)
+
+    def _steps(self, steps: Sequence[Statement], score: float, request: Request) -> list[Evidence]:
+        graph = self._graph
+        pairs = dict.fromkeys((step.subject, step.property) for step in steps)
+        return [
+            _evidence(
+                request,
+                graph.label(subject),
+                " ".join(graph.sentence(step) for step in steps if (step.subject, step.property) == (subject, prop)),
+                score,
+                select_labelled(graph, f"{bound(subject)} {bound(prop)} ?value ."),
+            )
+            for subject, prop in pairs
+        ]
+
+    def _held_above(
+        self, head: Head, level: Level | None, ranked: Sequence[Match], request: Request
+    ) -> Retrieval | None:
+        """The country or continent of what contains the head, where the head has none of its own."""
+        if level is None or not ranked:
+            return None
+        stating = [match for match in ranked if self._containment.states(level, match)]
+        if not stating or ranked[0].score - stating[0].score > _BEHIND_BEST:
+            return None
+        risen = self._containment.rise(head.iri, level)
+        if risen is None or not risen.steps:
+            return None
+        score = round(head.score * stating[0].score, 4)
+        values = tuple(self._graph.entity_value(iri, score) for iri in risen.places)
+        evidence = tuple(self._steps(risen.steps, score, request))
+        return Retrieval(evidence, values, head.score, stating[0].score, decided=True)
+
+    def _count(self, values: Sequence[Value], head: Head, match: Match, request: Request, found: _Found) -> list[Value]:
+        """How many values there are, in the values' place."""
+        label, name = self._graph.property_label(match.property), self._graph.label(head.iri)
+        last = found.evidence[-1]
+        listed = f"{last.text} {name} — {label}: {len(values)} in all."
+        found.evidence[-1] = replace(last, text=listed)
+        return [Value(str(len(values)), ValueKind.NUMBER, None, values[0].score)]
 
     def _follow_at(self, time: Time, head: Head, match: Match, request: Request, found: _Found) -> bool:
         """Take the values that held at the time; False where no statement of the property says when it holds."""
@@ -244,6 +345,11 @@ class Relate:
 def _evidence(request: Request, title: str, text: str, score: float, answer: Answer) -> Evidence:
     locator = {"sparql": answer.sparql, "rows": list(answer.rows)}
     return Evidence(SourceName.GRAPH, title, text, score, request.query, locator)
+
+
+def _countable(values: Sequence[Value], chosen: Sequence[Match]) -> bool:
+    entities = all(value.kind is ValueKind.ENTITY for value in values)
+    return bool(values) and entities and not any(match.kind in _NOT_COUNTED and not match.inverse for match in chosen)
 
 
 def _distinct(values: Sequence[Value]) -> list[Value]:

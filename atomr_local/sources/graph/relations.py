@@ -57,7 +57,8 @@ _COMPLEMENTS = {"P40": ("P22", "P25"), "P22": ("P40",), "P25": ("P40",), "P1376"
 _GENDER = {"P22": "male", "P25": "female"}
 _CUES = (
     (re.compile(r"\b(?:when|(?:what|which) (?:year|date|day|month|time)|how long ago|birthday|birth ?date)\b"), "time"),
-    (re.compile(r"\bhow (?:many|much|long|tall|high|far|large|big|heavy|deep|wide|fast)\b"), "quantity"),
+    (re.compile(r"\bhow many\b"), "count"),
+    (re.compile(r"\bhow (?:much|long|tall|high|far|large|big|heavy|deep|wide|fast)\b"), "quantity"),
     (re.compile(r"\b(?:(?:what|which) (?:country|nation)|nationality)\b"), "country"),
     (re.compile(r"\b(?:where|(?:what|which) (?:place|city|town|village))\b"), "place"),
     (re.compile(r"^(?:who|whom|whose)\b"), "person"),
@@ -264,7 +265,10 @@ def _with_kind(score: float, kind: str, expected: str) -> float:
         return score
     if kind == expected:
         return min(1.0, score + _KIND_FITS)
-    if kind in _COMPATIBLE[expected]:
+    if expected == "count" and kind == "quantity":
+        return min(1.0, score + _KIND_FITS)
+    # Any values that are no times may be counted.
+    if kind != "time" if expected == "count" else kind in _COMPATIBLE[expected]:
         return score
     return score - (_KIND_MISFITS_LABEL if score >= _LABEL else _KIND_MISFITS)
 
