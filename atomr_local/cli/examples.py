@@ -13,11 +13,9 @@ from atomr_local.errors import InputError
 from atomr_local.planning.examples import (
     Example,
     check_example,
-    example_line,
-    example_lines,
-    read_example,
+    drop_example,
+    keep_example,
     read_examples,
-    write_examples,
 )
 from atomr_local.sanitize import sanitize
 
@@ -87,7 +85,7 @@ def add(question: str, plan_file: TextIO) -> None:
         raise InputError(f"{plan_file.name} is not UTF-8 text: {error}") from error
     example = check_example(question, plan)
     path, _ = _read()
-    write_examples(path, [*_lines_without(path, example.question), example_line(example)])
+    keep_example(path, example)
     click.echo(f"Added to {path}.", err=True)
 
 
@@ -100,7 +98,7 @@ def remove(number: int) -> None:
     """
     path, found = _read()
     gone = _numbered(found, number)
-    write_examples(path, _lines_without(path, gone.question))
+    drop_example(path, gone.question)
     click.echo(sanitize(f"Removed: {gone.question}"), err=True)
 
 
@@ -108,15 +106,3 @@ def _numbered(found: list[Example], number: int) -> Example:
     if number > len(found):
         raise InputError(f"there is no example {number}", hint=f"There are {len(found)}: see `atomr examples list`.")
     return found[number - 1]
-
-
-def _lines_without(path: Path, question: str) -> list[str]:
-    """The file's lines as they are, less the examples with this question; lines that are no examples stay."""
-
-    def is_meant(line: str) -> bool:
-        try:
-            return read_example(line).question == question
-        except InputError:
-            return False
-
-    return [line for line in example_lines(path) if not is_meant(line)]

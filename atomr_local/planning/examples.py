@@ -154,6 +154,36 @@ def write_examples(path: Path, lines: Sequence[str]) -> None:
         raise InputError(f"{path} cannot be written: {error}") from error
 
 
+def keep_example(path: Path, example: Example) -> None:
+    """Add the example to the user's file, in place of one with the same question.
+
+    Raises:
+        InputError: the file cannot be read or written.
+    """
+    write_examples(path, [*_lines_without(path, example.question), example_line(example)])
+
+
+def drop_example(path: Path, question: str) -> None:
+    """Remove the example with this question from the user's file.
+
+    Raises:
+        InputError: the file cannot be read or written.
+    """
+    write_examples(path, _lines_without(path, question))
+
+
+def _lines_without(path: Path, question: str) -> list[str]:
+    """The file's lines as they are, less the examples with this question; lines that are no examples stay."""
+
+    def is_meant(line: str) -> bool:
+        try:
+            return read_example(line).question == question
+        except InputError:
+            return False
+
+    return [line for line in example_lines(path) if not is_meant(line)]
+
+
 def example_line(example: Example) -> str:
     """The example as a line of the file."""
     return json.dumps(asdict(example), ensure_ascii=False)

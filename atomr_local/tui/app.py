@@ -1,64 +1,36 @@
 """The terminal UI. It knows the core through `Assistant` and its events alone.
 
-The assistant works on worker threads that only post messages; the handlers here own the state.
+The assistant works on worker threads that only post messages; the handlers here and of the screens own the state.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
-from textual import events, on, work
-from textual.app import App, ComposeResult
+from textual import on, work
+from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.containers import Container
 from textual.message import Message
-from textual.widgets import Footer, OptionList, Tree
 
-from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.reasoning.events import (
-    AnswerReady,
-    Event,
-    Finished,
-    PlanFragment,
-    PlanReady,
-    QuestionAsked,
-    StageChanged,
-    TextGenerated,
-)
+from atomr_local.errors import AtomrError
+from atomr_local.settings import load_settings
+from atomr_local.tui.core import Asked
+from atomr_local.tui.screens.ask import AskScreen
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.help import HelpScreen
-from atomr_local.tui.state import QuestionState
-from atomr_local.tui.widgets.answer_panel import AnswerPanel
-from atomr_local.tui.widgets.evidence_pane import EvidencePane
-from atomr_local.tui.widgets.examples import Examples, Welcome
+from atomr_local.tui.themes import choose, register
+from atomr_local.tui.widgets.node_panel import NodePanel
 from atomr_local.tui.widgets.question_box import QuestionBox
-from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
-from atomr_local.tui.widgets.status_line import StatusLine, WebSwitch
+from atomr_local.tui.widgets.source_switches import SourceSwitches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-_NARROW = 110  # columns below which the tree and the evidence stand one above the other
-_SHORT = 20  # rows below which the question box gives up its frame
-_TICK = 0.25
+    from textual.screen import Screen
 
-
-class Answerer(Protocol):
-    """What the UI needs of the assistant."""
-
-    @property
-    def web_enabled(self) -> bool: ...
-
-    def preload(self, on_stage: Callable[[str], None] | None = None) -> None: ...
-
-    def ask(self, question: str) -> Iterator[Event]: ...
-
-    def cancel(self) -> None: ...
-
-    def set_web(self, enabled: bool) -> None: ...
-
-    def close(self) -> None: ...
+    from atomr_local.reasoning.trace import Trace
+    from atomr_local.tui.core import Answerer
 
 
 class AtomrApp(App[None]):
@@ -66,19 +38,28 @@ class AtomrApp(App[None]):
 
     CSS_PATH = "atomr.tcss"
     TITLE = "atomr-local"
-    ENABLE_COMMAND_PALETTE = False
+    ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         # The keys that edit a line in a shell (^W, ^E, ^U) stay the question box's: no slip turns the web on.
         # Priority, so that what is typed right after a key that moves the focus already goes there.
-        Binding("enter", "", "Ask; on a step, go to its evidence", show=False),
-        Binding("escape", "cancel", "Cancel", priority=True, tooltip="Cancel the running question; close a window"),
-        Binding("ctrl+l", "focus_question", "Question", priority=True, tooltip="Go to the question box, or just type"),
-        Binding("ctrl+t", "focus_tree", "Tree", priority=True, tooltip="Go to the reasoning tree"),
-        Binding("ctrl+o", "focus_evidence", "Evidence", priority=True, tooltip="Go to the evidence of the step"),
-        Binding("f2", "toggle_web", "Web", priority=True, tooltip="Turn web search on or off"),
-        Binding("f1", "help", "Help", tooltip="Show or close this help"),
-        Binding("ctrl+q", "quit", "Quit", priority=True, tooltip="Quit, also while a question runs"),
-    ]
+        Binding("f1", "help", "Help", tooltip="Show or close this help", id="app.help"),
+        Binding("f2", "toggle_source('web')", "Web", priority=True, tooltip="Turn web search on or off",
+                id="web.toggle"),
+        Binding("f3", "history", "History", priority=True, tooltip="Questions asked before", id="app.history"),
+        Binding("f4", "settings", "Settings", priority=True, tooltip="Settings: model, indexes, limits, keys, themes",
+                id="app.settings"),
+        Binding("f5", "library", "Library", tooltip="Models and indexes: what is there, build, verify, remove",
+                id="app.library"),
+        Binding("f6", "examples", "Examples", show=False, priority=True, tooltip="Your worked plans",
+                id="app.examples"),
+        Binding("f7", "console", "SPARQL", show=False, priority=True, tooltip="The SPARQL console", id="app.console"),
+        Binding("f8", "toggle_source('text')", "Text", show=False, priority=True,
+                tooltip="Turn the text index on or off", id="text.toggle"),
+        Binding("f9", "toggle_source('graph')", "Graph", show=False, priority=True,
+                tooltip="Turn the graph index on or off", id="graph.toggle"),
+        Binding("ctrl+g", "jump", "Jump", priority=True, tooltip="Jump: every place gets a letter", id="app.jump"),
+        Binding("ctrl+q", "quit", "Quit", priority=True, tooltip="Quit, also while a question runs", id="app.quit"),
+    ]  # fmt: skip
 
     class Loaded(Message):
         """The model and the indexes are ready, or loading failed."""
@@ -92,85 +73,27 @@ class AtomrApp(App[None]):
             super().__init__()
             self.stage = stage
 
-    class Happened(Message):
-        """An event of the running question, the `number`th of this session."""
-
-        def __init__(self, number: int, event: Event) -> None:
-            super().__init__()
-            self.number = number
-            self.event = event
-
-    class Broke(Message):
-        """The question could not be asked."""
-
-        def __init__(self, number: int, error: AtomrError) -> None:
-            super().__init__()
-            self.number = number
-            self.error = error
-
     def __init__(self, assistant: Answerer, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self.animation_level = "none"  # quick keys would overtake a scroll that glides
-        self._assistant = assistant
-        self._clock = clock
-        self._state = QuestionState()
-        self._number = 0
-        self._loading = "loading"
-        self._started = 0.0
-        self._selected: int | None = None
+        self.assistant = assistant
+        self._share: int | None = None
+        ui = assistant.settings.ui
+        self.ask_screen = AskScreen(assistant, clock=clock, tree_share=ui.tree_share)
+        register(self)
+        self.theme = choose(ui.theme)
+        self.set_keymap(ui.keys)
 
-    def compose(self) -> ComposeResult:
-        yield StatusLine()
-        yield QuestionBox()
-        yield Welcome()
-        with Container(id="body"):
-            yield ReasoningTree()
-            yield EvidencePane()
-        yield AnswerPanel()
-        yield Footer()
+    def get_default_screen(self) -> Screen[None]:
+        return self.ask_screen
 
     def on_mount(self) -> None:
-        self._show_web()
-        self.query_one("#body").display = False
-        self.query_one(QuestionBox).focus()
-        self.set_interval(_TICK, self._show_status)
-        self._show_status()
         self.call_after_refresh(self._load)
-
-    def on_resize(self, event: events.Resize) -> None:
-        # The main screen's, whichever is on top; and the event's size: the app's own is not yet the new one.
-        main = self.screen_stack[0]
-        main.set_class(event.size.width < _NARROW, "narrow")
-        main.set_class(event.size.height < _SHORT, "short")
-
-    async def on_event(self, event: events.Event) -> None:
-        """Let a question be typed, or pasted, from wherever the focus is."""
-        typed = isinstance(event, events.Paste) or (
-            isinstance(event, events.Key) and event.is_printable and event.character != " "
-        )
-        if typed and not event.is_forwarded and len(self.screen_stack) == 1 and self.focused is not self._box:
-            self.action_focus_question()
-        await super().on_event(event)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Which keys do something now: the others are dimmed, or hidden behind a window."""
-        window = len(self.screen_stack) > 1
-        if action == "cancel":
-            return window or self._state.running or None
-        if window and (action == "help" or action.startswith("focus_")):
-            return False
-        if action in {"focus_tree", "focus_evidence"}:
-            return bool(self._number) or None
-        return True
-
-    @property
-    def _box(self) -> QuestionBox | None:
-        return next(iter(self.query(QuestionBox)), None)
 
     @work(thread=True, exit_on_error=False, group="load")
     def _load(self) -> None:
         try:
-            self._assistant.preload(self._post_stage)
+            self.assistant.preload(self._post_stage)
         except AtomrError as error:
             self.post_message(self.Loaded(error))
         else:
@@ -179,187 +102,160 @@ class AtomrApp(App[None]):
     def _post_stage(self, stage: str) -> None:
         self.post_message(self.Staged(stage))
 
-    @work(thread=True, exit_on_error=False, group="ask")
-    def _ask(self, number: int, question: str) -> None:
-        try:
-            for event in self._assistant.ask(question):
-                if not isinstance(
-                    event, TextGenerated
-                ):  # a node's state says that it is reasoning; tokens need no frame
-                    self.post_message(self.Happened(number, event))
-        except Cancelled:
-            return
-        except AtomrError as error:
-            self.post_message(self.Broke(number, error))
-
     @on(Staged)
     def _staged(self, message: Staged) -> None:
-        self._loading = message.stage
-        self._show_status()
+        self._show_loading(message.stage)
 
     @on(Loaded)
     def _loaded(self, message: Loaded) -> None:
-        self._loading = "" if message.error is None else "not ready"
+        self._show_loading("" if message.error is None else "not ready")
         if message.error is not None:
             self.push_screen(ErrorScreen(message.error))
-        self._show_status()
 
-    @on(QuestionBox.Submitted)
-    def _submitted(self, message: QuestionBox.Submitted) -> None:
-        self._begin(message.value)
+    def _show_loading(self, stage: str) -> None:
+        self.ask_screen.loading_stage = stage
+        self.ask_screen.show_status()
 
-    @on(OptionList.OptionSelected, "#examples")
-    def _picked(self, message: OptionList.OptionSelected) -> None:
-        self._begin(self.query_one(Examples).questions[message.option_index])
+    @on(SourceSwitches.Toggled)
+    def _toggled(self, message: SourceSwitches.Toggled) -> None:
+        self.action_toggle_source(message.name)
 
-    def _begin(self, question: str) -> None:
-        question = question.strip()
-        box = self.query_one(QuestionBox)
-        if not question:
-            box.value = ""
-            return
-        if self._state.running:
-            self._tell("A question is being answered. Escape cancels it.")
-            return
-        box.remember(question)
-        box.value = question
-        self._number += 1
-        self._state = QuestionState(question=question, running=True, stage="starting")
-        self._selected = None
-        self._started = self._clock()
-        self.query_one(Welcome).display = False
-        self.query_one("#body").display = True
-        tree = self.query_one(ReasoningTree)
-        tree.show_text("")
-        tree.focus()
-        self.query_one(EvidencePane).show(None, self._state)
-        self.query_one(AnswerPanel).show(self._state)
-        self.refresh_bindings()
-        self._ask(self._number, question)
+    def action_toggle_source(self, name: str) -> None:
+        """Turn a source on or off for the next question."""
+        told = self._toggle_web() if name == "web" else self._toggle_local(name)
+        self.ask_screen.show_switches()
+        self.ask_screen.tell(told)
 
-    @on(Happened)
-    def _happened(self, message: Happened) -> None:
-        if message.number != self._number:
-            return
-        event, state = message.event, self._state
-        state.apply(event)
-        tree = self.query_one(ReasoningTree)
-        if isinstance(event, PlanFragment):
-            tree.show_text(state.plan_text)
-        elif isinstance(event, PlanReady):
-            tree.show_plan(state)
-            self._select(0)
-        elif isinstance(event, AnswerReady | Finished):
-            self.query_one(AnswerPanel).show(state)
-            if isinstance(event, Finished):
-                self._ended()
-        elif isinstance(event, QuestionAsked):
-            self._show_web()
-        elif not isinstance(event, StageChanged):
-            self._node_changed(getattr(event, "node_id", None))
-        self._show_status()
-
-    def _node_changed(self, node_id: int | None) -> None:
-        view = self._state.nodes.get(node_id) if node_id is not None else None
-        if view is None:
-            return
-        self.query_one(ReasoningTree).refresh_node(view)
-        if node_id == self._selected:
-            self.query_one(EvidencePane).show(view, self._state)
-
-    def _ended(self) -> None:
-        state = self._state
-        if state.answer is not None and state.answer.status in {"answered", "unknown"}:
-            self._loading = ""  # whatever failed to load before is there now
-        if state.tree is None:
-            self.query_one(EvidencePane).show(None, state)
-        self._show_web()
-        self.refresh_bindings()
-
-    @on(Broke)
-    def _broke(self, message: Broke) -> None:
-        if message.number == self._number:
-            self._state.running = False
-            self._ended()
-            self._show_status()
-            self.push_screen(ErrorScreen(message.error))
-
-    @on(Tree.NodeHighlighted)
-    def _highlighted(self, message: Tree.NodeHighlighted[int]) -> None:
-        if message.node.data is not None:
-            self._select(message.node.data)
-
-    @on(Tree.NodeSelected)
-    def _opened(self, message: Tree.NodeSelected[int]) -> None:
-        if message.node.data is not None:
-            self._select(message.node.data)
-            self.action_focus_evidence()
-
-    def _select(self, node_id: int) -> None:
-        pane = self.query_one(EvidencePane)
-        if node_id != self._selected:
-            pane.scroll_home(animate=False)
-        self._selected = node_id
-        pane.show(self._state.nodes.get(node_id), self._state)
-
-    @on(WebSwitch.Toggled)
-    def action_toggle_web(self) -> None:
-        enabled = not self._assistant.web_enabled
-        self._assistant.set_web(enabled)
-        self._show_web()
+    def _toggle_web(self) -> str:
+        state = self.ask_screen.state
+        enabled = not self.assistant.web_enabled
+        self.assistant.set_web(enabled)
+        self._remember({"web.enabled": enabled})
         told = "Web search is on: questions may be sent to DuckDuckGo." if enabled else "Web search is off."
-        if self._state.running and self._state.web != enabled:
+        if state.running and state.web != enabled:
             told += " The running question goes on as it began" + ("." if enabled else "; Escape cancels it.")
-        self._tell(told)
+        return told
 
-    def _show_web(self) -> None:
-        self.query_one(WebSwitch).show(self._assistant.web_enabled, self._state.web if self._state.running else None)
+    def _toggle_local(self, name: str) -> str:
+        sources = self.assistant.settings.sources
+        left = tuple(item for item in ("text", "graph") if (item in sources) != (item == name))
+        if not left and not self.assistant.web_enabled:
+            return "One source must stay on."
+        if self.ask_screen.state.running:
+            return "A question is being answered. Switch when it is done, or cancel it with Escape."
+        try:
+            self.assistant.reconfigure(sources=left)
+        except AtomrError as error:
+            return f"{error.title}: {error.message}"
+        self._remember({"sources": list(left)})
+        if name in left:
+            self._load()
+        return f"{name.capitalize()} is {'on' if name in left else 'off'}."
 
-    def _tell(self, text: str) -> None:
-        self.clear_notifications()  # only the newest counts
-        self.notify(text, markup=False)
+    def _remember(self, changes: dict[str, object]) -> None:
+        """Write settings to the user's file; a file that cannot be written is told; the setting holds till the end."""
+        from atomr_local.settings_file import save_settings
 
-    def action_cancel(self) -> None:
-        if len(self.screen_stack) > 1:
-            self.pop_screen()
-        elif self._state.running:
-            self._state.stage = "cancelling"
-            self._assistant.cancel()
-            self._show_status()
+        try:
+            save_settings(changes)
+        except AtomrError as error:
+            self.ask_screen.tell(f"Not remembered: {error.message}")
 
-    def action_focus_question(self) -> None:
-        # At once, and with the last question selected here: the focus event comes later than what is typed next.
-        box = self.query_one(QuestionBox)
-        self.screen.set_focus(box)
-        box.select_all()
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Screens are opened from the main one alone."""
+        if action in {"history", "settings", "library", "examples", "console", "toggle_source"}:
+            return self.screen is self.ask_screen
+        return True
 
-    def action_focus_tree(self) -> None:
-        self.screen.set_focus(self.query_one(ReasoningTree))
+    @on(AskScreen.Ended)
+    def _ended(self, message: AskScreen.Ended) -> None:
+        self._keep(message.trace)
 
-    def action_focus_evidence(self) -> None:
-        self.screen.set_focus(self.query_one(EvidencePane))
+    @work(thread=True, exit_on_error=False, group="keep")
+    def _keep(self, trace: Trace) -> None:
+        from atomr_local.history.keeping import keep
+
+        if self.assistant.settings.history.keep:
+            for note in keep(trace)[1]:
+                self.call_from_thread(self.ask_screen.tell, note)
+
+    @on(AskScreen.SharesChanged)
+    def _shares_changed(self, message: AskScreen.SharesChanged) -> None:
+        self._share = message.share  # written when the program ends, not at every step of the mouse
+
+    def action_history(self) -> None:
+        from atomr_local.tui.screens.history import HistoryChoice, HistoryScreen
+
+        def chosen(choice: HistoryChoice | None) -> None:
+            if choice is None:
+                return
+            if choice.kind == "open":
+                self.ask_screen.open_trace(choice.trace)
+            else:
+                self.ask_screen.begin(Asked(choice.trace.question))
+
+        self.push_screen(HistoryScreen(), chosen)
+
+    def action_settings(self) -> None:
+        from atomr_local.settings_file import save_settings
+        from atomr_local.tui.screens.settings import SettingsScreen
+
+        if self.ask_screen.state.running:
+            self.ask_screen.tell("A question is being answered. Escape cancels it.")
+            return
+        self.push_screen(SettingsScreen(self.assistant.settings, save=save_settings), self._settings_changed)
+
+    def _settings_changed(self, changes: dict[str, object] | None) -> None:
+        if not changes:
+            return
+        try:
+            fresh = load_settings()
+            self.assistant.reconfigure(**fresh.model_dump())
+        except AtomrError as error:
+            self.push_screen(ErrorScreen(error))
+            return
+        self.theme = choose(fresh.ui.theme)
+        self.set_keymap(fresh.ui.keys)
+        if fresh.web.enabled != self.assistant.web_enabled:
+            self.assistant.set_web(fresh.web.enabled)
+        self.ask_screen.show_switches()
+        self._show_loading("loading")
+        self._load()
+
+    def action_library(self) -> None:
+        from atomr_local.tui.screens.library import LibraryScreen
+
+        self.push_screen(LibraryScreen(self.assistant, self.jobs))
+
+    def action_examples(self) -> None:
+        from atomr_local.tui.screens.examples import ExamplesScreen
+
+        self.push_screen(ExamplesScreen())
+
+    def action_console(self) -> None:
+        self.ask_screen.open_console()
+
+    def action_jump(self) -> None:
+        from atomr_local.tui.screens.jump import JumpScreen
+
+        self.push_screen(JumpScreen(self.screen))
 
     def action_help(self) -> None:
-        self.push_screen(HelpScreen([binding for binding in self.BINDINGS if isinstance(binding, Binding)]))
+        groups = [
+            ("Everywhere", self.BINDINGS),
+            ("Asking, looking, checking", AskScreen.BINDINGS),
+            ("In the question box", QuestionBox.BINDINGS),
+            ("In the evidence", NodePanel.BINDINGS),
+        ]
+        if self.screen is not self.ask_screen:
+            groups.insert(0, ("In this window", type(self.screen).BINDINGS))
+        self.push_screen(HelpScreen(groups, self.assistant.settings.ui.keys))
 
     async def action_quit(self) -> None:
-        self._assistant.cancel()
+        self.assistant.cancel()
+        if self._share is not None:
+            self._remember({"ui.tree_share": self._share})
         self.exit()
-
-    def _show_status(self) -> None:
-        state = self._state
-        stage = state.stage if state.running else self._loading or "ready"
-        parts = []
-        if state.running:
-            parts.append(f"{self._clock() - self._started:.0f} s")
-        elif state.seconds is not None:
-            parts.append(f"{state.seconds:.1f} s")
-        if state.calls:
-            parts.append(f"{state.calls} call{'s' if state.calls > 1 else ''}")
-            parts.append(f"{state.evaluated_tokens} tokens read")
-            parts.append(f"{state.generated_tokens} written")
-        for line in self.query(StatusLine):
-            line.show(stage, parts)
 
 
 def run() -> None:

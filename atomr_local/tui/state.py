@@ -22,7 +22,7 @@ from atomr_local.reasoning.events import (
     TextGenerated,
     WarningRaised,
 )
-from atomr_local.reasoning.trace import PlanOrigin
+from atomr_local.reasoning.trace import PlanOrigin, Trace
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.nodes import Node, Tree
 
@@ -34,6 +34,7 @@ class NodeState(StrEnum):
     DONE = "done"
     UNKNOWN = "unknown"
     FAILED = "failed"
+    CACHED = "cached"
 
 
 @dataclass
@@ -47,6 +48,7 @@ class NodeView:
     source_reason: str = ""
     evidence: list[str] = field(default_factory=list)
     result: NodeFinished | None = None
+    calls: list[ModelCalled] = field(default_factory=list)
 
     @property
     def answer(self) -> str:
@@ -71,8 +73,22 @@ class QuestionState:
     calls: int = 0
     generated_tokens: int = 0
     evaluated_tokens: int = 0
+    generation_seconds: float = 0.0
     seconds: float | None = None
+    draft: str = ""  # what the model writes of the answer; unchecked
+    planning: list[ModelCalled] = field(default_factory=list)
+    trace: Trace | None = None
+    replayed: bool = False  # opened from the history: prompts were not kept
     _draft_ended: bool = False  # a plan that is begun anew takes the place of the rejected one
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """What the model wrote, over the time that its calls took; None before the first call has ended."""
+        return self.generated_tokens / self.generation_seconds if self.generation_seconds > 0 else None
+
+    def users_of(self, evidence_id: str) -> list[int]:
+        """The nodes whose evidence holds this piece, in the order of their numbers."""
+        return sorted(number for number, view in self.nodes.items() if evidence_id in view.evidence)
 
     def apply(self, event: Event) -> None:
         """Take the event in."""
@@ -92,12 +108,16 @@ class QuestionState:
                 self.calls += 1
                 self._draft_ended = True
                 self.generated_tokens += event.completion.generated_tokens
+                self.generation_seconds += event.completion.seconds
                 self.evaluated_tokens += event.completion.evaluated_tokens
+                view = self.nodes.get(event.node_id) if event.node_id is not None else None
+                (self.planning if view is None else view.calls).append(event)
             case WarningRaised():
                 self.warnings.append(event.message)
             case AnswerReady():
                 self.answer = event
             case Finished():
+                self.trace = event.trace
                 self.running = False
                 self.stage = ""
                 self.seconds = event.trace.totals.seconds
@@ -122,7 +142,17 @@ class QuestionState:
                 view.evidence.extend(item.id for item in event.evidence if item.id not in view.evidence)
             case TextGenerated():
                 view.state = NodeState.REASONING
+                if event.node_id == 0:
+                    self.draft += event.text
             case NodeFinished():
                 view.result = event
                 view.evidence = list(event.evidence)
-                view.state = NodeState.DONE if event.answers else NodeState.FAILED if event.error else NodeState.UNKNOWN
+                view.state = _ended(event)
+
+
+def _ended(event: NodeFinished) -> NodeState:
+    if event.error:
+        return NodeState.DONE if event.answers else NodeState.FAILED
+    if not event.answers:
+        return NodeState.UNKNOWN
+    return NodeState.CACHED if event.kept else NodeState.DONE

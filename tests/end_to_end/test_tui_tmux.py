@@ -66,7 +66,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 def test_ask_cancel_and_quit(terminal: Terminal) -> None:
     terminal.wait_for("Ask a question", seconds=30)
     terminal.wait_for("ready", seconds=120)
-    assert "web off" in terminal.screen()
+    assert "[ ] Web" in terminal.screen()
     terminal.keys("Which sea borders Poland?", "Enter")
     screen = terminal.wait_for("confidence", "Unknown: neither", seconds=240)
     assert "Reasoning" in screen

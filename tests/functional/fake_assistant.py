@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from atomr_local.errors import AtomrError
 from atomr_local.reasoning.events import (
@@ -20,6 +21,7 @@ from atomr_local.reasoning.events import (
     SourcesSelected,
 )
 from atomr_local.reasoning.trace import Trace
+from atomr_local.settings import Settings, load_settings
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tree.compact import parse_compact
 
@@ -96,7 +98,10 @@ class FakeAssistant:
         self.events = script() if events is None else events
         self.hold = hold
         self.failure = failure
+        self.settings = Settings()
         self.questions: list[str] = []
+        self.extras: list[dict[str, Any]] = []
+        self.changes: list[dict[str, Any]] = []
         self.web_enabled = False
         self.cancelled = threading.Event()
         self.released = threading.Event()
@@ -107,8 +112,9 @@ class FakeAssistant:
         if self.failure is not None:
             raise self.failure
 
-    def ask(self, question: str) -> Iterator[Event]:
+    def ask(self, question: str, **extras: Any) -> Iterator[Event]:
         self.questions.append(question)
+        self.extras.append(extras)
         self.cancelled.clear()
         for index, event in enumerate(self.events):
             if index == self.hold:
@@ -129,6 +135,13 @@ class FakeAssistant:
 
     def set_web(self, enabled: bool) -> None:
         self.web_enabled = enabled
+
+    def reconfigure(self, **changes: Any) -> None:
+        self.changes.append(changes)
+        self.settings = load_settings(**{**self.settings.model_dump(), **changes})
+
+    def query_graph(self, sparql: str, *, timeout: float = 10.0, limit: int = 500) -> Any:
+        raise NotImplementedError
 
     def close(self) -> None:
         self.cancel()

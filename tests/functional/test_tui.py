@@ -18,7 +18,6 @@ from atomr_local.tui.state import NodeState
 from atomr_local.tui.widgets.examples import Examples
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
-from atomr_local.tui.widgets.status_line import WebSwitch
 
 SIZES = [(80, 24), (160, 48)]
 
@@ -47,7 +46,7 @@ async def ask(pilot: Pilot[None], question: str = QUESTION) -> None:
 
 
 def done(app: AtomrApp) -> bool:
-    return app._state.answer is not None and not app._state.running
+    return app.ask_screen.state.answer is not None and not app.ask_screen.state.running
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -61,7 +60,7 @@ async def test_ask_shows_tree_answer_and_citation(size: tuple[int, int]) -> None
         assert "The answer is Vienna. [e2]" in text
         assert "Search" in text
         assert "Relate" in text
-        assert app._assistant.questions == [QUESTION]
+        assert app.assistant.questions == [QUESTION]
 
 
 async def test_nodes_pass_through_their_states() -> None:
@@ -69,12 +68,15 @@ async def test_nodes_pass_through_their_states() -> None:
     app = AtomrApp(fake)
     async with app.run_test(size=(160, 48)) as pilot:
         await ask(pilot)
-        await until(pilot, lambda: 3 in app._state.nodes and app._state.nodes[3].state is NodeState.RETRIEVING)
-        assert app._state.nodes[2].state is NodeState.WAITING
+        await until(
+            pilot,
+            lambda: 3 in app.ask_screen.state.nodes and app.ask_screen.state.nodes[3].state is NodeState.RETRIEVING,
+        )
+        assert app.ask_screen.state.nodes[2].state is NodeState.WAITING
         assert "◌ Search What is Metropolis?" in screen_text(app)
         fake.released.set()
         await until(pilot, lambda: done(app))
-        assert {view.state for view in app._state.nodes.values()} == {NodeState.DONE}
+        assert {view.state for view in app.ask_screen.state.nodes.values()} == {NodeState.DONE}
 
 
 async def test_selecting_a_node_shows_its_evidence() -> None:
@@ -84,12 +86,12 @@ async def test_selecting_a_node_shows_its_evidence() -> None:
         await until(pilot, lambda: done(app))
         app.query_one(ReasoningTree).focus()
         await pilot.press("down", "down")
-        await until(pilot, lambda: app._selected == 3)
+        await until(pilot, lambda: app.ask_screen.selected == 3)
         text = screen_text(app)
         assert "Metropolis is a film directed by Fritz Lang." in text
         assert "the citation holds" in text
         await pilot.press("down", "down")
-        await until(pilot, lambda: app._selected == 2)
+        await until(pilot, lambda: app.ask_screen.selected == 2)
         text = screen_text(app)
         assert "SELECT ?value" in text
         assert "Where was Fritz Lang born?" in text
@@ -99,11 +101,13 @@ async def test_escape_cancels_and_keeps_what_was_found() -> None:
     app = AtomrApp(FakeAssistant(hold=9))
     async with app.run_test(size=(120, 40)) as pilot:
         await ask(pilot)
-        await until(pilot, lambda: 3 in app._state.nodes and app._state.nodes[3].state is NodeState.DONE)
+        await until(
+            pilot, lambda: 3 in app.ask_screen.state.nodes and app.ask_screen.state.nodes[3].state is NodeState.DONE
+        )
         await pilot.press("escape")
         await until(pilot, lambda: done(app))
         assert "Cancelled." in screen_text(app)
-        assert app._state.nodes[3].answer == "Metropolis"
+        assert app.ask_screen.state.nodes[3].answer == "Metropolis"
 
 
 async def test_second_question_replaces_the_first_and_history_recalls_it() -> None:
@@ -112,7 +116,7 @@ async def test_second_question_replaces_the_first_and_history_recalls_it() -> No
         await ask(pilot)
         await until(pilot, lambda: done(app))
         await ask(pilot, "Another question?")
-        await until(pilot, lambda: len(app._assistant.questions) == 2 and done(app))
+        await until(pilot, lambda: len(app.assistant.questions) == 2 and done(app))
         await pilot.press("ctrl+l", "up", "up")
         assert app.query_one(QuestionBox).value == QUESTION
 
@@ -121,10 +125,10 @@ async def test_a_question_while_one_runs_is_refused() -> None:
     app = AtomrApp(FakeAssistant(hold=4))
     async with app.run_test(size=(120, 40)) as pilot:
         await ask(pilot)
-        await until(pilot, lambda: bool(app._state.nodes))
+        await until(pilot, lambda: bool(app.ask_screen.state.nodes))
         await ask(pilot, "Too early?")
         await pilot.pause()
-        assert app._assistant.questions == [QUESTION]
+        assert app.assistant.questions == [QUESTION]
         await pilot.press("escape")
         await until(pilot, lambda: done(app))
 
@@ -133,12 +137,12 @@ async def test_web_switch_by_key_and_click() -> None:
     fake = FakeAssistant()
     app = AtomrApp(fake)
     async with app.run_test(size=(120, 40)) as pilot:
-        assert "web off" in screen_text(app)
+        assert "[ ] Web" in screen_text(app)
         await pilot.press("f2")
         await pilot.pause()
         assert fake.web_enabled
         assert "WEB ON" in screen_text(app)
-        await pilot.click(WebSwitch)
+        await pilot.click("#web")
         await pilot.pause()
         assert not fake.web_enabled
 
@@ -148,7 +152,7 @@ async def test_quit_while_running_cancels() -> None:
     app = AtomrApp(fake)
     async with app.run_test(size=(120, 40)) as pilot:
         await ask(pilot)
-        await until(pilot, lambda: bool(app._state.nodes))
+        await until(pilot, lambda: bool(app.ask_screen.state.nodes))
         await pilot.press("ctrl+q")
     assert fake.cancelled.is_set()
 
@@ -192,7 +196,7 @@ async def test_help_lists_the_bindings() -> None:
         await pilot.pause()
         text = screen_text(app)
         assert "Turn web search on or off" in text
-        assert "Cancel the running question" in text
+        assert "Stop the running question" in text
 
 
 async def test_example_is_asked_when_picked() -> None:
@@ -202,8 +206,8 @@ async def test_example_is_asked_when_picked() -> None:
         assert examples.questions, "the starter ships with example questions"
         examples.focus()
         await pilot.press("down", "enter")
-        await until(pilot, lambda: bool(app._assistant.questions))
-        assert app._assistant.questions[0] in examples.questions
+        await until(pilot, lambda: bool(app.assistant.questions))
+        assert app.assistant.questions[0] in examples.questions
 
 
 HOSTILE = (

@@ -1,52 +1,84 @@
-"""The answer: what it is, what it rests on, and how sure it is."""
+"""The answer, in Markdown: what it is, what it rests on, and how sure it is."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-from rich.text import Text
+from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.widgets import Static
+from textual.message import Message
+from textual.widgets import Markdown
 
-from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.tui.markdown import plain
 from atomr_local.tui.state import QuestionState
 
-_STATUS_STYLE = {"answered": "bold", "unknown": "magenta", "cancelled": "yellow", "failed": "red"}
+_SCHEME = "evidence:"
 
 
 class AnswerPanel(VerticalScroll):
+    """Its citations are links to the evidence."""
+
     BORDER_TITLE = "Answer"
 
+    class CitationChosen(Message):
+        """The user wants to see this evidence."""
+
+        def __init__(self, evidence_id: str) -> None:
+            super().__init__()
+            self.evidence_id = evidence_id
+
     def __init__(self) -> None:
-        super().__init__(Static(id="answer-text", markup=False), id="answer")
+        super().__init__(id="answer")
+        self._source = ""
+
+    def compose(self) -> ComposeResult:
+        yield Markdown(id="answer-text", open_links=False)
 
     def show(self, state: QuestionState) -> None:
-        self.display = state.answer is not None or bool(state.warnings)
-        self.query_one("#answer-text", Static).update(answer_of(state))
-        self.scroll_home(animate=False)
+        source = answer_of(state)
+        self.display = bool(source)
+        if source != self._source:
+            self._source = source
+            self.query_one(Markdown).update(source)
+            self.scroll_home(animate=False)
+
+    def on_markdown_link_clicked(self, event: Markdown.LinkClicked) -> None:
+        event.stop()
+        if event.href.startswith(_SCHEME):
+            self.post_message(self.CitationChosen(event.href.removeprefix(_SCHEME)))
 
 
-def answer_of(state: QuestionState) -> Text:
-    """The answer with citations, confidence, basis and warnings, sanitised."""
-    text = Text()
+def citations(state: QuestionState) -> list[str]:
+    """The ids of the pieces that the answer cites."""
+    root = state.nodes.get(0)
+    if root is None or root.result is None or state.answer is None or state.answer.status != "answered":
+        return []
+    return [item for item in root.result.cited if item in state.evidence]
+
+
+def answer_of(state: QuestionState) -> str:
+    """The answer with citations, confidence, basis and warnings, as Markdown; outside text is escaped."""
     answer = state.answer
-    if answer is not None:
-        text.append(sanitize_line(answer.answer), _STATUS_STYLE[answer.status])
-        root = state.nodes.get(0)
-        if root is not None and root.result is not None and answer.status == "answered":
-            text.append("".join(f" [{item}]" for item in root.result.cited), "cyan")
-        if answer.confidence is not None:
-            text.append(f"  confidence {answer.confidence:.2f}", "dim")
+    blocks: list[str] = []
+    if answer is None:
+        if state.draft.strip():
+            blocks.append(f"*{plain(state.draft)} …*")
+    else:
+        cited = citations(state)
+        links = " ".join(f"[\\[{item}\\]]({_SCHEME}{item})" for item in cited)
+        sure = "" if answer.confidence is None else f"  confidence {answer.confidence:.2f}"
+        said = plain(answer.answer)
+        blocks.append(f"{f'**{said}**' if answer.status == 'answered' else f'*{said}*'} {links}{sure}".strip())
+        if cited:
+            rests = ", ".join(f"{plain(state.evidence[item].title)} ({state.evidence[item].source})" for item in cited)
+            blocks.append(f"Rests on {rests}.")
         if answer.basis == "model" and answer.answers:
-            text.append("\nThis is the model's own knowledge: no evidence supports it.", "yellow")
-        if state.origin == "fallback" and state.answer is not None:
-            text.append("\nNo valid plan was found; the question was answered in one step.", "yellow")
-    for warning in gathered(state.warnings):
-        text.append(
-            ("\n" if text else "") + sanitize(warning), "red" if answer and answer.status == "failed" else "yellow"
-        )
-    return text
+            blocks.append("⚠ This is the model's own knowledge: no evidence supports it.")
+        if state.origin == "fallback":
+            blocks.append("⚠ No valid plan was found; the question was answered in one step.")
+    blocks.extend(f"⚠ {plain(warning)}" for warning in gathered(state.warnings))
+    return "\n\n".join(blocks)
 
 
 def gathered(warnings: Iterable[str]) -> list[str]:

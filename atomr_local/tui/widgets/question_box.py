@@ -1,41 +1,84 @@
-"""The question box, with the questions of this session under up and down."""
+"""The question box: one line that grows with what is pasted, and earlier questions under up and down."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.widgets import Input
+from textual.message import Message
+from textual.widgets import TextArea
+
+_LONGEST = 2000
 
 
-class QuestionBox(Input):
+class QuestionBox(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "earlier", "Earlier question", show=False),
-        Binding("down", "later", "Later question", show=False),
+        Binding("enter", "submit", "Ask", tooltip="Ask the question", id="question.ask", priority=True),
+        Binding(
+            "shift+enter,ctrl+j", "newline", "New line", show=False, tooltip="Begin a new line", id="question.line"
+        ),
+        Binding("up", "earlier", "Earlier", show=False, tooltip="The question asked before", id="question.earlier"),
+        Binding("down", "later", "Later", show=False, tooltip="The question asked after", id="question.later"),
     ]
 
+    class Submitted(Message):
+        """The user wants this answered."""
+
+        def __init__(self, value: str) -> None:
+            super().__init__()
+            self.value = value
+
     def __init__(self) -> None:
-        # Selecting on focus happens late, and would have what was typed meanwhile replaced.
         super().__init__(
-            placeholder="Ask a question and press Enter", id="question", max_length=2000, select_on_focus=False
+            id="question",
+            placeholder="Ask a question and press Enter",
+            highlight_cursor_line=False,
+            tab_behavior="focus",
+            compact=True,
         )
         self._asked: list[str] = []
         self._place = 0
+
+    @property
+    def value(self) -> str:
+        return self.text
+
+    @value.setter
+    def value(self, text: str) -> None:
+        self.load_text(text[:_LONGEST])
+        self.move_cursor(self.document.end)
+
+    def recall(self, asked: Sequence[str]) -> None:
+        """Questions of before, the oldest first, to go back to."""
+        self._asked = [*asked, *self._asked]
+        self._place = len(self._asked)
 
     def remember(self, question: str) -> None:
         if not self._asked or self._asked[-1] != question:
             self._asked.append(question)
         self._place = len(self._asked)
 
+    def action_submit(self) -> None:
+        self.post_message(self.Submitted(self.text))
+
+    def action_newline(self) -> None:
+        self.insert("\n")
+
     def action_earlier(self) -> None:
-        self._go(self._place - 1)
+        if self.cursor_at_first_line:
+            self._go(self._place - 1)
+        else:
+            self.action_cursor_up()
 
     def action_later(self) -> None:
-        self._go(self._place + 1)
+        if self.cursor_at_last_line:
+            self._go(self._place + 1)
+        else:
+            self.action_cursor_down()
 
     def _go(self, place: int) -> None:
         if not self._asked:
             return
         self._place = max(0, min(place, len(self._asked)))
         self.value = self._asked[self._place] if self._place < len(self._asked) else ""
-        self.cursor_position = len(self.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.style import Style
 from rich.text import Text
+from textual.geometry import Offset
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
@@ -18,6 +19,7 @@ MARKS = {
     NodeState.DONE: ("●", "green"),
     NodeState.UNKNOWN: ("?", "magenta"),
     NodeState.FAILED: ("✗", "red"),
+    NodeState.CACHED: ("◆", "blue"),
 }
 _LEAST_QUESTION = 8  # columns below which a piece of a question tells nothing
 
@@ -52,6 +54,22 @@ class ReasoningTree(Tree[int]):
         for line in text.splitlines():
             self.root.add_leaf(Text(line_text(line), style="dim"))
         self.root.expand()
+
+    def go_to(self, node_id: int) -> None:
+        """Put the cursor on the node's line, where it has one."""
+        line = self._lines.get(node_id)
+        if line is not None and self.cursor_node is not line:
+            self.move_cursor(line)
+
+    def lines_seen(self) -> list[tuple[int, Offset]]:
+        """The numbers of the nodes whose lines are seen, each with where its line begins on the screen."""
+        region = self.scrollable_content_region
+        top = self.scroll_offset.y
+        seen = []
+        for node_id, line in self._lines.items():
+            if 0 <= line.line - top < region.height:
+                seen.append((node_id, Offset(region.x + 1, region.y + line.line - top)))
+        return sorted(seen, key=lambda item: item[1].y)
 
     def refresh_node(self, view: NodeView) -> None:
         line = self._lines.get(view.node.id)

@@ -1,4 +1,4 @@
-"""One line: model, stage, time, model calls, tokens; and the web switch, unmistakable when on."""
+"""The first line: what is going on, and the switches; the last line: keys, and what the question took."""
 
 from __future__ import annotations
 
@@ -7,37 +7,10 @@ from collections.abc import Sequence
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.message import Message
-from textual.widgets import Static
+from textual.widgets import Footer, Static
 
 from atomr_local.sanitize import sanitize_line
-
-_KEPT = 36  # columns for the name, the stage and the switch
-
-
-class WebSwitch(Static):
-    """Shows whether web search is on; a click toggles it."""
-
-    class Toggled(Message):
-        """The user clicked the switch."""
-
-    def __init__(self) -> None:
-        super().__init__(id="web", markup=False)
-
-    def show(self, enabled: bool, running: bool | None = None) -> None:
-        """Show what holds now: the running question keeps the web as it was when it was asked.
-
-        Args:
-            enabled: whether the next question may use the web.
-            running: whether the running question uses it; None where none runs.
-        """
-        now = enabled if running is None else running
-        self.set_class(now, "on")
-        later = "" if now == enabled else " (on next)" if enabled else " (off next)"
-        self.update(f" WEB ON{later} " if now else f" web off{later} ")
-
-    def on_click(self) -> None:
-        self.post_message(self.Toggled())
+from atomr_local.tui.widgets.source_switches import SourceSwitches
 
 
 class StatusLine(Horizontal):
@@ -47,15 +20,26 @@ class StatusLine(Horizontal):
     def compose(self) -> ComposeResult:
         yield Static(Text("atomr-local", "bold"), id="name")
         yield Static(id="stage", markup=False)
-        yield Static(id="figures", markup=False)
-        yield WebSwitch()
+        yield SourceSwitches()
 
-    def show(self, stage: str, figures: Sequence[str]) -> None:
-        """Show the stage, and as many of the figures, the first first, as leave the switch in sight."""
+    def show(self, stage: str) -> None:
+        # The clock may tick before the part is there, or after it has gone.
+        for static in self.query("#stage").results(Static):
+            static.update(Text(sanitize_line(stage)))
+
+
+class BottomLine(Horizontal):
+    def __init__(self) -> None:
+        super().__init__(id="bottom")
+
+    def compose(self) -> ComposeResult:
+        yield Footer(show_command_palette=False)
+        yield Static(id="figures", markup=False)
+
+    def show(self, figures: Sequence[str]) -> None:
+        """Show as many of the figures, the first first, as leave half of the line to the keys."""
         shown = list(figures)
-        while shown and len(" · ".join(shown)) > self.size.width - _KEPT:
+        while shown and len(" · ".join(shown)) > max(24, self.size.width // 2):
             shown.pop()
-        # The clock may tick before the parts are there, or after they have gone.
-        for part, text in (("#stage", Text(sanitize_line(stage))), ("#figures", Text(" · ".join(shown), "dim"))):
-            for static in self.query(part).results(Static):
-                static.update(text)
+        for static in self.query("#figures").results(Static):
+            static.update(Text(" · ".join(shown), "dim"))

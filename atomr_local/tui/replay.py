@@ -1,0 +1,94 @@
+"""A trace of the history, or of another installation, as the state that the screen shows."""
+
+from __future__ import annotations
+
+from atomr_local.planning.planner import fallback_tree
+from atomr_local.reasoning.events import (
+    AnswerReady,
+    EvidenceFound,
+    Finished,
+    NodeFinished,
+    NodeStarted,
+    PlanReady,
+    QuestionAsked,
+    SourcesSelected,
+    WarningRaised,
+)
+from atomr_local.reasoning.trace import Trace
+from atomr_local.sources.protocol import Evidence, SourceName
+from atomr_local.tree.compact import parse_compact
+from atomr_local.tree.errors import TreeError
+from atomr_local.tree.nodes import Tree
+from atomr_local.tui.state import QuestionState
+
+
+def replay(trace: Trace) -> QuestionState:
+    """The state after all of the trace's events; prompts and what the model wrote were not kept."""
+    state = QuestionState(replayed=True)
+    plan = trace.plan
+    tree = plan_of(trace)
+    state.apply(QuestionAsked(question=trace.question, strategy=trace.strategy, settings=trace.settings))
+    state.apply(
+        PlanReady(
+            tree=tree, compact=plan.compact, origin=plan.origin, attempts=plan.attempts, problems=tuple(plan.problems)
+        )
+    )
+    pieces = {
+        item.id: Evidence(
+            SourceName(item.source), item.title, item.text, item.score, item.query, item.locator, id=item.id
+        )
+        for item in trace.evidence
+    }
+    for node in trace.nodes:
+        state.apply(NodeStarted(node_id=node.id, resolved_question=node.resolved_question))
+        sources = tuple(SourceName(name) for name in node.sources)
+        if sources:
+            state.apply(SourcesSelected(node_id=node.id, sources=sources, reason="as recorded"))
+        for source in SourceName:
+            found = tuple(pieces[item] for item in node.evidence if item in pieces and pieces[item].source is source)
+            if found:
+                state.apply(EvidenceFound(node_id=node.id, source=source, evidence=found))
+        state.apply(
+            NodeFinished(
+                node_id=node.id,
+                answer=node.answer,
+                answers=tuple(node.answers),
+                method=node.method,
+                confidence=node.confidence,
+                evidence=tuple(node.evidence),
+                cited=tuple(node.cited),
+                supported=node.supported,
+                computation=node.computation,
+                dropped=tuple(node.dropped),
+                error=node.error,
+                seconds=node.seconds,
+                llm=node.llm,
+            )
+        )
+    for warning in trace.warnings:
+        state.apply(WarningRaised(message=warning))
+    state.apply(
+        AnswerReady(
+            status=trace.status,
+            answer=trace.answer,
+            answers=tuple(trace.answers),
+            confidence=trace.confidence,
+            basis=trace.basis,
+        )
+    )
+    state.apply(Finished(trace=trace))
+    state.calls = trace.totals.llm_calls
+    state.generated_tokens = trace.totals.generated_tokens
+    state.evaluated_tokens = trace.totals.evaluated_tokens
+    return state
+
+
+def plan_of(trace: Trace) -> Tree:
+    """The trace's plan; one node for the whole question where the trace holds no plan that can be read."""
+    try:
+        tree = parse_compact(trace.plan.compact, trace.question)
+    except TreeError:
+        return fallback_tree(trace.question)
+    if {node.id for node in tree.nodes()} != {node.id for node in trace.nodes}:
+        return fallback_tree(trace.question)
+    return tree

@@ -1,0 +1,188 @@
+"""One piece of evidence, whole: its text, where it stands, and which steps rest on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+from urllib.parse import urlsplit
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widgets import Footer, OptionList, Static
+from textual.widgets.option_list import Option
+
+from atomr_local.errors import AtomrError
+from atomr_local.sanitize import sanitize_line
+from atomr_local.sources.protocol import Evidence
+from atomr_local.tui.clipboard import copy_text
+from atomr_local.tui.place import place_of
+from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.screens.error import ErrorScreen
+from atomr_local.tui.sparql import highlighted
+from atomr_local.tui.widgets.node_panel import field, marked
+from atomr_local.tui.widgets.rows_table import RowsTable, table_of
+
+if TYPE_CHECKING:
+    from atomr_local.tui.core import Answerer
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the user wants next: a node by its number, or the query in the console."""
+
+    kind: Literal["node", "console"]
+    node_id: int = 0
+    sparql: str = ""
+
+
+class EvidenceScreen(ModalScreen[Chosen | None]):
+    DEFAULT_CSS = """
+    EvidenceScreen { align: center middle; }
+    #piece { width: 100; max-width: 96%; height: 90%; padding: 0 2; background: $surface; border: round $accent; }
+    #piece Static { width: 100%; height: auto; }
+    #piece-body { height: 1fr; scrollbar-size-vertical: 1; }
+    #piece-rows { height: auto; max-height: 12; margin: 1 0; }
+    #piece-users { height: auto; max-height: 8; border: round $panel-lighten-2; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "Close", id="piece.close"),
+        Binding("r", "run_again", "Run again", tooltip="Run the graph query again", id="piece.run"),
+        Binding("s", "console", "Console", tooltip="Open the query in the SPARQL console", id="piece.console"),
+        Binding("o", "open_page", "Open page", tooltip="Open the web page in the browser", id="piece.open"),
+        Binding("y", "copy", "Copy", tooltip="Copy the evidence", id="piece.copy"),
+    ]
+
+    class Ran(Message):
+        """The query has been run again, or could not be."""
+
+        def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[str]], told: str) -> None:
+            super().__init__()
+            self.columns = columns
+            self.rows = rows
+            self.told = told
+
+    class Failed(Message):
+        def __init__(self, error: AtomrError) -> None:
+            super().__init__()
+            self.error = error
+
+    def __init__(
+        self,
+        assistant: Answerer,
+        evidence: Evidence,
+        answers: Sequence[str] = (),
+        users: Sequence[tuple[int, str]] = (),
+    ) -> None:
+        """Make the screen; `users` are the nodes that this rests under, each with its question."""
+        super().__init__()
+        self._assistant = assistant
+        self._evidence = evidence
+        self._answers = answers
+        self._users = list(users)
+
+    @property
+    def _sparql(self) -> str:
+        return str(self._evidence.locator.get("sparql", ""))
+
+    @property
+    def _url(self) -> str:
+        return str(self._evidence.locator.get("url", ""))
+
+    def compose(self) -> ComposeResult:
+        item = self._evidence
+        with Vertical(id="piece"):
+            yield Static(Text.assemble((f"[{item.id}] ", "bold cyan"), (sanitize_line(item.title), "bold")))
+            yield Static(field("source", f"{item.source}, score {item.score:.3f}"))
+            yield Static(field("asked for", item.query))
+            with VerticalScroll(id="piece-body"):
+                yield Static(marked(item.text, self._answers))
+                if self._sparql:
+                    yield Static(Text(""))
+                    yield Static(highlighted(self._sparql))
+                    yield RowsTable(id="piece-rows")
+                else:
+                    yield Static(place_of(item.locator))
+                yield Static(id="piece-told", markup=False)
+            users = OptionList(
+                *(
+                    Option(Text(f"{number}. {sanitize_line(question)}"), id=str(number))
+                    for number, question in self._users
+                ),
+                id="piece-users",
+            )
+            users.border_title = "Used by these steps (Enter goes there)"
+            yield users
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        if self._sparql:
+            self.query_one(RowsTable).show(*table_of(self._evidence.locator.get("rows", ())))
+        self.query_one("#piece-users").focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in {"run_again", "console"}:
+            return bool(self._sparql)
+        if action == "open_page":
+            return _is_page(self._url)
+        return True
+
+    @on(OptionList.OptionSelected, "#piece-users")
+    def _user_chosen(self, message: OptionList.OptionSelected) -> None:
+        self.dismiss(Chosen("node", node_id=self._users[message.option_index][0]))
+
+    def action_console(self) -> None:
+        self.dismiss(Chosen("console", sparql=self._sparql))
+
+    def action_copy(self) -> None:
+        item = self._evidence
+        place = self._sparql or self._url or str(item.locator.get("passage", ""))
+        self.notify(copy_text(self.app, f"{item.title}\n{item.text}\n{place}"), markup=False)
+
+    def action_run_again(self) -> None:
+        self.query_one("#piece-told", Static).update(Text("running …", "dim"))
+        self._run(self._sparql)
+
+    @work(thread=True, exit_on_error=False, exclusive=True, group="run-again")
+    def _run(self, sparql: str) -> None:
+        try:
+            found = self._assistant.query_graph(sparql)
+        except AtomrError as error:
+            self.post_message(self.Failed(error))
+        else:
+            told = f"{len(found.rows)} rows now, in {found.seconds * 1000:.0f} ms"
+            self.post_message(self.Ran(found.columns, found.rows, told))
+
+    @on(Ran)
+    def _ran(self, message: Ran) -> None:
+        self.query_one(RowsTable).show(message.columns, message.rows)
+        self.query_one("#piece-told", Static).update(Text(message.told, "dim"))
+
+    @on(Failed)
+    def _failed(self, message: Failed) -> None:
+        self.query_one("#piece-told", Static).update("")
+        self.app.push_screen(ErrorScreen(message.error))
+
+    def action_open_page(self) -> None:
+        """Open the page, after asking: what was found there may have changed, and the browser goes online."""
+        url = self._url
+
+        def opened(yes: bool | None) -> None:
+            if yes:
+                self.app.open_url(url)
+
+        asked = Confirm("Open this page in the browser?", sanitize_line(url), yes="Open", no="Do not open")
+        self.app.push_screen(asked, opened)
+
+
+def _is_page(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)

@@ -1,0 +1,91 @@
+"""The user's worked plans: seen, and removed."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.widgets import Footer, OptionList, Static
+from textual.widgets.option_list import Option
+
+from atomr_local import paths
+from atomr_local.errors import AtomrError
+from atomr_local.planning.examples import Example, drop_example, read_examples
+from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.screens.error import ErrorScreen
+
+_ABOUT = "Worked plans of yours, shown to the planner for questions like them. A model with an adapter plans without."
+_EMPTY = "None yet. Correct a plan (p on the main screen) and keep it with F6."
+
+
+class ExamplesScreen(Screen[None]):
+    DEFAULT_CSS = """
+    #examples-title { background: $panel; padding: 0 1; height: auto; }
+    #own-examples { width: 1fr; height: 1fr; border: round $panel-lighten-2; }
+    #own-examples:focus { border: round $accent; }
+    #example-plan { width: 1fr; height: 1fr; border: round $panel-lighten-2; padding: 0 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "Close", id="examples.close"),
+        Binding("d,delete", "remove", "Remove", tooltip="Remove the example", id="examples.remove"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: list[Example] = []
+
+    def compose(self) -> ComposeResult:
+        yield Static(Text(_ABOUT), id="examples-title")
+        with Horizontal():
+            yield OptionList(id="own-examples", markup=False)
+            yield Static(id="example-plan", markup=False)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self._read()
+        self.query_one("#own-examples").focus()
+
+    def _read(self) -> None:
+        try:
+            self._found, problems = read_examples(paths.examples_file())
+        except AtomrError as error:
+            self._found, problems = [], []
+            self.app.push_screen(ErrorScreen(error))
+        options = self.query_one("#own-examples", OptionList)
+        options.set_options([Option(Text(sanitize_line(example.question))) for example in self._found])
+        told = [] if self._found else [_EMPTY]
+        told += [f"passed over: {problem}" for problem in problems]
+        self.query_one("#example-plan", Static).update(Text(sanitize("\n".join(told)), "dim"))
+        if self._found:
+            options.highlighted = 0
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return bool(self._found) or None if action == "remove" else True
+
+    @on(OptionList.OptionHighlighted, "#own-examples")
+    def _show(self, message: OptionList.OptionHighlighted) -> None:
+        self.query_one("#example-plan", Static).update(Text(sanitize(self._found[message.option_index].plan)))
+
+    def action_remove(self) -> None:
+        place = self.query_one("#own-examples", OptionList).highlighted
+        if place is None:
+            return
+        example = self._found[place]
+
+        def removed(yes: bool | None) -> None:
+            if yes:
+                try:
+                    drop_example(paths.examples_file(), example.question)
+                except AtomrError as error:
+                    self.app.push_screen(ErrorScreen(error))
+                self._read()
+
+        asked = Confirm("Remove this example?", sanitize_line(example.question), yes="Remove", no="Keep")
+        self.app.push_screen(asked, removed)

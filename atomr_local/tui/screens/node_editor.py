@@ -1,0 +1,131 @@
+"""One step of the plan: its question, its operator, its sources, or an answer of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Checkbox, Footer, Input, Label, Select, Static
+
+from atomr_local.sanitize import sanitize_line
+from atomr_local.tree.errors import TreeError
+from atomr_local.tree.nodes import ROOT_ID, Operator, Tree
+from atomr_local.tui.correction import DIRECT, Checked, check_tree, operation_of, with_step
+
+if TYPE_CHECKING:
+    from atomr_local.settings import LimitSettings
+    from atomr_local.tui.state import NodeView
+
+_NONE = "none"
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The step as the user wants it; `sources` and `answers` are empty where they stay the program's."""
+
+    tree: Tree
+    node_id: int
+    sources: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+
+
+class NodeEditor(ModalScreen[Changed | None]):
+    DEFAULT_CSS = """
+    NodeEditor { align: center middle; }
+    #step { width: 96; max-width: 96%; height: auto; max-height: 94%; padding: 0 2; background: $surface; border: round $accent; scrollbar-size-vertical: 1; }
+    #step Label { color: $text-muted; }
+    #step Input { height: 3; }
+    #step-sources { height: auto; }
+    #step-check { height: auto; }
+    """  # noqa: E501
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Close", tooltip="Leave the step as it was", id="step.close"),
+        Binding("f5,ctrl+s", "run", "Run", priority=True, tooltip="Run what depends on the change", id="step.run"),
+    ]
+
+    def __init__(
+        self, tree: Tree, view: NodeView, limits: LimitSettings, sources: Sequence[str], *, chosen: Sequence[str] = ()
+    ) -> None:
+        """Make the screen; `sources` may be asked now, `chosen` were set for this step before."""
+        super().__init__()
+        self._tree = tree
+        self._view = view
+        self._limits = limits
+        self._sources = list(sources)
+        self._chosen = set(chosen or sources)
+        self._checked = Checked(tree, ())
+
+    def compose(self) -> ComposeResult:
+        node = self._view.node
+        operator, arguments = operation_of(node)
+        with VerticalScroll(id="step") as body:
+            body.border_title = f"Step {node.id}"
+            yield Label("Question; [1] stands for the answer of step 1")
+            yield Input(sanitize_line(node.question), id="step-question", select_on_focus=False)
+            if not node.children and node.id != ROOT_ID:
+                yield Label("Operator")
+                yield Select(
+                    [
+                        *((name, name) for name in (*map(str, Operator), DIRECT)),
+                        ("none: from the steps it names", _NONE),
+                    ],
+                    value=operator or _NONE,
+                    allow_blank=False,
+                    id="step-operator",
+                )
+                yield Label('Arguments, such as [1], "director"')
+                yield Input(sanitize_line(arguments), id="step-arguments", select_on_focus=False)
+            yield Label("Sources that this step may ask")
+            with Horizontal(id="step-sources"):
+                for name in self._sources:
+                    yield Checkbox(name, name in self._chosen, id=f"step-source-{name}", compact=True)
+            yield Label("Answer of your own, in place of what is found; several by semicolons; empty: look it up")
+            yield Input(id="step-answer", placeholder=sanitize_line(self._view.answer), select_on_focus=False)
+            yield Static(id="step-check", markup=False)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self.query_one("#step-question").focus()
+        self._check()
+
+    @on(Input.Changed)
+    @on(Select.Changed)
+    def _check(self) -> None:
+        node = self._view.node
+        operator, arguments = operation_of(node)
+        if self.query("#step-operator"):
+            value = self.query_one("#step-operator", Select).value
+            operator = "" if value == _NONE else str(value)
+            arguments = self.query_one("#step-arguments", Input).value
+        try:
+            tree = with_step(
+                self._tree,
+                node.id,
+                self.query_one("#step-question", Input).value,
+                operator,
+                arguments if operator else "",
+            )
+            self._checked = check_tree(tree, self._limits)
+        except TreeError as error:
+            self._checked = Checked(None, (str(error),))
+        lines = [f"{'⚠' if self._checked.tree else '✗'} {sanitize_line(line)}" for line in self._checked.problems]
+        told = Text("\n".join(lines) or "✓ can be run", "green" if self._checked.tree else "red")
+        self.query_one("#step-check", Static).update(told)
+
+    def action_run(self) -> None:
+        if self._checked.tree is None:
+            return
+        chosen = tuple(name for name in self._sources if self.query_one(f"#step-source-{name}", Checkbox).value)
+        answers = [sanitize_line(part) for part in self.query_one("#step-answer", Input).value.split(";")]
+        if not chosen:
+            self.query_one("#step-check", Static).update(Text("✗ choose at least one source", "red"))
+            return
+        narrowed = chosen if set(chosen) != set(self._sources) else ()
+        self.dismiss(Changed(self._checked.tree, self._view.node.id, narrowed, tuple(part for part in answers if part)))

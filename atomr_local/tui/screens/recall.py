@@ -1,0 +1,93 @@
+"""Questions asked before, searched while one types; the chosen one goes into the question box."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from atomr_local.errors import AtomrError
+from atomr_local.history.recall import recall
+from atomr_local.sanitize import sanitize_line
+
+_SHOWN = 50
+
+
+class RecallScreen(ModalScreen[str | None]):
+    DEFAULT_CSS = """
+    RecallScreen { align: center top; }
+    #recall { width: 90; max-width: 96%; height: 20; max-height: 80%; margin-top: 1; background: $surface; border: round $accent; }
+    #recall-list { height: 1fr; }
+    """  # noqa: E501
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Close", id="recall.close"),
+        Binding("down", "cursor(1)", "Next", priority=True, show=False, id="recall.next"),
+        Binding("up", "cursor(-1)", "Previous", priority=True, show=False, id="recall.previous"),
+        Binding("enter", "choose", "Take", priority=True, tooltip="Put it into the question box", id="recall.take"),
+    ]
+
+    class Found(Message):
+        def __init__(self, containing: str, questions: list[str], problem: str = "") -> None:
+            super().__init__()
+            self.containing = containing
+            self.questions = questions
+            self.problem = problem
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._questions: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="recall") as body:
+            body.border_title = "Questions asked before"
+            yield Input(placeholder="Type words of the question", id="recall-search")
+            yield OptionList(id="recall-list", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+        self._search("")
+
+    @on(Input.Changed)
+    def _typed(self, message: Input.Changed) -> None:
+        self._search(message.value)
+
+    @work(thread=True, exit_on_error=False, exclusive=True, group="recall")
+    def _search(self, containing: str) -> None:
+        try:
+            self.post_message(self.Found(containing, recall(_SHOWN, containing)))
+        except AtomrError as error:
+            self.post_message(self.Found(containing, [], error.message))
+
+    @on(Found)
+    def _found(self, message: Found) -> None:
+        if message.containing != self.query_one(Input).value:
+            return
+        self._questions = message.questions
+        options = self.query_one(OptionList)
+        options.set_options([Option(Text(sanitize_line(question))) for question in message.questions])
+        if message.questions:
+            options.highlighted = 0
+        else:
+            told = message.problem or "No question asked before has these words."
+            options.set_options([Option(Text(sanitize_line(told), "dim"), disabled=True)])
+
+    def action_cursor(self, by: int) -> None:
+        options = self.query_one(OptionList)
+        (options.action_cursor_down if by > 0 else options.action_cursor_up)()
+
+    def action_choose(self) -> None:
+        place = self.query_one(OptionList).highlighted
+        if place is not None and place < len(self._questions):
+            self.dismiss(self._questions[place])
+
+    @on(OptionList.OptionSelected)
+    def _clicked(self) -> None:
+        self.action_choose()

@@ -1,0 +1,31 @@
+"""Rows of a graph query as a table, each value shown as text on one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich.text import Text
+from textual.widgets import DataTable
+
+from atomr_local.sanitize import sanitize_line
+
+_WIDEST = 200  # characters of one value
+
+
+class RowsTable(DataTable[Text]):
+    def __init__(self, id: str) -> None:
+        super().__init__(id=id, zebra_stripes=True, cursor_type="row")
+
+    def show(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """Show these rows instead of those shown."""
+        self.clear(columns=True)
+        for name in columns:
+            self.add_column(Text(sanitize_line(name)))
+        self.add_rows([Text(sanitize_line(value)[:_WIDEST]) for value in row] for row in rows)
+
+
+def table_of(rows: Iterable[Mapping[str, object]]) -> tuple[list[str], list[list[str]]]:
+    """Columns and rows of a locator's rows, in the order in which the names appear."""
+    kept = [row for row in rows if isinstance(row, Mapping)]
+    names = list(dict.fromkeys(str(name) for row in kept for name in row))
+    return names, [[str(row.get(name, "")) for name in names] for row in kept]

@@ -1,0 +1,80 @@
+"""The switches for Text, Graph and Web: always in sight, and the web unmistakable when it is on."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.widgets import Static
+
+Name = Literal["text", "graph", "web"]
+
+
+class SourceSwitches(Horizontal):
+    """What the next question may use. A click on a switch asks the app to toggle it; the app decides and shows."""
+
+    DEFAULT_CSS = """
+    SourceSwitches { width: auto; height: 1; }
+    SourceSwitches > Static { width: auto; height: 1; padding: 0; margin: 0 0 0 1; }
+    SourceSwitches > .off { color: $text-muted; }
+    SourceSwitches > Static:hover { text-style: underline; }
+    SourceSwitches > #web { margin: 0 1; }
+    SourceSwitches > #web.on { background: $warning; color: $background; text-style: bold; }
+    """
+
+    _NAMES: ClassVar[tuple[tuple[Name, str], ...]] = (("text", "Text"), ("graph", "Graph"), ("web", "Web"))
+
+    class Toggled(Message):
+        """The user clicked a switch."""
+
+        def __init__(self, name: Name) -> None:
+            super().__init__()
+            self.name = name
+
+    def compose(self) -> ComposeResult:
+        for name, title in self._NAMES:
+            yield _Switch(name, title)
+
+    def show(self, *, text: bool, graph: bool, web: bool, running: bool | None = None) -> None:
+        """Show what holds now: the running question keeps the web as it was when it was asked.
+
+        Args:
+            text: whether the next question may use the text index.
+            graph: whether the next question may use the graph index.
+            web: whether the next question may use the web.
+            running: whether the running question uses the web; None where none runs.
+        """
+        # The clock may tick before the switches are there, or after they have gone.
+        for switch in self.query(_Switch):
+            if switch.name == "web":
+                switch.show_web(web, running)
+            else:
+                switch.show(text if switch.name == "text" else graph)
+
+
+class _Switch(Static):
+    """One switch: a mark and a word, so that no colour is needed to read it."""
+
+    def __init__(self, name: Name, title: str) -> None:
+        super().__init__(name=name, id=name, markup=False)
+        self._switch: Name = name
+        self._title = title
+        self.tooltip = f"Click: turn {title} on or off for the next question"
+
+    def show(self, on: bool) -> None:
+        self._put(f"[{'x' if on else ' '}] {self._title}", on)
+
+    def show_web(self, next_on: bool, running: bool | None) -> None:
+        now = next_on if running is None else running
+        later = "" if now == next_on else " on next" if next_on else " off next"
+        self._put(f" [x] WEB ON{later} " if now else f"[ ] Web{later}", now)
+
+    def _put(self, told: str, on: bool) -> None:
+        self.set_class(on, "on")
+        self.set_class(not on, "off")
+        self.update(told)
+
+    def on_click(self) -> None:
+        self.post_message(SourceSwitches.Toggled(self._switch))

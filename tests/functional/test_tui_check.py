@@ -1,0 +1,212 @@
+"""Checking an answer: from citations to evidence, from evidence to its steps, graph queries, prompts, web pages."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from fake_assistant import FakeAssistant, finished, passage, script
+from test_tui import HOSTILE, ask, done, screen_text, until
+
+from atomr_local.backbone.protocol import Completion
+from atomr_local.errors import InputError
+from atomr_local.reasoning.events import Event, EvidenceFound, ModelCalled, PlanReady
+from atomr_local.sources.protocol import Evidence, SourceName
+from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.screens.calls import CallsScreen
+from atomr_local.tui.screens.console import ConsoleScreen
+from atomr_local.tui.screens.evidence import EvidenceScreen
+from atomr_local.tui.screens.jump import JumpScreen
+from atomr_local.tui.widgets.node_panel import NodePanel
+from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
+
+SIZE = (120, 40)
+
+
+@dataclass
+class Rows:
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    truncated: bool = False
+    seconds: float = 0.012
+
+
+class GraphAssistant(FakeAssistant):
+    """Answers graph queries too; one that holds "slow" waits until it is cancelled."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.queries: list[str] = []
+        self.stopped = threading.Event()
+
+    def query_graph(self, sparql: str, *, timeout: float = 10.0, limit: int = 500) -> Rows:
+        self.queries.append(sparql)
+        if "bad" in sparql:
+            raise InputError("the query is not valid", hint="Mend it.")
+        if "slow" in sparql:
+            assert self.stopped.wait(10)
+            raise InputError("cancelled")
+        return Rows(("value", "other"), [("Vienna", HOSTILE)])
+
+    def cancel(self) -> None:
+        self.stopped.set()
+        super().cancel()
+
+
+async def test_from_a_citation_to_its_evidence_and_to_the_steps_that_use_it() -> None:
+    app = AtomrApp(GraphAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        await pilot.press("c")
+        await until(pilot, lambda: app.query_one(NodePanel).chosen == "e2")
+        assert app.focused is app.query_one(NodePanel)
+        assert app.ask_screen.selected == 0
+        await pilot.press("u")
+        await until(pilot, lambda: app.ask_screen.selected == 2)
+        assert app.query_one(NodePanel).chosen == "e2"
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, EvidenceScreen))
+        text = screen_text(app)
+        assert "Fritz Lang — place of birth: Vienna." in text
+        assert "0. Where was the director of Metropolis born?" in text
+        await pilot.press("up", "up", "enter")
+        await until(pilot, lambda: app.ask_screen.selected == 0)
+
+
+async def test_a_click_on_a_citation_goes_to_its_evidence() -> None:
+    app = AtomrApp(GraphAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app) and "[e2]" in screen_text(app))
+        lines = screen_text(app).splitlines()
+        row = next(number for number, line in enumerate(lines) if "The answer is Vienna. [e2]" in line)
+        await pilot.click(offset=(lines[row].index("[e2]") + 1, row))
+        await until(pilot, lambda: app.query_one(NodePanel).chosen == "e2")
+
+
+async def test_a_graph_query_is_run_again_and_opened_in_the_console() -> None:
+    fake = GraphAssistant()
+    app = AtomrApp(fake)
+    async with app.run_test(size=SIZE) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        await pilot.press("c", "enter")
+        await until(pilot, lambda: isinstance(app.screen, EvidenceScreen))
+        await pilot.press("r")
+        await until(pilot, lambda: "1 rows now, in 12 ms" in screen_text(app))
+        assert fake.queries == ["SELECT ?value WHERE { ?head ?relation ?value }"]
+        assert "\x1b" not in screen_text(app)
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(app.screen, ConsoleScreen))
+        assert "?head ?relation ?value" in screen_text(app)
+        await pilot.press("f5")
+        await until(pilot, lambda: "1 rows in 12 ms" in screen_text(app))
+        assert "Vienna" in screen_text(app)
+
+
+async def test_the_console_tells_what_is_wrong_and_stops_a_slow_query() -> None:
+    fake = GraphAssistant()
+    app = AtomrApp(fake)
+    async with app.run_test(size=SIZE) as pilot:
+        app.ask_screen.open_console("bad")
+        await pilot.pause()
+        await pilot.press("f5")
+        await until(pilot, lambda: "the query is not valid" in screen_text(app))
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: app.screen is app.ask_screen)
+        app.ask_screen.open_console("slow")
+        await pilot.pause()
+        await pilot.press("f5")
+        await until(pilot, lambda: len(fake.queries) == 2)
+        await pilot.press("escape")
+        await until(pilot, lambda: "stopped" in screen_text(app))
+        assert fake.stopped.is_set()
+        assert isinstance(app.screen, ConsoleScreen)
+
+
+async def test_the_prompt_and_the_output_are_one_key_away() -> None:
+    made = Completion("Fritz Lang" + HOSTILE, (), "stop", 20, 5, 0.5)
+    events = script()
+    events.insert(7, ModelCalled(node_id=3, purpose="read", prompt=f"Who? {HOSTILE}", completion=made))
+    app = AtomrApp(FakeAssistant(events))
+    async with app.run_test(size=SIZE) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        app.ask_screen.select(3)
+        await pilot.press("m")
+        await until(pilot, lambda: isinstance(app.screen, CallsScreen))
+        text = screen_text(app)
+        assert "Who?" in text
+        assert "Fritz Lang" in text
+        assert "20 tokens submitted, 5 read" in text
+        assert "\x1b" not in text
+        await pilot.press("escape")
+        app.ask_screen.select(2)
+        await pilot.press("m")
+        await until(pilot, lambda: "The model was not asked for this step." in screen_text(app))
+
+
+@pytest.mark.parametrize(("url", "offered"), [("https://example.org/a", True), ("javascript:alert(1)", False)])
+async def test_a_web_page_is_opened_only_after_asking(url: str, offered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Evidence(
+        SourceName.WEB, "A page", "Vienna", 1.0, "query", {"url": url, "retrieved_at": "2026-01-02T03:04:05Z"}, id="e3"
+    )
+    events: list[Event] = script()
+    events.insert(-1, EvidenceFound(node_id=2, source=SourceName.WEB, evidence=(page,)))
+    events.insert(-1, finished(2, "Vienna", ("e3",)))
+    app = AtomrApp(FakeAssistant(events))
+    opened: list[str] = []
+    monkeypatch.setattr(app, "open_url", lambda address, **_: opened.append(address))
+    async with app.run_test(size=SIZE) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        app.ask_screen.select(2)
+        await pilot.press("ctrl+o", "down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, EvidenceScreen))
+        assert "retrieved 2026-01-02T03:04:05Z" in screen_text(app)
+        await pilot.press("o")
+        await pilot.pause()
+        assert opened == []
+        if offered:
+            await until(pilot, lambda: "Open this page in the browser?" in screen_text(app))
+            await pilot.press("y")
+            await until(pilot, lambda: opened == [url])
+        else:
+            assert isinstance(app.screen, EvidenceScreen)
+
+
+async def test_jump_mode_gives_every_place_a_letter() -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: isinstance(app.screen, JumpScreen))
+        letters = app.screen._places
+        assert len(letters) >= 8  # four places and five steps, as far as they are seen
+        await pilot.press(list(letters)[-1])
+        await until(pilot, lambda: app.screen is app.ask_screen and app.ask_screen.selected == 2)
+        assert app.focused is app.query_one(ReasoningTree)
+
+
+async def test_many_pieces_keep_the_cursor_while_more_comes() -> None:
+    events: list[Event] = script()[:3]
+    assert isinstance(events[2], PlanReady)
+    pieces = tuple(passage(f"e{n}", f"text {n}", f"Title {n}") for n in range(1, 8))
+    events.append(EvidenceFound(node_id=3, source=SourceName.TEXT, evidence=pieces[:5]))
+    events.append(EvidenceFound(node_id=3, source=SourceName.TEXT, evidence=pieces[5:]))
+    fake = FakeAssistant([*events, *script()[7:]], hold=4)
+    app = AtomrApp(fake)
+    async with app.run_test(size=SIZE) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: len(app.ask_screen.state.evidence) == 5)
+        app.ask_screen.select(3)
+        panel = app.query_one(NodePanel)
+        panel.focus()
+        assert panel.go_to("e4")
+        fake.released.set()
+        await until(pilot, lambda: "e7" in panel.pieces or done(app))
+        assert panel.chosen == "e4" or "e4" not in panel.pieces

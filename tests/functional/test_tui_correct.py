@@ -1,0 +1,150 @@
+"""Correcting: the plan as text, one step, other sources, an answer of one's own; examples kept and removed."""
+
+from __future__ import annotations
+
+import pytest
+from fake_assistant import PLAN, QUESTION, FakeAssistant
+from test_tui import ask, done, screen_text, until
+from textual.pilot import Pilot
+from textual.widgets import Checkbox, Input, Select, TextArea
+
+from atomr_local import paths
+from atomr_local.planning.examples import read_examples
+from atomr_local.tree.compact import parse_compact, to_compact
+from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.screens.examples import ExamplesScreen
+from atomr_local.tui.screens.node_editor import NodeEditor
+from atomr_local.tui.screens.plan_editor import PlanEditor
+
+SIZE = (120, 40)
+
+
+async def asked(pilot: Pilot[None], app: AtomrApp) -> None:
+    await ask(pilot)
+    await until(pilot, lambda: done(app))
+
+
+async def test_the_plan_is_edited_with_live_validation_and_run() -> None:
+    fake = FakeAssistant()
+    app = AtomrApp(fake)
+    async with app.run_test(size=SIZE) as pilot:
+        await asked(pilot, app)
+        await pilot.press("p")
+        await until(pilot, lambda: isinstance(app.screen, PlanEditor))
+        editor = app.screen.query_one(TextArea)
+        assert editor.text == PLAN.rstrip()
+        editor.load_text(PLAN.replace("Relate([3]", "Relate([7]"))
+        await until(pilot, lambda: "✗" in screen_text(app))
+        await pilot.press("f5")  # does nothing while the plan is wrong
+        await pilot.pause()
+        assert isinstance(app.screen, PlanEditor)
+        editor.load_text(PLAN.replace("place of birth", "country of birth"))
+        await until(pilot, lambda: "✓ 5 steps" in screen_text(app))
+        await pilot.press("f5")
+        await until(pilot, lambda: len(fake.questions) == 2 and done(app))
+        extras = fake.extras[1]
+        assert "country of birth" in to_compact(extras["plan"])
+        assert extras["plan_origin"] == "user"
+        assert extras["revision"].rerun == frozenset()
+
+
+async def test_leaving_a_changed_plan_is_asked_about() -> None:
+    fake = FakeAssistant()
+    app = AtomrApp(fake)
+    async with app.run_test(size=SIZE) as pilot:
+        await asked(pilot, app)
+        await pilot.press("p")
+        await until(pilot, lambda: isinstance(app.screen, PlanEditor))
+        app.screen.query_one(TextArea).insert("x")
+        await pilot.press("escape")
+        await until(pilot, lambda: "Leave the plan as it was?" in screen_text(app))
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, PlanEditor))
+        await pilot.press("escape", "y")
+        await until(pilot, lambda: app.screen is app.ask_screen)
+        assert len(fake.questions) == 1
+
+
+async def test_one_step_is_edited_its_sources_and_answer_too() -> None:
+    fake = FakeAssistant()
+    app = AtomrApp(fake)
+    async with app.run_test(size=SIZE) as pilot:
+        await asked(pilot, app)
+        app.ask_screen.select(4)
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, NodeEditor))
+        screen = app.screen
+        assert screen.query_one("#step-arguments", Input).value == '[3], "director"'
+        screen.query_one("#step-arguments", Input).value = "[3"
+        await until(pilot, lambda: "✗" in screen_text(app))
+        await pilot.press("f5")
+        assert app.screen is screen
+        screen.query_one("#step-arguments", Input).value = '[3], "screenwriter"'
+        screen.query_one("#step-source-graph", Checkbox).value = False
+        screen.query_one("#step-answer", Input).value = "Thea von Harbou; Fritz Lang"
+        await pilot.press("f5")
+        await until(pilot, lambda: len(fake.questions) == 2 and done(app))
+        revision = fake.extras[1]["revision"]
+        assert '"screenwriter"' in to_compact(fake.extras[1]["plan"])
+        assert revision.sources == {4: ("text",)}
+        assert revision.answers == {4: ("Thea von Harbou", "Fritz Lang")}
+        assert revision.rerun == frozenset({4})
+
+
+async def test_the_operator_of_a_step_can_be_changed() -> None:
+    fake = FakeAssistant()
+    app = AtomrApp(fake)
+    async with app.run_test(size=SIZE) as pilot:
+        await asked(pilot, app)
+        app.ask_screen.select(2)
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, NodeEditor))
+        app.screen.query_one(Select).value = "Filter"
+        app.screen.query_one("#step-arguments", Input).value = '[1], "born in Vienna"'
+        await pilot.pause()
+        await pilot.press("f5")
+        await until(pilot, lambda: len(fake.questions) == 2 and done(app))
+        assert 'Filter([1], "born in Vienna")' in to_compact(fake.extras[1]["plan"])
+
+
+async def test_a_step_is_run_again() -> None:
+    fake = FakeAssistant()
+    app = AtomrApp(fake)
+    async with app.run_test(size=SIZE) as pilot:
+        await asked(pilot, app)
+        app.ask_screen.select(2)
+        await pilot.press("r")
+        await until(pilot, lambda: len(fake.questions) == 2 and done(app))
+        assert fake.extras[1]["revision"].rerun == frozenset({2})
+        assert fake.extras[1]["plan"] == parse_compact(PLAN, QUESTION)
+
+
+async def test_a_corrected_plan_is_kept_as_an_example_and_removed() -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await asked(pilot, app)
+        await pilot.press("p", "f6")
+        await until(pilot, lambda: len(read_examples(paths.examples_file())[0]) == 1)
+        await pilot.press("escape", "f6")
+        await until(pilot, lambda: isinstance(app.screen, ExamplesScreen) and QUESTION in screen_text(app))
+        assert "Search" in screen_text(app)
+        await pilot.press("d")
+        await until(pilot, lambda: "Remove this example?" in screen_text(app))
+        await pilot.press("y")
+        await until(pilot, lambda: "None yet" in screen_text(app))
+        assert read_examples(paths.examples_file())[0] == []
+
+
+@pytest.mark.parametrize("key", ["e", "p", "r"])
+async def test_nothing_is_corrected_while_a_question_runs(key: str) -> None:
+    fake = FakeAssistant(hold=4)
+    app = AtomrApp(fake)
+    async with app.run_test(size=SIZE) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: bool(app.ask_screen.state.nodes))
+        await pilot.press(key)
+        await pilot.pause()
+        assert app.screen is app.ask_screen
+        assert len(fake.questions) == 1
+        await pilot.press("escape")
+        await until(pilot, lambda: done(app))
