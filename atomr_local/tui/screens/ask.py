@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from atomr_local.reasoning.trace import Trace
 
 _NARROW = 110  # columns below which the tree and the evidence stand one above the other
-_SHORT = 20  # rows below which decorations go
+_LOW = 26  # rows below which the question box gives up its frame
+_SHORT = 20  # rows below which what the program says of itself goes too
 _TICK = 0.25
 _STEP = 5  # percent that a key moves the bar between the panes
 
@@ -117,6 +118,7 @@ class AskScreen(AskWindows):
         self._number = 0
         self._started = 0.0
         self._selected: int | None = None
+        self._first = 0  # the node to show when the plan is there: of a corrected one, the one that was shown
         self._share = within(tree_share)
         self._citation = -1
 
@@ -143,6 +145,7 @@ class AskScreen(AskWindows):
     def on_resize(self, event: events.Resize) -> None:
         # The event's size: the screen's own is not yet the new one.
         self.set_class(event.size.width < _NARROW, "narrow")
+        self.set_class(event.size.height < _LOW, "low")
         self.set_class(event.size.height < _SHORT, "short")
         self._show_shares()
 
@@ -187,6 +190,7 @@ class AskScreen(AskWindows):
         box.remember(question)
         box.value = question
         self._started = self._clock()
+        self._first = self._selected if asked.revision is not None and self._selected is not None else 0
         self._enter(QuestionState(question=question, running=True, stage="starting"))
         tree = self.query_one(ReasoningTree)
         tree.show_text("")
@@ -252,8 +256,9 @@ class AskScreen(AskWindows):
         if isinstance(event, PlanFragment):
             tree.show_text(state.plan_text)
         elif isinstance(event, PlanReady):
-            tree.show_plan(state)
-            self.select(0)
+            first = self._first if self._first in state.nodes else 0
+            tree.show_plan(state, first)
+            self.select(first)
         elif isinstance(event, AnswerReady | Finished | WarningRaised | TextGenerated):
             self.query_one(AnswerPanel).show(state)
             if isinstance(event, Finished):

@@ -47,7 +47,7 @@ class NodeEditor(ModalScreen[Changed | None]):
     """  # noqa: E501
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close", tooltip="Leave the step as it was", id="step.close"),
-        Binding("f5,ctrl+s", "run", "Run", priority=True, tooltip="Run what depends on the change", id="step.run"),
+        Binding("f5,ctrl+s", "run", "Run", tooltip="Run what depends on the change", id="step.run"),
     ]
 
     def __init__(
@@ -65,7 +65,7 @@ class NodeEditor(ModalScreen[Changed | None]):
     def compose(self) -> ComposeResult:
         node = self._view.node
         operator, arguments = operation_of(node)
-        with VerticalScroll(id="step") as body:
+        with VerticalScroll(id="step", can_focus=False) as body:
             body.border_title = f"Step {node.id}"
             yield Label("Question; [1] stands for the answer of step 1")
             yield Input(sanitize_line(node.question), id="step-question", select_on_focus=False)

@@ -42,7 +42,7 @@ class PlanEditor(Screen["Tree | None"]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Close", priority=True, tooltip="Close without running", id="plan.close"),
-        Binding("f5", "run", "Run", priority=True, tooltip="Run the plan; only what changed is asked again",
+        Binding("f5", "run", "Run", tooltip="Run the plan; only what changed is asked again",
                 id="plan.run"),
         Binding("f6", "keep", "Keep as example", priority=True, tooltip="Keep the plan as an example for the planner",
                 id="plan.keep"),

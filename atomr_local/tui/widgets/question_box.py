@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
@@ -14,7 +15,7 @@ _LONGEST = 2000
 
 class QuestionBox(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "submit", "Ask", tooltip="Ask the question", id="question.ask", priority=True),
+        Binding("enter", "submit", "Ask", tooltip="Ask the question", id="question.ask"),
         Binding(
             "shift+enter,ctrl+j", "newline", "New line", show=False, tooltip="Begin a new line", id="question.line"
         ),
@@ -58,6 +59,11 @@ class QuestionBox(TextArea):
         if not self._asked or self._asked[-1] != question:
             self._asked.append(question)
         self._place = len(self._asked)
+
+    async def _on_key(self, event: events.Key) -> None:
+        # Enter asks, by its binding, in its turn among the keys: what was typed before it is in the box by then.
+        if event.key == "enter":
+            event.prevent_default()
 
     def action_submit(self) -> None:
         self.post_message(self.Submitted(self.text))

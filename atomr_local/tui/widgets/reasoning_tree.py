@@ -37,15 +37,15 @@ class ReasoningTree(Tree[int]):
         self._lines: dict[int, TreeNode[int]] = {}
         self._views: dict[int, NodeView] = {}
 
-    def show_plan(self, state: QuestionState) -> None:
-        """Lay the plan out anew."""
+    def show_plan(self, state: QuestionState, first: int = 0) -> None:
+        """Lay the plan out anew, with the cursor on this node."""
         self.clear()
         self._lines = {}
         self._views = state.nodes
         if state.tree is not None:
             self._add(self.root, state.tree.root, state)
             self.root.expand_all()
-            self.cursor_line = 0
+            self.call_after_refresh(self.go_to, first)
 
     def show_text(self, text: str) -> None:
         """Show the plan as it is being written."""
