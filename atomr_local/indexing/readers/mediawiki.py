@@ -12,11 +12,13 @@ from atomr_local.errors import InputError
 from atomr_local.indexing.readers.articles import Article, Redirect
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from atomr_local.indexing.readers.wikinames import dropped_link_names, is_disambiguation
+from atomr_local.indexing.readers.wikipages import PageParser
 from atomr_local.indexing.readers.wikiprops import PageProps, page_props_beside
-from atomr_local.indexing.readers.wikitext import plain_text
+from atomr_local.indexing.readers.wikiprose import PlainText
 from atomr_local.indexing.readers.wikixml import Page, Site, read_pages
 
-_REDIRECT = re.compile(r"\s*#REDIRECT\s*:?\s*\[\[([^\]|]+)", re.I)
+# Possessive: what follows a run of spaces is no space, and trying shorter runs of a long one would take minutes.
+_REDIRECT = re.compile(r"\s*+#REDIRECT\s*+:?\s*+\[\[([^\]|]+)", re.I)
 _HINT = "A dump is a file such as simplewiki-latest-pages-articles.xml.bz2 from dumps.wikimedia.org."
 
 
@@ -40,24 +42,42 @@ class MediaWikiReader:
 
     def records(self, skipped: Skipped, *, after: int = 0) -> Iterator[Article | Redirect]:
         site = Site()
-        links: frozenset[str] | None = None
-        last = 0
         table = page_props_beside(self.path)
         props = PageProps(table) if table is not None else None
+        # The names of namespaces stand in the head of the dump.
+        parser = PageParser(lambda: dropped_link_names(site.namespaces))
+        try:
+            for (page, found), plain in parser.read(self._pages(site, after)):
+                if isinstance(found, Redirect):
+                    yield found
+                    continue
+                problem = found if found is not None else plain
+                if isinstance(problem, PlainText) and not problem.text:
+                    problem = ValueError("no prose beside templates, tables and lists of links")
+                if isinstance(problem, PlainText):
+                    yield _article(page, problem, site, props)
+                else:
+                    skipped.add(self.path, page.record, f"{page.title}: {problem}" if page.title else str(problem))
+        finally:
+            parser.close()
+
+    def _pages(self, site: Site, after: int) -> Iterator[tuple[tuple[Page, Redirect | ValueError | None], str]]:
+        """The pages that count, each with its redirect or its problem, or else with the wikitext to be read."""
+        last = 0
         try:
             for page in read_pages(self._lines, site, after=after):
                 last = page.record
                 if page.record <= after or self._is_foreign(page, site):
                     continue
-                if links is None:  # the names stand in the head of the dump
-                    links = dropped_link_names(site.namespaces)
                 try:
-                    found = _record(page, site, links, props)
+                    found = _redirect_or_wikitext(page)
                 except ValueError as error:
-                    skipped.add(self.path, page.record, f"{page.title}: {error}" if page.title else str(error))
+                    yield (page, error), ""
                     continue
-                if found is not None:
-                    yield found
+                if isinstance(found, Redirect):
+                    yield (page, found), ""
+                elif found:
+                    yield (page, None), found
         except expat.ExpatError as error:
             raise InputError(
                 f"{self.path}, line {error.lineno}, after page {last}: the XML is damaged or cut short: "
@@ -75,8 +95,8 @@ class MediaWikiReader:
         return bool(prefix) and prefix in site.namespaces.values()
 
 
-def _record(page: Page, site: Site, links: frozenset[str], props: PageProps | None) -> Article | Redirect | None:
-    """The page as an article or redirect; None where it is neither.
+def _redirect_or_wikitext(page: Page) -> Redirect | str:
+    """What the page says; "" where it is neither an article nor a redirect.
 
     Raises:
         ValueError: it should be one and cannot be read.
@@ -89,14 +109,15 @@ def _record(page: Page, site: Site, links: frozenset[str], props: PageProps | No
     old = _REDIRECT.match(page.text)
     if target := page.redirect or (old.group(1) if old else ""):
         target = target.partition("#")[0].replace("_", " ").strip()
-        return Redirect(page.title, target, page.record) if target and target != page.title else None
+        return Redirect(page.title, target, page.record) if target and target != page.title else ""
     if page.model not in {"", "wikitext"} or is_disambiguation(page.title, page.text):
-        return None
+        return ""
     if not page.text.strip():
         raise ValueError("an empty page")
-    plain = plain_text(page.text, links)
-    if not plain.text:
-        raise ValueError("no prose beside templates, tables and lists of links")
+    return page.text
+
+
+def _article(page: Page, plain: PlainText, site: Site, props: PageProps | None) -> Article:
     metadata = {"url": site.prefix + quote(page.title.replace(" ", "_"), safe="/:,()'!*@;~")} if site.prefix else {}
     qid = props.item(page.id) if props is not None else None
     return Article(page.id, page.title, plain.text, qid, metadata, plain.sections, page.record)
