@@ -6,6 +6,7 @@ stands in fences longer than any run of backticks in it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.errors import InputError
-from atomr_local.history.store import Kept
+from atomr_local.history.store import Kept, Summary, encode
 from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace
 from atomr_local.sanitize import sanitize, sanitize_line
 
@@ -24,6 +25,15 @@ _SPECIAL = re.compile(r"[\\`*_\[\]|~$!#^]")
 _SELF_LINKING = re.compile(r":(?=//)|@|(?<=www)\.", re.IGNORECASE)
 _AT_LINE_START = re.compile(r"^([-+=]|\d+(?=[.)]))")
 _BACKTICKS = re.compile(r"`+")
+
+
+def unkept(trace: Trace) -> Kept:
+    """A trace that is in no history, in the form that is exported; when it was asked is not known."""
+    summary = Summary(
+        0, "", "asked", sanitize_line(trace.question), sanitize(trace.answer), trace.status,
+        sanitize_line(trace.strategy), trace.confidence, trace.totals.seconds,
+    )  # fmt: skip
+    return Kept(summary, trace, json.loads(encode(trace)))
 
 
 def to_json(kept: Iterable[Kept], *, several: bool) -> str:
@@ -53,7 +63,8 @@ def write_file(path: Path, text: str) -> None:
             os.fsync(stream.fileno())
         partial.replace(path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a name that cannot be written may not be removable either
+            partial.unlink(missing_ok=True)
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
@@ -81,7 +92,8 @@ def _section(kept: Kept) -> str:
 
 def _facts(kept: Kept) -> Iterable[tuple[str, str]]:
     trace, summary = kept.trace, kept.summary
-    yield ("asked" if summary.origin == "asked" else "imported"), _escaped(summary.asked_at)
+    if summary.asked_at:
+        yield ("asked" if summary.origin == "asked" else "imported"), _escaped(summary.asked_at)
     yield "status", trace.status
     if trace.confidence is not None:
         yield "confidence", f"{trace.confidence:.2f}"

@@ -163,23 +163,30 @@ class History:
         found = self._do(lambda c: c.execute("SELECT id FROM questions WHERE digest = ?", (digest,)).fetchone())
         return (int(found[0]), False) if found is not None else (self.record(trace, origin="imported"), True)
 
-    def entries(self, *, search: str | None = None, limit: int | None = None) -> list[Summary]:
+    def entries(
+        self, *, search: str | None = None, limit: int | None = None, before: int | None = None
+    ) -> list[Summary]:
         """Kept questions, the latest first.
 
         Args:
             search: only those whose question or answer has a word that begins with each of these words.
             limit: at most so many.
+            before: only those kept before the one with this number, which need not be there: for reading in pages.
 
         Raises:
             InputError: `search` has no word in it.
             HistoryError: the history cannot be read.
         """
-        condition, values = "1", list[str]()
+        condition, values = "1", list[str | int]()
         if search is not None:
             words = _WORD.findall(sanitize_line(search))[:_MOST_WORDS]
             if not words:
                 raise InputError(f"there is no word to search for in {search!r}", hint="Give a word or its beginning.")
-            condition, values = self._condition(words)
+            condition, found = self._condition(words)
+            values.extend(found)
+        if before is not None:
+            condition += " AND id < ?"
+            values.append(before)
         rows = self._do(
             lambda connection: connection.execute(
                 f"SELECT {_SUMMARY} FROM questions WHERE {condition} ORDER BY id DESC LIMIT ?",  # noqa: S608 - constants
@@ -187,6 +194,32 @@ class History:
             ).fetchall()
         )
         return [_summary(row) for row in rows]
+
+    def questions(self, limit: int, *, containing: str = "") -> list[str]:
+        """Different questions that were asked here, the latest first; case and white space make no difference.
+
+        Args:
+            containing: only those with this text in them; upper and lower case are the same.
+
+        Raises:
+            HistoryError: the history cannot be read.
+        """
+        wanted = sanitize_line(containing).casefold()
+
+        def read(connection: sqlite3.Connection) -> list[str]:
+            found: dict[str, str] = {}
+            rows = connection.execute("SELECT question FROM questions WHERE origin = 'asked' ORDER BY id DESC")
+            for (question,) in rows:
+                if len(found) >= limit:
+                    break
+                shown = sanitize_line(question)
+                key = shown.casefold()
+                if key and wanted in key:
+                    found.setdefault(key, shown)
+            rows.close()  # an open read would keep deleted text in the log
+            return list(found.values())
+
+        return self._do(read)
 
     def _condition(self, words: Sequence[str]) -> tuple[str, list[str]]:
         if self._search:

@@ -119,4 +119,6 @@ def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path: Pat
         write_file(tmp_path / "directory", "text")
     with pytest.raises(InputError, match="cannot be written"):
         write_file(tmp_path / "nowhere" / "file.md", "text")
+    with pytest.raises(InputError, match="cannot be written"):
+        write_file(tmp_path / ("long" * 100), "text")
     assert [path.name for path in tmp_path.iterdir()] == ["directory"]

@@ -1,0 +1,101 @@
+"""A kept question as text: its line in the list, and what is shown of it before it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from atomr_local.history.store import Kept, Summary
+from atomr_local.reasoning.trace import EvidenceTrace, Trace
+from atomr_local.sanitize import sanitize, sanitize_line
+
+MARKS = {
+    "answered": ("●", "green"),
+    "unknown": ("?", "magenta"),
+    "cancelled": ("⊘", "yellow"),
+    "failed": ("✗", "red"),
+}
+# What is shown is bounded: a trace from elsewhere may hold a million characters in a field.
+_LONGEST_LINE = 300
+_LONGEST_TEXT = 2_000
+_MOST_PIECES = 20
+_MOST_STEPS = 60
+
+
+def local_time(asked_at: str) -> str:
+    """Local time, to the minute; what is no time, as it is."""
+    try:
+        return datetime.fromisoformat(asked_at).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError):
+        return sanitize_line(asked_at)[:16]
+
+
+def listed(item: Summary) -> Text:
+    """Two lines: mark and question; when, how, and the answer."""
+    mark, style = MARKS.get(item.status, ("·", ""))
+    text = Text()
+    text.append(f"{mark} ", style).append(_short(item.question))
+    text.append(f"\n  {local_time(item.asked_at)}  {sanitize_line(item.strategy)}", "dim")
+    if item.origin == "imported":
+        text.append("  imported", "italic dim")
+    if item.answer:
+        text.append("  → ", "dim").append(_short(item.answer))
+    return text
+
+
+def previewed(kept: Kept) -> RenderableType:
+    """The answer, what it cites, and the plan; sanitised and bounded."""
+    return Group(*_blocks(kept))
+
+
+def _blocks(kept: Kept) -> Iterator[RenderableType]:
+    trace, summary = kept.trace, kept.summary
+    mark, style = MARKS.get(trace.status, ("·", ""))
+    yield Text(_bounded(trace.question), "bold")
+    how = "imported" if summary.origin == "imported" else "asked"
+    yield Text.assemble(
+        (f"{mark} {trace.status}", style),
+        (f" · {sanitize_line(trace.strategy)} · {how} {local_time(summary.asked_at)}", "dim"),
+        (f" · {trace.totals.seconds:.1f} s", "dim"),
+    )  # fmt: skip
+    yield Text()
+    sure = "" if trace.confidence is None else f"  (confidence {trace.confidence:.2f})"
+    yield Text.assemble(_bounded(trace.answer) or "—", (sure, "dim"))
+    if trace.basis == "model" and trace.answers:
+        yield Text("⚠ The model's own knowledge: no evidence supports it.", "yellow")
+    pieces = cited(trace)
+    if pieces:
+        yield Text("\nCitations", "bold")
+        for piece in pieces[:_MOST_PIECES]:
+            yield Text.assemble(
+                (f"[{sanitize_line(piece.id)}] ", "cyan"),
+                f"{_short(piece.title)} ({sanitize_line(piece.source)}): ",
+                (_short(piece.text), "dim"),
+            )
+        if len(pieces) > _MOST_PIECES:
+            yield Text(f"and {len(pieces) - _MOST_PIECES} more", "dim")
+    steps = [line for line in sanitize(trace.plan.compact).splitlines() if line.strip()]
+    if steps:
+        yield Text("\nPlan", "bold")
+        yield from (Text(line[:_LONGEST_LINE]) for line in steps[:_MOST_STEPS])
+        if len(steps) > _MOST_STEPS:
+            yield Text(f"and {len(steps) - _MOST_STEPS} more steps", "dim")
+
+
+def cited(trace: Trace) -> list[EvidenceTrace]:
+    """The pieces that the answer cites, in its order."""
+    root = next((node for node in trace.nodes if node.parent is None), None)
+    by_id = {item.id: item for item in trace.evidence}
+    return [by_id[name] for name in dict.fromkeys(root.cited if root is not None else ()) if name in by_id]
+
+
+def _short(text: str) -> str:
+    return sanitize_line(text[: 2 * _LONGEST_LINE])[:_LONGEST_LINE]
+
+
+def _bounded(text: str) -> str:
+    shown = sanitize(text[: 2 * _LONGEST_TEXT])
+    return shown if len(shown) <= _LONGEST_TEXT else f"{shown[:_LONGEST_TEXT].rstrip()} …"

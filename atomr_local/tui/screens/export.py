@@ -1,0 +1,182 @@
+"""One question written to a file: to read, to compute with, or to open in another installation."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, RadioButton, RadioSet, Static
+
+from atomr_local.errors import AtomrError
+from atomr_local.history.export import to_json, to_markdown, unkept, write_file
+from atomr_local.history.store import Kept
+from atomr_local.reasoning.trace import Trace
+from atomr_local.sanitize import sanitize_line
+from atomr_local.tui.screens.ask_path import CleanInput, PathSuggester, path_from
+from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.screens.error import ErrorScreen
+
+FORMATS = ("markdown", "json", "trace")
+_ENDINGS = {"markdown": ".md", "json": ".json", "trace": ".trace.json"}
+_TOLD = {
+    "markdown": "Markdown: to read, with numbered citations",
+    "json": "JSON: the whole trace, indented",
+    "trace": "Trace file: to share; another installation imports it",
+}
+_LONGEST_NAME = 48
+
+
+class _Choice(RadioButton):
+    """Shows whether it is chosen without colours too."""
+
+    def __init__(self, label: Text, value: bool, id: str) -> None:
+        super().__init__(label, value=value, id=id)
+        self.BUTTON_INNER = "●" if value else " "  # type: ignore[misc]
+
+    def watch_value(self) -> None:
+        self.BUTTON_INNER = "●" if self.value else " "  # type: ignore[misc]
+        super().watch_value()
+
+
+class ExportScreen(ModalScreen[Path | None]):
+    """Gives the path that was written, None when nothing was."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "close", "Close", priority=True, tooltip="Write nothing", id="export.close"),
+        Binding("ctrl+s", "write", "Write", priority=True, tooltip="Write the file", id="export.write"),
+    ]
+    DEFAULT_CSS = """
+    ExportScreen { align: center middle; }
+    ExportScreen > #export { width: 90; max-width: 95%; height: auto; max-height: 95%; padding: 0 2;
+        background: $surface; border: round $accent; }
+    ExportScreen #export-question { text-wrap: nowrap; text-overflow: ellipsis; height: 1; }
+    ExportScreen RadioSet { width: 100%; height: auto; }
+    ExportScreen #export-buttons { height: auto; }
+    ExportScreen Button { margin-right: 2; }
+    """
+
+    class Written(Message):
+        def __init__(self, path: Path) -> None:
+            super().__init__()
+            self.path = path
+
+    class Exists(Message):
+        def __init__(self, path: Path) -> None:
+            super().__init__()
+            self.path = path
+
+    class Failed(Message):
+        def __init__(self, error: AtomrError) -> None:
+            super().__init__()
+            self.error = error
+
+    def __init__(self, exported: Kept | Trace, *, form: str = "markdown", directory: Path | None = None) -> None:
+        """Ask where to write `exported`, as one of FORMATS; `directory`, by default the current one, is offered."""
+        super().__init__()
+        self._kept = exported if isinstance(exported, Kept) else unkept(exported)
+        self._form = form
+        self._directory = directory or Path.cwd()
+        self._offered = ""
+
+    def compose(self) -> ComposeResult:
+        question = sanitize_line(self._kept.trace.question)
+        with VerticalScroll(id="export", can_focus=False):
+            yield Static(Text("Export", "bold"))
+            yield Static(Text(question, "dim"), id="export-question")
+            with RadioSet(id="format"):
+                for form in FORMATS:
+                    yield _Choice(Text(_TOLD[form]), value=form == self._form, id=form)
+            yield CleanInput(id="path", placeholder="Path of the file", suggester=PathSuggester(self._directory))
+            yield Static(Text("→ takes the completion that is shown. The file names the model and the indexes.", "dim"))
+            with Horizontal(id="export-buttons"):
+                yield Button("Write (^s)", id="write", variant="primary")
+                yield Button("Cancel", id="cancel")
+
+    def on_mount(self) -> None:
+        self._offer()
+        self.query_one("#path", Input).focus()
+
+    def _offer(self) -> None:
+        """Offer a name that is free, unless the user has typed one."""
+        line = self.query_one("#path", Input)
+        if line.value != self._offered:
+            known = next((ending for ending in sorted(_ENDINGS.values(), key=len, reverse=True)
+                          if line.value.endswith(ending)), None)  # fmt: skip
+            if known is not None:
+                line.value = line.value.removesuffix(known) + _ENDINGS[self._form]
+            return
+        self._offered = free_name(self._kept.trace.question, _ENDINGS[self._form], self._directory)
+        line.value = self._offered
+        line.cursor_position = len(line.value)
+
+    @on(RadioSet.Changed)
+    def _format_chosen(self, message: RadioSet.Changed) -> None:
+        self._form = message.pressed.id or self._form
+        self._offer()
+
+    @on(Input.Submitted)
+    @on(Button.Pressed, "#write")
+    def action_write(self) -> None:
+        try:
+            path = path_from(self.query_one("#path", Input).value, self._directory)
+        except AtomrError as error:
+            self.app.push_screen(ErrorScreen(error))
+            return
+        self._write(path, self._form, over=False)
+
+    @work(thread=True, exit_on_error=False, group="export", exclusive=True)
+    def _write(self, path: Path, form: str, *, over: bool) -> None:
+        try:
+            if not over and os.path.lexists(path):
+                self.post_message(self.Exists(path))
+                return
+            write_file(path, to_markdown([self._kept]) if form == "markdown" else
+                       to_json([self._kept], several=form == "trace"))  # fmt: skip
+        except AtomrError as error:
+            self.post_message(self.Failed(error))
+        else:
+            self.post_message(self.Written(path))
+
+    @on(Exists)
+    def _exists(self, message: Exists) -> None:
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._write(message.path, self._form, over=True)
+
+        told = f"{sanitize_line(str(message.path))} is there already. What it holds would be lost."
+        self.app.push_screen(Confirm("Replace the file?", told, yes="Replace", no="Keep"), answered)
+
+    @on(Failed)
+    def _failed(self, message: Failed) -> None:
+        self.app.push_screen(ErrorScreen(message.error))
+
+    @on(Written)
+    def _written(self, message: Written) -> None:
+        self.app.notify(f"Written to {sanitize_line(str(message.path))}", markup=False)
+        if self.is_attached:
+            self.dismiss(message.path)
+
+    @on(Button.Pressed, "#cancel")
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+def free_name(question: str, ending: str, directory: Path) -> str:
+    """A file name made of the question's words in ASCII, which nothing in the directory has yet."""
+    plain = unicodedata.normalize("NFKD", sanitize_line(question)).encode("ascii", "ignore").decode()
+    stem = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "question"
+    name, count = stem + ending, 1
+    while os.path.lexists(directory / name):
+        count += 1
+        name = f"{stem}-{count}{ending}"
+    return name

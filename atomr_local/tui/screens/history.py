@@ -1,0 +1,354 @@
+"""Past questions: found by their words, looked at, opened with their whole trace, exported, shared, deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Horizontal, VerticalScroll
+from textual.timer import Timer
+from textual.widgets import Footer, Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from atomr_local.history.store import History, Summary
+from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.tui.kept_text import listed, previewed
+from atomr_local.tui.screens.ask_path import AskPath, CleanInput
+from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.screens.error import ErrorScreen
+from atomr_local.tui.screens.export import ExportScreen
+from atomr_local.tui.screens.history_work import (
+    Deleted,
+    Failed,
+    HistoryChoice,
+    HistoryWork,
+    Imported,
+    Listed,
+    Noted,
+    Purpose,
+    Read,
+    Unreadable,
+)
+
+__all__ = ["HistoryChoice", "HistoryScreen"]
+
+_NARROW = 110  # columns below which the preview stands below the list
+_PAGE = 100
+_AHEAD = 20  # lines before the end of what is listed at which the next page is read
+_LONGEST_TOLD = 300
+_TYPING = 0.15  # seconds without a key after which is searched
+_PASSING = 0.08  # seconds on one line after which it is read
+
+
+class _Questions(OptionList):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open", id="history.open")]
+
+
+class HistoryScreen(HistoryWork):
+    """None when it is closed without a choice."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "read('open')", "Open", tooltip="Open the question with its whole trace", id="history.open"),
+        Binding("a", "read('ask')", "Ask again", tooltip="Ask the same question again", id="history.ask"),
+        Binding("d,delete", "delete", "Delete", tooltip="Delete the question for good, after asking",
+                id="history.delete"),
+        Binding("e", "read('export')", "Export", tooltip="Write the question to a Markdown or JSON file",
+                id="history.export"),
+        Binding("s", "read('share')", "Share", tooltip="Write a trace file that another installation opens",
+                id="history.share"),
+        Binding("i", "import", "Import", tooltip="Take in a trace file of another installation", id="history.import"),
+        Binding("slash,ctrl+f", "search", "Search", tooltip="Search the questions and answers", id="history.search"),
+        Binding("down", "list", "List", show=False, tooltip="From the search to the list", id="history.list"),
+        Binding("escape", "close", "Close", tooltip="End the search, or close the history", id="history.close"),
+    ]  # fmt: skip
+    DEFAULT_CSS = """
+    HistoryScreen #history-top { height: 1; background: $panel; }
+    HistoryScreen #history-top Static { width: auto; padding: 0 1; }
+    HistoryScreen #search { width: 1fr; }
+    HistoryScreen #body { height: 1fr; layout: horizontal; }
+    HistoryScreen.narrow #body { layout: vertical; }
+    HistoryScreen #list, HistoryScreen #told, HistoryScreen #preview { width: 1fr; height: 1fr; padding: 0 1;
+        border: round $panel-lighten-2; scrollbar-size-vertical: 1; overflow-x: hidden; }
+    HistoryScreen #list { text-wrap: nowrap; text-overflow: ellipsis; }
+    HistoryScreen #list:focus, HistoryScreen #preview:focus { border: round $accent; }
+    HistoryScreen #told { display: none; color: $text-muted; }
+    HistoryScreen #preview Static { width: 100%; height: auto; }
+    """
+
+    def __init__(
+        self,
+        opened: Callable[[], History] = History.open,
+        *,
+        keeping: bool = True,
+        directory: Path | None = None,
+        page: int = _PAGE,
+    ) -> None:
+        """Show what `opened` gives.
+
+        Args:
+            opened: opens the history; called on worker threads, once for each thing that is done.
+            keeping: whether new questions are kept, as the settings have it.
+            directory: where exports are offered to go; by default the current one.
+            page: how many questions are read at a time.
+        """
+        super().__init__(opened, page)
+        self._keeping, self._directory = keeping, directory
+        self._turn = 0  # of the search: what an earlier one finds comes too late
+        self._searched = ""
+        self._items: list[Summary] = []
+        self._total = 0
+        self._more = False
+        self._loading = False
+        self._typing: Timer | None = None
+        self._passing: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="history-top"):
+            yield Static(Text("History", "bold"))
+            yield CleanInput(id="search", placeholder="/ searches questions and answers", compact=True)
+            yield Static(id="count")
+        with Container(id="body"):
+            yield _Questions(id="list", markup=False)
+            yield Static(id="told")
+            with VerticalScroll(id="preview"):
+                yield Static(id="preview-text")
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self.query_one("#list").border_title = "Questions"
+        self.query_one("#told").border_title = "Questions"
+        self.query_one("#preview").border_title = "Answer, citations, plan"
+        self.watch(self._list, "scroll_y", self._scrolled, init=False)
+        self._list.focus()
+        self.reload()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.set_class(event.size.width < _NARROW, "narrow")
+
+    @property
+    def _list(self) -> OptionList:
+        return self.query_one("#list", OptionList)
+
+    @property
+    def chosen(self) -> int | None:
+        """The number of the question that the cursor is on."""
+        place = self._list.highlighted
+        return self._items[place].id if place is not None and place < len(self._items) else None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What needs a question is dimmed where there is none."""
+        if action in {"read", "delete"} and self.is_mounted and self.chosen is None:
+            return None
+        return True
+
+    # The list
+
+    def reload(self) -> None:
+        """Read the list anew, with the words that stand in the search box."""
+        self._turn += 1
+        self._searched = self.query_one("#search", Input).value.strip()
+        self._loading = True
+        self._load(self._turn, self._searched, None)
+
+    @on(Listed)
+    def _show_page(self, message: Listed) -> None:
+        if message.turn != self._turn:
+            return
+        self._loading = False
+        self._more = len(message.items) == self._page
+        self._total = message.total
+        lines = self._list
+        if message.first:
+            lines.clear_options()
+            self._items.clear()
+        lines.add_options(Option(listed(item)) for item in message.items)
+        self._items.extend(message.items)
+        if message.first and self._items:
+            lines.highlighted = 0
+            lines.scroll_home(animate=False)
+        self._show_count(message.told)
+
+    def _show_count(self, told: str = "") -> None:
+        if not self._items:
+            told = told or self._nothing()
+        self.query_one("#told", Static).update(Text(sanitize(told)))
+        self.query_one("#told").display = not self._items
+        focused = self.focused is self._list
+        self._list.display = bool(self._items)
+        if focused and not self._items:
+            self.query_one("#preview").focus()
+        elif self._items and self.focused is self.query_one("#preview"):
+            self._list.focus()
+        shown = f"{len(self._items)}{'+' if self._more else ''} of {self._total}"
+        self.query_one("#count", Static).update(Text(shown if self._total else ""))
+        self._preview_soon()
+        self.refresh_bindings()
+
+    def _nothing(self) -> str:
+        if self._total:
+            return f"None of the {self._total} kept questions has these words."
+        if not self._keeping:
+            return "No questions are kept: the settings say so (keep = false under [history])."
+        return (
+            "No questions are kept yet. Each that you ask will stand here with its whole trace; i imports a trace file."
+        )
+
+    @on(Noted)
+    def _tell_notes(self, message: Noted) -> None:
+        for note in message.notes:
+            self.app.notify(sanitize(note), severity="warning", markup=False)
+
+    @on(Failed)
+    def _failed(self, message: Failed) -> None:
+        if message.listing:
+            self._loading = False
+            self._list.clear_options()
+            self._items.clear()
+            self._more, self._total = False, 0
+            self._show_count("The history cannot be read.")
+        self.app.push_screen(ErrorScreen(message.error))
+
+    def _scrolled(self) -> None:
+        lines = self._list
+        if lines.max_scroll_y - lines.scroll_offset.y <= _AHEAD:
+            self._load_more()
+
+    def _load_more(self) -> None:
+        if self._more and not self._loading and self._items:
+            self._loading = True
+            self._load(self._turn, self._searched, self._items[-1].id)
+
+    # Searching
+
+    @on(Input.Changed, "#search")
+    def _typed(self) -> None:
+        if self._typing is not None:
+            self._typing.stop()
+        self._typing = self.set_timer(_TYPING, self._search_if_new)
+
+    def _search_if_new(self) -> None:
+        if self.query_one("#search", Input).value.strip() != self._searched:
+            self.reload()
+
+    @on(Input.Submitted, "#search")
+    def action_list(self) -> None:
+        self._search_if_new()
+        self.set_focus(self._list if self._items else self.query_one("#preview"))
+
+    def action_search(self) -> None:
+        self.set_focus(self.query_one("#search"))
+
+    def action_close(self) -> None:
+        search = self.query_one("#search", Input)
+        if self.focused is search or search.value:
+            search.value = ""
+            self.action_list()
+        else:
+            self.dismiss(None)
+
+    # Looking
+
+    @on(OptionList.OptionHighlighted, "#list")
+    def _highlighted(self, message: OptionList.OptionHighlighted) -> None:
+        if message.option_index >= len(self._items) - _AHEAD:
+            self._load_more()
+        self._preview_soon()
+
+    def _preview_soon(self) -> None:
+        if self._passing is not None:
+            self._passing.stop()
+        self._passing = self.set_timer(_PASSING, self._preview)
+
+    def _preview(self) -> None:
+        if self.chosen is None:
+            self.query_one("#preview-text", Static).update(Text())
+        else:
+            self._read_preview(self.chosen)
+
+    @on(Unreadable)
+    def _show_unreadable(self, message: Unreadable) -> None:
+        if message.number == self.chosen:
+            error = message.error
+            text = Text.assemble((f"{sanitize(error.title)}\n", "bold red"), sanitize(error.message))
+            if error.hint:
+                text.append(f"\n→ {sanitize(error.hint)}", "cyan")
+            self.query_one("#preview-text", Static).update(text)
+
+    # Doing something with the question
+
+    @on(OptionList.OptionSelected, "#list")
+    def _picked(self) -> None:
+        self.action_read("open")
+
+    def action_read(self, purpose: Purpose) -> None:
+        """Read the question with its trace, and go on with `purpose`."""
+        if self.chosen is not None:
+            self._read(purpose, self.chosen)
+
+    @on(Read)
+    def _was_read(self, message: Read) -> None:
+        kept = message.kept
+        if message.purpose == "preview":
+            if message.number == self.chosen:
+                self.query_one("#preview-text", Static).update(previewed(kept))
+                self.query_one("#preview").scroll_home(animate=False)
+        elif not self.is_current:  # a second key came before the first had its effect
+            return
+        elif message.purpose in {"open", "ask"}:
+            self.dismiss(HistoryChoice(message.purpose, kept.trace))
+        else:
+            form = "trace" if message.purpose == "share" else "markdown"
+            self.app.push_screen(ExportScreen(kept, form=form, directory=self._directory))
+
+    def action_delete(self) -> None:
+        number = self.chosen
+        if number is None:
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._delete(number)
+
+        told = next(sanitize_line(item.question)[:_LONGEST_TOLD] for item in self._items if item.id == number)
+        self.app.push_screen(
+            Confirm(
+                "Delete this question for good?",
+                f"{told}\n\nIts text and its whole trace are overwritten on the disk. This cannot be undone.",
+            ),
+            answered,
+        )
+
+    @on(Deleted)
+    def _was_deleted(self, message: Deleted) -> None:
+        for place, item in enumerate(self._items):
+            if item.id == message.number:
+                self._items.pop(place)
+                self._list.remove_option_at_index(place)
+                break
+        self._total = max(0, self._total - 1)
+        self._show_count()
+        told = "Deleted."
+        if not message.erased:
+            told += " Another program has the history open: the text leaves the disk when it closes."
+        self.app.notify(told, markup=False)
+        if not self._items and self._total:
+            self.reload()
+
+    def action_import(self) -> None:
+        def chosen(path: Path | None) -> None:
+            if path is not None:
+                self._import(path)
+
+        told = "A trace file of another installation, or a JSON export. It is checked field by field first."
+        self.app.push_screen(AskPath("Import a trace file", told, yes="Import", directory=self._directory), chosen)
+
+    @on(Imported)
+    def _was_imported(self, message: Imported) -> None:
+        known = f" {message.known} {'was' if message.known == 1 else 'were'} here before." if message.known else ""
+        self.app.notify(sanitize_line(f"{message.new} imported.{known}"), markup=False)
+        self.reload()

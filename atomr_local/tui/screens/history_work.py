@@ -1,0 +1,144 @@
+"""What the history screen has done on worker threads, and the messages that tell it. The screen owns what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from textual import work
+from textual.message import Message
+from textual.screen import Screen
+
+from atomr_local.errors import AtomrError, InputError
+from atomr_local.history.share import read_shared
+from atomr_local.history.store import History, Kept, Summary
+from atomr_local.reasoning.trace import Trace
+
+Purpose = Literal["preview", "open", "ask", "export", "share"]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryChoice:
+    """What the user wants: to see this trace, or to ask its question again."""
+
+    kind: Literal["open", "ask"]
+    trace: Trace
+
+
+class Listed(Message):
+    """A page of the list; `told` says in words why there is nothing."""
+
+    def __init__(self, turn: int, items: list[Summary], *, first: bool, total: int, told: str = "") -> None:
+        super().__init__()
+        self.turn, self.items, self.first, self.total, self.told = turn, items, first, total, told
+
+
+class Read(Message):
+    def __init__(self, purpose: Purpose, number: int, kept: Kept) -> None:
+        super().__init__()
+        self.purpose, self.number, self.kept = purpose, number, kept
+
+
+class Unreadable(Message):
+    """One question cannot be shown beside the list."""
+
+    def __init__(self, number: int, error: AtomrError) -> None:
+        super().__init__()
+        self.number, self.error = number, error
+
+
+class Deleted(Message):
+    def __init__(self, number: int, erased: bool) -> None:
+        super().__init__()
+        self.number, self.erased = number, erased
+
+
+class Imported(Message):
+    def __init__(self, new: int, known: int) -> None:
+        super().__init__()
+        self.new, self.known = new, known
+
+
+class Failed(Message):
+    def __init__(self, error: AtomrError, *, listing: bool = False) -> None:
+        super().__init__()
+        self.error, self.listing = error, listing
+
+
+class Noted(Message):
+    def __init__(self, notes: list[str]) -> None:
+        super().__init__()
+        self.notes = notes
+
+
+class HistoryWork(Screen[HistoryChoice | None]):
+    """The history is opened for each thing anew: nothing is held open while a person looks at it."""
+
+    def __init__(self, opened: Callable[[], History], page: int) -> None:
+        super().__init__()
+        self._opened, self._page = opened, page
+
+    @work(thread=True, exit_on_error=False, group="list", exclusive=True)
+    def _load(self, turn: int, search: str, before: int | None) -> None:
+        try:
+            with self._opened() as history:
+                total = history.count()
+                items, told = list[Summary](), ""
+                try:
+                    items = history.entries(search=search or None, limit=self._page, before=before)
+                except InputError as error:
+                    told = f"{error.message}."
+                self._note(history)
+        except AtomrError as error:
+            self.post_message(Failed(error, listing=True))
+            return
+        self.post_message(Listed(turn, items, first=before is None, total=total, told=told))
+
+    @work(thread=True, exit_on_error=False, group="preview", exclusive=True)
+    def _read_preview(self, number: int) -> None:
+        try:
+            with self._opened() as history:
+                self.post_message(Read("preview", number, history.get(number)))
+                self._note(history)
+        except AtomrError as error:
+            self.post_message(Unreadable(number, error))
+
+    @work(thread=True, exit_on_error=False, group="read", exclusive=True)
+    def _read(self, purpose: Purpose, number: int) -> None:
+        try:
+            with self._opened() as history:
+                kept = history.get(number)
+                self._note(history)
+        except AtomrError as error:
+            self.post_message(Failed(error))
+        else:
+            self.post_message(Read(purpose, number, kept))
+
+    @work(thread=True, exit_on_error=False, group="change")
+    def _delete(self, number: int) -> None:
+        try:
+            with self._opened() as history:
+                _, erased = history.delete([number])
+                self._note(history)
+        except AtomrError as error:
+            self.post_message(Failed(error))
+        else:
+            self.post_message(Deleted(number, erased))
+
+    @work(thread=True, exit_on_error=False, group="change")
+    def _import(self, path: Path) -> None:
+        try:
+            traces = read_shared(path)
+            with self._opened() as history:
+                new = sum(history.take_in(trace)[1] for trace in traces)
+                self._note(history)
+        except AtomrError as error:
+            self.post_message(Failed(error))
+        else:
+            self.post_message(Imported(new, len(traces) - new))
+
+    def _note(self, history: History) -> None:
+        if history.notes:
+            self.post_message(Noted(history.notes))
