@@ -244,8 +244,9 @@ class Assistant:
         parts = self.parts
         recorder = Recorder(question, method.name, parts.describe(local, use_web), sink)
         try:
-            parts.load(local if method.uses_sources else (), lambda stage: sink(StageChanged(stage=stage)))
-            cancellation.check()
+            parts.load(
+                local if method.uses_sources else (), lambda stage: sink(StageChanged(stage=stage)), cancellation
+            )
             recorder.trace.settings.update(parts.describe(local, use_web))
             sources = parts.chosen(local, use_web) if method.uses_sources else {}
             tools = self._tools(sources, recorder, cancellation, revision)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atomr_local import paths
 from atomr_local.backbone.templates import Style
+from atomr_local.cancellation import Cancellation
 from atomr_local.reasoning.rivals import Calibration
 from atomr_local.settings import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
@@ -62,12 +63,40 @@ class Parts:
         self._embedder: Embedder | None = None
         self._loading = threading.Lock()
 
-    def load(self, local: Sequence[str], stage: Stage) -> None:
-        """Load the model, and what is not open yet of the local sources: each on a thread of its own.
+    def load(self, local: Sequence[str], stage: Stage, cancellation: Cancellation | None = None) -> None:
+        """Load what is not there yet of the model and the local sources.
 
         Raises:
             AtomrError: a part cannot be loaded.
+            Cancelled: nobody waits any longer. Loading goes on behind, and the next question finds the parts.
         """
+        if cancellation is None:
+            self._load(local, stage)
+            return
+        loaded: Future[None] = Future()
+        over = threading.Event()
+        loaded.add_done_callback(lambda _: over.set())
+        cancellation.on_cancel(over.set)
+
+        def told(text: str) -> None:
+            if not cancellation.cancelled:
+                stage(text)
+
+        def work() -> None:
+            try:
+                self._load(local, told)
+            except BaseException as error:
+                loaded.set_exception(error)
+            else:
+                loaded.set_result(None)
+
+        threading.Thread(target=work, name="atomr-loading", daemon=True).start()
+        over.wait()
+        cancellation.check()
+        loaded.result()
+
+    def _load(self, local: Sequence[str], stage: Stage) -> None:
+        """The model on one thread, the sources on another."""
         with self._loading:
             from atomr_local.backbone.threads import prepare_threads
 
