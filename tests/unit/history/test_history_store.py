@@ -20,7 +20,7 @@ from atomr_local.errors import InputError, MissingPartError
 from atomr_local.history import database
 from atomr_local.history.errors import HistoryError
 from atomr_local.history.store import History, encode, history_file
-from atomr_local.reasoning.trace import EvidenceTrace
+from atomr_local.reasoning.trace import EvidenceTrace, Trace
 
 WRITER = """
 import sys
@@ -353,3 +353,29 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "blocked").write_text("a file", encoding="utf-8")
     with pytest.raises(HistoryError, match="blocked"):
         History.open(tmp_path / "blocked" / "history.sqlite")
+
+
+def test_one_small_question_taken_out_of_a_full_page_leaves_no_trace_of_it(file: Path) -> None:
+    """What the pages keep is not cut off then: only overwriting (secure_delete) takes it away."""
+    with History.open(file) as history:
+        short = [
+            history.record(Trace(f"Is it word{number}x?", "atomr", {}, answer=f"word{number}x")) for number in range(9)
+        ]
+        assert bytes_of(file).count(b"word4x")
+        assert history.delete([short[4]]) == (1, True)
+        assert b"word4x" not in bytes_of(file).lower()
+        assert b"word5x" in bytes_of(file)
+        log = file.with_name(file.name + "-wal")
+        assert not log.exists() or log.stat().st_size == 0  # the log still held the page as it was
+    assert not log.exists()
+
+
+def test_pages_of_the_list(file: Path) -> None:
+    with History.open(file) as history:
+        numbers = [history.record(a_trace(f"Question {number} {'odd' if number % 2 else ''}?")) for number in range(7)]
+        history.delete([numbers[3]])
+        assert [item.id for item in history.entries(limit=2)] == [numbers[6], numbers[5]]
+        assert [item.id for item in history.entries(limit=3, before=numbers[5])] == [numbers[4], numbers[2], numbers[1]]
+        assert [item.id for item in history.entries(limit=3, before=numbers[3])] == [numbers[2], numbers[1], numbers[0]]
+        assert [item.id for item in history.entries(search="odd", limit=9, before=numbers[5])] == [numbers[1]]
+        assert history.entries(before=numbers[0]) == []
