@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from atomr_local.catalog.find import STARTER, CatalogEntry, find_adapter, find_model, list_models
-from atomr_local.catalog.starter import starter_embedder_path
-from atomr_local.errors import AtomrError
+from atomr_local.catalog.find import CatalogEntry, chosen_paths, find_model, list_models
 from atomr_local.sanitize import sanitize_line
-from atomr_local.settings import Settings, load_settings
+from atomr_local.settings import load_settings
 
 
 @click.group()
@@ -31,7 +28,7 @@ def list_(as_json: bool) -> None:
 
     Example: atomr models list --json
     """
-    chosen = _chosen(load_settings())
+    chosen = chosen_paths(load_settings())
     rows = [_row(entry, chosen) for entry in list_models()]
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
@@ -55,19 +52,6 @@ def path(name: str) -> None:
     """
     entries = (entry.path for entry in list_models() if entry.name == name)
     click.echo(str(next(entries, None) or find_model(name)))
-
-
-def _chosen(settings: Settings) -> set[Path]:
-    """What the settings choose; a choice that cannot be found is left out."""
-    chosen: set[Path] = set()
-    with contextlib.suppress(AtomrError):
-        chosen.add(starter_embedder_path() if settings.embedder == STARTER else Path(settings.embedder).expanduser())
-    with contextlib.suppress(AtomrError):
-        model = find_model(settings.model)
-        chosen.add(model)
-        if adapter := find_adapter(settings.adapter, model):
-            chosen.add(adapter)
-    return {path.resolve() for path in chosen}
 
 
 def _row(entry: CatalogEntry, chosen: set[Path]) -> dict[str, Any]:

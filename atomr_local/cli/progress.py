@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-_LINE_EVERY = 30.0  # seconds between plain lines of one stage
+_LINE_EVERY = 30.0  # seconds between plain lines of one stage, unless ATOMR_PROGRESS_EVERY says otherwise
 
 
 class BuildState(Protocol):
@@ -97,6 +98,7 @@ def build_progress(
     pace = Pace()
     if not console.is_terminal:
         last_stage, last_time = "", 0.0
+        every = _line_every()
 
         def plain(state: BuildState) -> None:
             nonlocal last_stage, last_time
@@ -104,7 +106,7 @@ def build_progress(
             now = time.monotonic()
             if state.stage != last_stage:
                 console.print(f"{state.stage} …", highlight=False)
-            elif now - last_time < _LINE_EVERY:
+            elif now - last_time < every:
                 return
             else:
                 line = ", ".join(part for part in (f"{pace.share:.0%}", count(state), str(pace)) if part)
@@ -132,6 +134,13 @@ def build_progress(
             )
 
         yield show
+
+
+def _line_every() -> float:
+    try:
+        return max(0.0, float(os.environ.get("ATOMR_PROGRESS_EVERY", _LINE_EVERY)))
+    except ValueError:
+        return _LINE_EVERY
 
 
 def report_skipped(skipped: dict[str, object]) -> None:

@@ -16,6 +16,7 @@ from textual.message import Message
 from atomr_local.errors import AtomrError
 from atomr_local.settings import load_settings
 from atomr_local.tui.core import Asked
+from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.screens.ask import AskScreen
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.help import HelpScreen
@@ -73,10 +74,18 @@ class AtomrApp(App[None]):
             super().__init__()
             self.stage = stage
 
+    class JobChanged(Message):
+        """A job in the background has said something, or ended."""
+
+        def __init__(self, job: Job) -> None:
+            super().__init__()
+            self.job = job
+
     def __init__(self, assistant: Answerer, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self.animation_level = "none"  # quick keys would overtake a scroll that glides
         self.assistant = assistant
+        self.jobs = Jobs(self._tell_job)
         self._share: int | None = None
         ui = assistant.settings.ui
         self.ask_screen = AskScreen(assistant, clock=clock, tree_share=ui.tree_share)
@@ -149,7 +158,7 @@ class AtomrApp(App[None]):
             return f"{error.title}: {error.message}"
         self._remember({"sources": list(left)})
         if name in left:
-            self._load()
+            self._reload()
         return f"{name.capitalize()} is {'on' if name in left else 'off'}."
 
     def _remember(self, changes: dict[str, object]) -> None:
@@ -219,13 +228,43 @@ class AtomrApp(App[None]):
         if fresh.web.enabled != self.assistant.web_enabled:
             self.assistant.set_web(fresh.web.enabled)
         self.ask_screen.show_switches()
-        self._show_loading("loading")
-        self._load()
+        self._reload()
 
     def action_library(self) -> None:
         from atomr_local.tui.screens.library import LibraryScreen
 
-        self.push_screen(LibraryScreen(self.assistant, self.jobs))
+        self.push_screen(LibraryScreen(lambda: self.assistant.settings, self.jobs, self._use))
+
+    def _use(self, setting: str, name: str) -> None:
+        """Take this model or index from now on, and remember it."""
+        if self.ask_screen.state.running:
+            self.ask_screen.tell("A question is being answered. Escape on the main screen cancels it.")
+            return
+        try:
+            self.assistant.reconfigure(**{setting: name})
+        except AtomrError as error:
+            self.push_screen(ErrorScreen(error))
+            return
+        self._remember({setting: name})
+        self.ask_screen.tell(f"{name} is used from now on.")
+        self._reload()
+
+    def _reload(self) -> None:
+        self._show_loading("loading")
+        self._load()
+
+    def _tell_job(self, job: Job) -> None:
+        self.post_message(self.JobChanged(job))  # from the thread that follows the job
+
+    @on(JobChanged)
+    def _job_changed(self, message: JobChanged) -> None:
+        from atomr_local.tui.screens.library import LibraryScreen
+
+        job = message.job
+        if isinstance(self.screen, LibraryScreen):
+            self.screen.job_changed(job)
+        elif job.state is not JobState.RUNNING:
+            self.ask_screen.tell(f"{job.title}: {job.state}. {job.last_line}")
 
     def action_examples(self) -> None:
         from atomr_local.tui.screens.examples import ExamplesScreen
@@ -252,7 +291,22 @@ class AtomrApp(App[None]):
         self.push_screen(HelpScreen(groups, self.assistant.settings.ui.keys))
 
     async def action_quit(self) -> None:
+        if self.jobs.running:
+            from atomr_local.tui.screens.confirm import Confirm
+
+            def left(yes: bool | None) -> None:
+                if yes:
+                    self._leave()
+
+            titles = "\n".join(job.title for job in self.jobs.running)
+            told = f"{titles}\n\nWhat is stopped goes on when it is begun again."
+            self.push_screen(Confirm("Stop what runs in the background?", told, yes="Stop and quit", no="Stay"), left)
+            return
+        self._leave()
+
+    def _leave(self) -> None:
         self.assistant.cancel()
+        self.jobs.close()
         if self._share is not None:
             self._remember({"ui.tree_share": self._share})
         self.exit()

@@ -1,0 +1,108 @@
+"""What to build: files, a name, text or graph; it becomes a command that runs in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Footer, Input, Label, Select, Static
+
+from atomr_local.errors import AtomrError, InputError
+from atomr_local.indexing.readers.detect import TEXT_FORMATS
+from atomr_local.indexing.store import check_name
+from atomr_local.sanitize import sanitize_line
+from atomr_local.tui.screens.ask_path import CleanInput, PathSuggester, path_from
+
+GRAPH_FORMATS = ("auto", "nt", "turtle", "wikidata-json", "facts-jsonl")
+
+
+@dataclass(frozen=True)
+class Build:
+    """A command of the program, and what to call it."""
+
+    title: str
+    arguments: tuple[str, ...]
+
+
+class BuildScreen(ModalScreen[Build | None]):
+    DEFAULT_CSS = """
+    BuildScreen { align: center middle; }
+    #build { width: 92; max-width: 96%; height: auto; max-height: 94%; padding: 0 2; background: $surface; border: round $accent; scrollbar-size-vertical: 1; }
+    #build Label { color: $text-muted; }
+    #build-told { height: auto; }
+    """  # noqa: E501
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Close", tooltip="Build nothing", id="build.close"),
+        Binding("f5,ctrl+s", "build", "Build", tooltip="Build in the background", id="build.start"),
+    ]
+
+    def __init__(self, text_indexes: Sequence[str] = ()) -> None:
+        """Make the screen; a graph can be cut to the articles of one of `text_indexes`."""
+        super().__init__()
+        self._text_indexes = list(text_indexes)
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="build", can_focus=False) as body:
+            body.border_title = "Build an index"
+            yield Label("What")
+            yield Select(
+                [("text: articles to search and quote", "text"), ("graph: facts to look up", "graph")],
+                value="text", allow_blank=False, id="build-kind",
+            )  # fmt: skip
+            yield Label("File: a dump, Parquet, ZIM, JSON lines, N-Triples, Turtle, Wikidata JSON")
+            yield CleanInput(id="build-file", suggester=PathSuggester(Path.cwd()), placeholder="→ completes")
+            yield Label("Format")
+            yield Select(_formats(TEXT_FORMATS), value="auto", allow_blank=False, id="build-format")
+            yield Label("Name of the index; an older one of this name is replaced when all is done")
+            yield CleanInput(id="build-name", placeholder="such as simple-wiki")
+            yield Label("Graph only about the articles of this text index", id="build-slice-label")
+            yield Select([(name, name) for name in self._text_indexes], prompt="everything", id="build-slice")
+            yield Static(id="build-told", markup=False)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self._kind_changed()
+        self.query_one("#build-file").focus()
+
+    @on(Select.Changed, "#build-kind")
+    def _kind_changed(self) -> None:
+        graph = self._kind == "graph"
+        for name in ("#build-slice", "#build-slice-label"):
+            self.query_one(name).display = graph and bool(self._text_indexes)
+        self.query_one("#build-format", Select).set_options(_formats(GRAPH_FORMATS if graph else TEXT_FORMATS))
+
+    @property
+    def _kind(self) -> str:
+        return str(self.query_one("#build-kind", Select).value)
+
+    @on(Input.Submitted)
+    def action_build(self) -> None:
+        try:
+            self.dismiss(self._made())
+        except AtomrError as error:
+            told = Text(f"✗ {sanitize_line(error.message)}" + (f" → {error.hint}" if error.hint else ""), "red")
+            self.query_one("#build-told", Static).update(told)
+
+    def _made(self) -> Build:
+        path = path_from(self.query_one("#build-file", Input).value, Path.cwd())
+        if not path.is_file():
+            raise InputError(f"{path} is not a file", hint="Name a file that is there.")
+        name = check_name(self.query_one("#build-name", Input).value.strip())
+        kind, chosen = self._kind, self.query_one("#build-format", Select).value
+        arguments = [kind, "build", str(path), "--name", name, "--format", str(chosen)]
+        part = self.query_one("#build-slice", Select).value
+        if kind == "graph" and part in self._text_indexes:
+            arguments += ["--text-index", str(part)]
+        return Build(f"build {kind} {name}", tuple(arguments))
+
+
+def _formats(names: Sequence[str]) -> list[tuple[str, str]]:
+    return [("auto: told by the content" if name == "auto" else name, name) for name in names]

@@ -1,0 +1,159 @@
+"""Models and indexes in the terminal UI: listed, used, built, verified and removed in the background."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fake_assistant import FakeAssistant
+from test_tui import screen_text, until
+from textual.pilot import Pilot
+from textual.widgets import DataTable, Input, Select
+
+from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.jobs import Job, Jobs, JobState
+from atomr_local.tui.screens.build import BuildScreen
+from atomr_local.tui.screens.library import LibraryScreen
+
+SIZE = (120, 40)
+FACTS = [
+    {"s": "Petra", "p": "director", "o": "Hans Schwarz"},
+    {"s": "Hans Schwarz", "p": "place of birth", "o": "Vienna"},
+]
+
+
+def ended(jobs: Jobs) -> Callable[[], bool]:
+    return lambda: bool(list(jobs)) and not jobs.running
+
+
+async def slowly(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
+    """As `until`, for what a process of its own does."""
+    for _ in range(60):
+        if holds():
+            return
+        await pilot.pause(0.5)
+    raise AssertionError("it did not happen in time")
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> Path:
+    file = tmp_path / "facts.jsonl"
+    file.write_text("".join(json.dumps(fact) + "\n" for fact in FACTS), encoding="utf-8")
+    return file
+
+
+async def test_a_graph_is_built_in_the_background_used_verified_and_removed(facts: Path, own_home: Path) -> None:
+    fake = FakeAssistant()
+    app = AtomrApp(fake)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, LibraryScreen))
+        await pilot.press("b")
+        await until(pilot, lambda: isinstance(app.screen, BuildScreen))
+        app.screen.query_one("#build-kind", Select).value = "graph"
+        await pilot.pause()
+        app.screen.query_one("#build-file", Input).value = str(facts)
+        app.screen.query_one("#build-name", Input).value = "../evil"
+        await pilot.press("f5")
+        await until(pilot, lambda: "✗" in screen_text(app))
+        app.screen.query_one("#build-name", Input).value = "mine"
+        await pilot.press("f5")
+        await until(pilot, lambda: "build graph mine" in screen_text(app))
+        await pilot.press("escape")  # the job goes on
+        await slowly(pilot, ended(app.jobs))
+        assert next(iter(app.jobs)).state is JobState.DONE, list(next(iter(app.jobs)).lines)
+        assert (own_home / "indexes" / "graph" / "mine").is_dir()
+
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and "mine" in screen_text(app))
+        table = app.screen.query_one(DataTable)
+        table.move_cursor(row=table.row_count - 1)
+        await pilot.pause()
+        assert "2 facts" in screen_text(app) or "facts.jsonl" in screen_text(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(fake.changes))
+        assert fake.changes == [{"graph_index": "mine"}]
+        await pilot.press("v")
+        await slowly(pilot, lambda: len(list(app.jobs)) == 2 and not app.jobs.running)
+        assert "whole" in list(app.jobs)[1].last_line
+        await pilot.press("d")
+        await until(pilot, lambda: "Remove the graph index mine?" in screen_text(app))
+        await pilot.press("y")
+        await slowly(pilot, lambda: len(list(app.jobs)) == 3 and not app.jobs.running)
+        assert not (own_home / "indexes" / "graph" / "mine").exists()
+
+
+async def test_what_cannot_be_built_is_told(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.nt"
+    broken.write_text("this is no triple\n" * 300, encoding="utf-8")
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, LibraryScreen))
+        app.jobs.start("build graph broken", ["graph", "build", str(broken), "--name", "broken", "--format", "nt"])
+        await slowly(pilot, ended(app.jobs))
+        job = next(iter(app.jobs))
+        assert job.state is JobState.FAILED
+        assert any("broken.nt" in line for line in job.lines)
+        await until(pilot, lambda: "failed" in screen_text(app))
+
+
+def test_a_job_is_stopped_and_what_it_prints_is_sanitised(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys, time\nprint('begun \\x1b[2J\\x1b]52;c;eA==\\x07here', flush=True)\ntime.sleep(60)\n",
+        encoding="utf-8",
+    )
+    python = shutil.which(sys.executable) or sys.executable
+    script = tmp_path / "python"
+    script.write_text(f'#!/bin/sh\nexec "{python}" "{program}"\n', encoding="utf-8")
+    script.chmod(0o755)
+    monkeypatch.setattr("atomr_local.tui.jobs.sys.executable", str(script))
+    told: list[tuple[JobState, str]] = []
+
+    def changed(job: Job) -> None:
+        told.append((job.state, job.last_line))
+
+    jobs = Jobs(changed)
+    job = jobs.start("waits", ["anything"])
+    _wait(lambda: bool(job.lines))
+    assert job.last_line == "begun here"
+    jobs.stop(job)
+    _wait(lambda: job.ended is not None)
+    assert job.state is JobState.STOPPED
+    assert told[0] == (JobState.RUNNING, "begun here")
+    assert told[-1][0] is JobState.STOPPED
+
+
+def test_a_command_that_cannot_be_started_has_failed() -> None:
+    jobs = Jobs(lambda _job: None)
+    job = jobs.start("null", ["a\0b"])
+    assert job.state is JobState.FAILED
+    assert "could not be started" in job.last_line
+
+
+def _wait(holds: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if holds():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not happen in time")
+
+
+async def test_quitting_while_something_is_built_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        # A job that waits for ever: its command reads what never comes.
+        job = Job(1, "build text wiki", ())
+        app.jobs._jobs.append(job)
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: "Stop what runs in the background?" in screen_text(app))
+        await pilot.press("n")
+        await until(pilot, lambda: app.screen is app.ask_screen)
+        job.state = JobState.DONE
+        await pilot.press("ctrl+q")
