@@ -29,6 +29,7 @@ class SettingEditor(Horizontal):
     SettingEditor Switch:focus { background: $accent; border: none; }
     SettingEditor .word { width: auto; padding: 0 2 0 1; }
     SettingEditor Select { width: 1fr; }
+    SettingEditor SelectCurrent Static#label { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     SettingEditor Select:focus > SelectCurrent { background: $boost; text-style: bold; }
     SettingEditor Input { width: 1fr; background: $boost; }
     SettingEditor Input:focus, SettingEditor TextArea:focus { background: $primary 25%; }

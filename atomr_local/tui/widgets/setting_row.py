@@ -1,4 +1,4 @@
-"""One setting of the form: its name, its editor, what it is about, where its value comes from, what is wrong with it."""
+"""One setting of the form: its name and editor, what it is about, where its value comes from, what is wrong with it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,285 @@
+"""The settings as a form: its fields made from the settings model, their texts read and checked. No widget in here."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from textual.keys import Keys
+
+from atomr_local.errors import AtomrError
+from atomr_local.settings import Settings, load_settings, origins
+
+Kind = Literal["switch", "choice", "number", "text", "several", "table"]
+Check = Callable[[Any], None]
+GENERAL = "general"
+_MODIFIERS = {"ctrl", "shift", "alt", "super", "hyper", "meta"}
+_KEY_NAMES = {key.value.rpartition("+")[2] for key in Keys} | {f"f{number}" for number in range(1, 25)}
+
+
+class FieldError(ValueError):
+    """What was entered is not usable; the message says why."""
+
+
+@dataclass(frozen=True)
+class FormField:
+    """One setting.
+
+    Attributes:
+        key: dotted, as in the settings file.
+        group: the first part of the key; `general` for a setting in no group.
+        bounds: what a number must keep to, in words; empty where there is no bound.
+        choices: the only values, for `choice` and `several`.
+        secret: never shown.
+    """
+
+    key: str
+    group: str
+    name: str
+    kind: Kind
+    description: str
+    default: Any
+    model: type[BaseModel]
+    bounds: str = ""
+    choices: tuple[str, ...] = ()
+    secret: bool = False
+
+    def parse(self, entered: Any) -> Any:
+        """The value that was entered, checked by the settings model's own rules.
+
+        Args:
+            entered: what a widget holds: a string, a bool for a switch, a tuple for `several`.
+
+        Raises:
+            FieldError: it is not usable.
+        """
+        value = table_of(entered) if self.kind == "table" else entered
+        if self.kind == "number":
+            value = value.strip().replace("_", "")
+            if not value:
+                raise FieldError("a number is wanted")
+        try:
+            # On an instance of defaults, so that the rules of the whole group are asked, not of the field alone.
+            blank = self.model.model_construct()
+            checked = type(blank).__pydantic_validator__.validate_assignment(blank, self.name, value)
+        except ValidationError as error:
+            raise FieldError(_told(error)) from error
+        return getattr(checked, self.name)
+
+    def show(self, value: Any) -> Any:
+        """A value as a widget holds it; the reverse of :meth:`parse`."""
+        if self.kind == "table":
+            return "\n".join(f"{name} = {key}" for name, key in value.items())
+        return value if self.kind in {"switch", "several"} else str(value)
+
+    def told(self, value: Any) -> str:
+        """A value in a few words."""
+        if self.secret:
+            return "set" if value else "not set"
+        if self.kind == "switch":
+            return "on" if value else "off"
+        if self.kind == "several":
+            return ", ".join(value) or "none"
+        if self.kind == "table":
+            return f"{len(value)} of your own" if value else "none"
+        return str(value) if value != "" else "empty"
+
+    def found_by(self, words: str) -> bool:
+        """Whether every word of a search is in the key or the description."""
+        text = f"{self.key} {self.description}".casefold()
+        return all(word in text for word in words.casefold().split())
+
+
+def form_fields(model: type[BaseModel] = Settings) -> list[FormField]:
+    """Every setting in the order of the model, those in no group first."""
+    fields = list(_fields(model, ""))
+    return [field for field in fields if field.group == GENERAL] + [field for field in fields if field.group != GENERAL]
+
+
+def group_title(group: str) -> str:
+    """What a group of settings is about: the first line of its model's documentation."""
+    info = Settings.model_fields.get(group)
+    kind = info.annotation if info is not None else None
+    about = inspect.cleandoc(getattr(kind, "__doc__", None) or "").partition("\n")[0]
+    return f"{group} — {about}" if about else group
+
+
+def _fields(model: type[BaseModel], prefix: str) -> Iterator[FormField]:
+    for name, info in model.model_fields.items():
+        kind = info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _fields(kind, f"{prefix}{name}.")
+        else:
+            yield _field(model, prefix, name, info)
+
+
+def _field(model: type[BaseModel], prefix: str, name: str, info: FieldInfo) -> FormField:
+    annotation = info.annotation
+    choices: tuple[str, ...] = ()
+    kind: Kind = "text"
+    if annotation is bool:
+        kind = "switch"
+    elif annotation in (int, float):
+        kind = "number"
+    elif get_origin(annotation) is Literal:
+        kind, choices = "choice", tuple(map(str, get_args(annotation)))
+    elif get_origin(annotation) is tuple:
+        kind, choices = "several", tuple(map(str, get_args(get_args(annotation)[0])))
+    elif get_origin(annotation) is dict:
+        kind = "table"
+    return FormField(
+        key=f"{prefix}{name}",
+        group=prefix.partition(".")[0] or GENERAL,
+        name=name,
+        kind=kind,
+        description=info.description or "",
+        default=info.get_default(call_default_factory=True),
+        model=model,
+        bounds=_bounds(info),
+        choices=choices,
+        secret=not info.repr,
+    )
+
+
+def _bounds(info: FieldInfo) -> str:
+    limits: dict[str, Any] = {}
+    for rule in info.metadata:
+        for name in ("ge", "gt", "le", "lt"):
+            if getattr(rule, name, None) is not None:
+                limits[name] = getattr(rule, name)
+    if "ge" in limits and "le" in limits:
+        return f"{limits['ge']} to {limits['le']}"
+    words = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+    return ", ".join(f"{words[name]} {limits[name]}" for name in words if name in limits)
+
+
+def _told(error: ValidationError) -> str:
+    """The first thing that is wrong, without the library's own preface."""
+    first = error.errors()[0]
+    if first["type"] in {"int_parsing", "int_from_float"}:
+        return "a whole number is wanted"
+    if first["type"] in {"float_parsing", "finite_number"}:
+        return "a number is wanted"
+    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    return message.removeprefix("String ")
+
+
+def table_of(text: str) -> dict[str, str]:
+    """The lines `id = key` as a dictionary.
+
+    Raises:
+        FieldError: a line is not such a line, or an id comes twice.
+    """
+    table: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        name, sign, key = (part.strip() for part in line.partition("="))
+        if not sign:
+            raise FieldError(f"line {number}: write it as id = key")
+        if not name or not key:
+            raise FieldError(f"line {number}: the {'key' if name else 'id'} is missing")
+        if name in table:
+            raise FieldError(f"line {number}: {name} stands in an earlier line too")
+        table[name] = key
+    return table
+
+
+def check_keys(table: Mapping[str, str], ids: frozenset[str] = frozenset()) -> None:
+    """Refuse keys that no keyboard sends and, where the ids are known, ids that there are not.
+
+    Raises:
+        FieldError: such an entry; the message names it.
+    """
+    for name, keys in table.items():
+        if ids and name not in ids:
+            near = _nearest(name, ids)
+            raise FieldError(f"{name}: nothing has this id{f'; did you mean {near}?' if near else ''}")
+        for key in keys.split(","):
+            *modifiers, last = key.split("+")
+            if not set(modifiers) <= _MODIFIERS or not _is_key(last):
+                raise FieldError(f"{name}: there is no key {key!r}; such keys are f5, ctrl+n, alt+up, question_mark")
+
+
+def _is_key(name: str) -> bool:
+    if len(name) == 1 or name in _KEY_NAMES:
+        return True
+    try:
+        unicodedata.lookup(name.replace("_", " "))
+    except KeyError:
+        # Textual's shorter names of a few signs.
+        return name in {"slash", "backslash", "at", "minus", "plus", "underscore"}
+    return True
+
+
+def _nearest(name: str, ids: frozenset[str]) -> str:
+    from rapidfuzz import process
+
+    found = process.extractOne(name, sorted(ids), score_cutoff=60)
+    return found[0] if found else ""
+
+
+def checked(check: Check, value: Any) -> None:
+    """Run a check of what is at hand; its error becomes one of the field.
+
+    Raises:
+        FieldError: the value is not usable.
+    """
+    try:
+        check(value)
+    except AtomrError as error:
+        raise FieldError(f"{error.message}. {error.hint}".strip() if error.hint else error.message) from error
+
+
+def value_of(settings: Settings, key: str) -> Any:
+    """The value that a setting has now, by its dotted key."""
+    value: Any = settings
+    for part in key.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def where_from(settings: Settings) -> dict[str, str]:
+    """Where each value comes from, by dotted key, as far as it can be told.
+
+    `default`, `settings file`, the name of an environment variable, or `command line or this session` for a value
+    that neither the file nor the environment gives.
+
+    Raises:
+        SettingsError: the settings file cannot be read any more.
+    """
+    told, plain = origins(), load_settings()
+    found = {}
+    for field in form_fields():
+        key = field.key
+        if value_of(settings, key) != value_of(plain, key):
+            found[key] = "command line or this session"
+        elif told.get(key) == "environment":
+            found[key] = _variable(key)
+        else:
+            found[key] = told.get(key, "default")
+    return found
+
+
+def _variable(key: str) -> str:
+    own = f"ATOMR_{key.replace('.', '__')}".upper()
+    whole = f"ATOMR_{key.partition('.')[0]}".upper()  # a whole group as JSON
+    return own if own in {name.upper() for name in os.environ} else whole
+
+
+def nested(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Changes by dotted key as :meth:`Assistant.reconfigure` takes them: by group, then by name."""
+    result: dict[str, Any] = {}
+    for key, value in changes.items():
+        group, _, name = key.partition(".")
+        if name:
+            result.setdefault(group, {})[name] = value
+        else:
+            result[group] = value
+    return result
