@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -44,8 +44,24 @@ def text() -> None:
     type=click.Path(path_type=Path),
     help="Take only articles with the titles in this file, one a line.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="ray reads and embeds with the workers of a Ray cluster (RAY_ADDRESS), or of this machine. It alone opens "
+    "network sockets, on the loopback address unless a cluster is named; it needs atomr-local[ray].",
+)
 @click.option("--add", is_flag=True, help="Add to the index: new articles are appended, changed ones replaced.")
-def build(inputs: tuple[Path, ...], name: str, format_: str, limit: int | None, titles: Path | None, add: bool) -> None:
+def build(
+    inputs: tuple[Path, ...],
+    name: str,
+    format_: str,
+    limit: int | None,
+    titles: Path | None,
+    engine: Literal["local", "ray"],
+    add: bool,
+) -> None:
     """Build a text index from articles: JSON lines {"id", "title", "text"}, MediaWiki dumps, parquet as in
     wikimedia/wikipedia, or Kiwix ZIM.
 
@@ -72,6 +88,7 @@ def build(inputs: tuple[Path, ...], name: str, format_: str, limit: int | None, 
             format=next(item for item in TEXT_FORMATS if item == format_),
             limit=limit,
             titles=wanted,
+            engine=engine,
             progress=progress,
             tell=lambda message: click.echo(f"{sanitize_line(message)}.", err=True),
         )

@@ -106,6 +106,11 @@ class SentenceEmbedder:
         self._lock = threading.Lock()
         self._loaded: _Runtime | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy in another process, such as a worker of a cluster, loads the model there, for one thread."""
+        runtime = self.backend.partition(" ")[0]
+        return _reopened, (self._directory.absolute(), runtime, self._identity)
+
     @property
     def identity(self) -> str:
         return self._identity
@@ -153,6 +158,16 @@ class SentenceEmbedder:
             if self._tell is not None and not isinstance(error, Unsuited):
                 self._tell(f"onnxruntime cannot run the embedder ({error}); torch does, which starts more slowly")
             return loaded
+
+
+def _reopened(directory: Path, runtime: RuntimeName, identity: str) -> SentenceEmbedder:
+    found = SentenceEmbedder(directory, runtime=runtime, threads=1)
+    if found.identity != identity:
+        raise ModelError(
+            f"the embedder in {directory} of this machine is not the one that the others use",
+            hint="Put the same model there on every machine.",
+        )
+    return found
 
 
 class _TorchRuntime:

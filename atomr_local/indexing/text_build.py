@@ -7,7 +7,7 @@ The ledger's last state names a place in the input and the version of the table 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,8 @@ BATCH = 512  # passages embedded and committed together
 QUIET_RECORDS = 5_000
 # Each commit leaves small files and a version of the table; they are put together every so many.
 COMPACT_EVERY = 200
+# What is read, its passages where they are cut already, and the bytes of its file read so far.
+Read = tuple[Article | Redirect, list[Passage] | None, int]
 # Before enough is read to tell: text twice, vectors and indexes, for plain text; a packed file needs more.
 _BYTES_PER_INPUT_BYTE = 3
 
@@ -58,6 +60,10 @@ class Selection:
     format: TextFormat = "auto"
     limit: int | None = None
     titles: frozenset[str] | None = None
+
+    def wants(self, article: Article) -> bool:
+        """Whether the article has one of the titles."""
+        return self.titles is None or name_key(article.title) in self.titles
 
 
 @dataclass
@@ -122,7 +128,7 @@ class TextBuild:
         self._total = sum(item.size for item in ledger.inputs)
         self._pending: list[dict[str, Any]] = []
         self._obsolete: list[str] = []
-        self._quiet = self._flushes = 0
+        self._quiet = self._flushes = self._fragments = 0
         self._table: PassageTable
         self._catalog: Catalog
         self.state = State()
@@ -193,19 +199,18 @@ class TextBuild:
         self._require_space()
         first, before = self.state.file, sum(item.size for item in self._ledger.inputs[: self.state.file])
         for number in range(first, len(self._files)):
-            reader = open_articles(self._files[number], self._selection.format)
             if self._enough():
                 break
             state = self.state
             partial = state.record if state.taken else 0
-            for item in reader.records(self.skipped, after=state.record - bool(partial)):
-                state.done = before + reader.position
+            for item, cut, position in self._records(number, state.record - bool(partial)):
+                state.done = before + position
                 if isinstance(item, Redirect):
                     state.seq += 1
                     self._catalog.add_alias(state.seq, item)
                     self._went(item.record)
                 else:
-                    self._take(item, number, state.taken if item.record == partial else 0)
+                    self._take(item, cut, number, state.taken if item.record == partial else 0)
                     if self._enough():
                         break
             before += self._ledger.inputs[number].size
@@ -213,18 +218,24 @@ class TextBuild:
                 state.file, state.record, state.taken, state.done = number + 1, 0, 0, before
         self._flush()
 
+    def _records(self, number: int, after: int) -> Iterator[Read]:
+        """What file `number` holds after the record `after`; records that cannot be used are noted."""
+        reader = open_articles(self._files[number], self._selection.format)
+        for item in reader.records(self.skipped, after=after):
+            yield item, None, reader.position
+
     def _enough(self) -> bool:
         limit = self._selection.limit
         return limit is not None and self.state.articles >= limit and not self.state.taken
 
-    def _take(self, article: Article, number: int, taken: int) -> None:
-        """Take an article in; `taken` of its passages are in the table already."""
+    def _take(self, article: Article, cut: list[Passage] | None, number: int, taken: int) -> None:
+        """Take an article in, cut into passages or not yet; `taken` of them are in the table already."""
         state = self.state
-        titles = self._selection.titles
-        if titles is not None and name_key(article.title) not in titles:
+        if not self._selection.wants(article):
             self._went(article.record)
             return
-        cut = list(passages(article.text, PASSAGE_WORDS, article.sections))
+        if cut is None:
+            cut = cut_article(article)
         if not taken and not self._is_news(article, number, len(cut)):
             self._went(article.record)
             return
@@ -233,9 +244,13 @@ class TextBuild:
         for ordinal, passage in enumerate(cut[taken:], taken):
             self._pending.append(_row(article, ordinal, passage, metadata))
             state.taken = ordinal + 1
-            if len(self._pending) >= BATCH:
+            if len(self._pending) >= self._at_once():
                 self._flush()
         self._went(article.record)
+
+    def _at_once(self) -> int:
+        """Passages written and committed together."""
+        return BATCH
 
     def _is_news(self, article: Article, number: int, parts: int) -> bool:
         """Enter the article in the catalogue; whether its passages have to be made."""
@@ -269,34 +284,32 @@ class TextBuild:
         """Write what is pending and commit it."""
         self._cancellation.check()
         batch, self._pending = self._pending, []
-        if batch:
-            vectors = self._vectors([row[SEARCHED] for row in batch])
-            for row, vector in zip(batch, vectors, strict=True):
-                row[VECTOR] = vector
+        self._embed(batch)
         self._require_space()
         if self._obsolete:
             self._table.delete(self._obsolete)
             self._obsolete = []
         if batch:
-            self._table.append(batch)
+            self._append(batch)
         self._catalog.commit()
         self._quiet = 0
         self._commit(passages=self.state.passages + len(batch))
         self._report("embedding")
         self._flushes += 1
-        if self._flushes % COMPACT_EVERY == 0:
+        self._fragments += max(1, -(-len(batch) // BATCH))
+        if self._fragments >= COMPACT_EVERY:
+            self._fragments = 0
             self._table.compact()
             self._commit(forgetting=True)
             self._table.forget()
             self._commit(forgetting=False)
 
-    def _vectors(self, texts: list[str]) -> list[Any]:
-        # Texts of like length beside each other are padded less.
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        vectors: list[Any] = [None] * len(texts)
-        for i, vector in zip(order, self._embedder.encode([texts[i] for i in order]), strict=True):
-            vectors[i] = vector
-        return vectors
+    def _embed(self, batch: list[dict[str, Any]]) -> None:
+        for row, vector in zip(batch, encode_all(self._embedder, [row[SEARCHED] for row in batch]), strict=True):
+            row[VECTOR] = vector
+
+    def _append(self, batch: list[dict[str, Any]]) -> None:
+        self._table.append(batch)
 
     def _commit(self, **changes: Any) -> None:
         state = self.state
@@ -334,6 +347,21 @@ class TextBuild:
         if stage == "indexing":
             done = total
         self._progress(TextBuildProgress(stage, state.passages, min(done, total), total))
+
+
+def cut_article(article: Article) -> list[Passage]:
+    """The article's passages, in order."""
+    return list(passages(article.text, PASSAGE_WORDS, article.sections))
+
+
+def encode_all(embedder: Embedder, texts: list[str]) -> list[Any]:
+    """The vector of each text, in the order of the texts."""
+    # Texts of like length beside each other are padded less.
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    vectors: list[Any] = [None] * len(texts)
+    for i, vector in zip(order, embedder.encode([texts[i] for i in order]), strict=True):
+        vectors[i] = vector
+    return vectors
 
 
 def _damaged(directory: Path, problem: str) -> KnowledgeIndexError:

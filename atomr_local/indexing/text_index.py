@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError, KnowledgeIndexError
@@ -36,6 +36,7 @@ LAYOUT = 2
 _MISSING_SHOWN = 5
 _SLOW_HASHING = 100_000_000  # bytes; less is hashed before anyone wonders
 Progress = Callable[[TextBuildProgress], None]
+Engine = Literal["local", "ray"]
 
 
 def build_text_index(
@@ -46,6 +47,7 @@ def build_text_index(
     format: TextFormat = "auto",
     limit: int | None = None,
     titles: Iterable[str] | None = None,
+    engine: Engine = "local",
     progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
     cancellation: Cancellation | None = None,
@@ -59,14 +61,16 @@ def build_text_index(
         format: of all inputs; "auto" recognises each by its content.
         limit: take this many articles only.
         titles: take only articles with these titles (case, accents and punctuation aside).
+        engine: "ray" reads and embeds with Ray's workers (see `text_ray.py`); the index is the same.
         tell: called with what the user should know, such as that an unfinished build goes on.
 
     Raises:
         InputError: an input is missing, damaged or not what it claims; the old index stays as it was.
         KnowledgeIndexError: the index cannot be written, or another process builds it.
+        MissingPartError: the engine is not installed.
         Cancelled: `cancellation` was thrown.
     """
-    return _run("build", inputs, name, embedder, format, limit, titles, progress, tell, cancellation)
+    return _run("build", inputs, name, embedder, format, limit, titles, engine, progress, tell, cancellation)
 
 
 def add_to_text_index(
@@ -77,6 +81,7 @@ def add_to_text_index(
     format: TextFormat = "auto",
     limit: int | None = None,
     titles: Iterable[str] | None = None,
+    engine: Engine = "local",
     progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
     cancellation: Cancellation | None = None,
@@ -86,7 +91,7 @@ def add_to_text_index(
     An article is known by its id. The index can be searched meanwhile as it was. Arguments and errors as in
     :func:`build_text_index`; the index must be whole, and made with the same embedder.
     """
-    return _run("add", inputs, name, embedder, format, limit, titles, progress, tell, cancellation)
+    return _run("add", inputs, name, embedder, format, limit, titles, engine, progress, tell, cancellation)
 
 
 def remove_from_text_index(name: str, titles: Iterable[str]) -> tuple[store.Manifest, list[str]]:
@@ -141,6 +146,7 @@ def _run(
     format: TextFormat,
     limit: int | None,
     titles: Iterable[str] | None,
+    engine: Engine,
     progress: Progress | None,
     tell: Callable[[str], None] | None,
     cancellation: Cancellation | None,
@@ -149,6 +155,7 @@ def _run(
     if not files:
         raise InputError("no input file is given")
     store.check_name(name)
+    make = _engine(engine)
     total = sum(store.input_size(file) for file in files)
     for file in files:  # what cannot be read at all is told before anything is loaded
         open_articles(file, format)
@@ -190,13 +197,22 @@ def _run(
                 trained = int(before.settings.get("trained_rows", 0))
                 if base is not None and not ledger.resumed:
                     _link(base, scratch)
-            build = TextBuild(ledger, files, embedder, selection, show, cancellation, trained=trained)
+            build = make(ledger, files, embedder, selection, show, cancellation, trained=trained)
             build.run()
             ledger.check_inputs()
             manifest = _manifest(name, build, ledger, embedder, wanted, before)
             return store.read_manifest(store.publish(scratch, manifest))
     except OSError as error:
         raise write_error(f"the text index {name!r}", error, resumable=True) from error
+
+
+def _engine(engine: Engine) -> type[TextBuild]:
+    if engine == "local":
+        return TextBuild
+    from atomr_local.indexing.text_ray import RayTextBuild, require_ray
+
+    require_ray()
+    return RayTextBuild
 
 
 def _manifest(

@@ -60,7 +60,8 @@ class PassageTable:
     def __init__(self, directory: Path, dimensions: int) -> None:
         import pyarrow as pa
 
-        self._schema = pa.schema(
+        self.path = directory / f"{TABLE}.lance"
+        self.schema = pa.schema(
             [
                 *(pa.field(name, pa.string()) for name in _TEXTS),
                 pa.field("start", pa.int64()),
@@ -70,8 +71,8 @@ class PassageTable:
         )
         with writing():
             connection = connect(directory)
-            there = (directory / f"{TABLE}.lance").exists()
-            self._table = connection.open_table(TABLE) if there else connection.create_table(TABLE, schema=self._schema)
+            there = self.path.exists()
+            self._table = connection.open_table(TABLE) if there else connection.create_table(TABLE, schema=self.schema)
 
     @property
     def version(self) -> int:
@@ -85,7 +86,12 @@ class PassageTable:
         import pyarrow as pa
 
         with writing():
-            self._table.add(pa.Table.from_pylist(list(rows), schema=self._schema))
+            self._table.add(pa.Table.from_pylist(list(rows), schema=self.schema))
+
+    def reload(self) -> None:
+        """Look at what others wrote into the table."""
+        with writing():
+            self._table.checkout_latest()
 
     def delete(self, passages: Sequence[str]) -> None:
         """Delete the passages with these ids."""
