@@ -263,6 +263,8 @@ class Assistant:
         except Exception as error:  # the consumer waits for `Finished`: whatever happens, it must come
             _failed(recorder, f"Internal error: {type(error).__name__}: {error}")
         finally:
+            while not parts.notes.empty():
+                recorder.emit(WarningRaised(message=parts.notes.get()))
             recorder.finish()
 
     def _tools(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -50,6 +51,7 @@ class Parts:
         index_names: names of the indexes in use, by kind; empty until they are open.
         style: the form of prompts that the adapter was trained on.
         calibration: what the adapter's confidences are worth.
+        notes: what the user should know of the parts, such as that one runs more slowly than it could.
     """
 
     def __init__(self, settings: Settings, backbone: Backbone | None = None) -> None:
@@ -60,6 +62,7 @@ class Parts:
         self.index_names = {"text": "", "graph": ""}
         self.style: Style = "full"
         self.calibration = Calibration()
+        self.notes: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._embedder: Embedder | None = None
         self._loading = threading.Lock()
 
@@ -244,7 +247,7 @@ class Parts:
             from atomr_local.catalog.starter import find_embedder
             from atomr_local.indexing.embedding import SentenceEmbedder
 
-            self._embedder = SentenceEmbedder(find_embedder(self.settings.embedder))
+            self._embedder = SentenceEmbedder(find_embedder(self.settings.embedder), tell=self.notes.put)
         return self._embedder
 
 
