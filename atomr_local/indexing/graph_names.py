@@ -5,19 +5,26 @@ SQLite, because Oxigraph has no full-text search. Written by :mod:`graph_names_w
 
 from __future__ import annotations
 
+import heapq
+import math
 import sqlite3
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
+
+from rapidfuzz import fuzz, process
 
 from atomr_local.errors import KnowledgeIndexError
 
 FILE = "names.sqlite"
 # A search by similarity reads the lists of the rarest pieces only, up to so many entries in all.
-_RARE_PIECES = 14
-_MOST_ENTRIES = 100_000
+_RARE_PIECES, _LEAST_PIECES = 8, 4
+_MANY_ENTRIES, _MOST_ENTRIES = 8_000, 20_000
+_READ_NAMES = 200
+_AT_ONCE = 500
 RANGES = ("entities", "dates", "numbers", "texts")
 
 
@@ -79,6 +86,8 @@ class Names:
         # Indexes built by earlier versions do not count pages.
         self._sitelinks = "entity.sitelinks" if "sitelinks" in columns else "0"
         self._rows("SELECT 1 FROM entity LIMIT 1")
+        # Most sources write every object by its label, and then there is nothing to look up.
+        self._has_texts = bool(self._rows("SELECT 1 FROM statement_text LIMIT 1"))
 
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
@@ -121,35 +130,55 @@ class Names:
         return [_name_row(row) for row in rows]
 
     def similar(self, key: str, limit: int = 60) -> list[NameRow]:
-        """Names that share most of the key's rarest three-letter pieces, best first."""
-        pieces = self._rare_pieces(key)
-        if not pieces:
-            return []
-        match = " OR ".join('"' + piece.replace('"', '""') + '"' for piece in pieces)
+        """Names that share the key's rarest three-letter pieces and are written most alike, best first."""
+        shared: dict[str, float] = defaultdict(float)
+        for piece, count in self._rare_pieces(key):
+            # One text for all of a piece's names: thousands of rows would cost more to hand over than to find.
+            query = "SELECT group_concat(rowid) FROM name_fts WHERE name_fts MATCH ?"
+            [(ids,)] = self._rows(query, ('"' + piece.replace('"', '""') + '"',))
+            worth = 1 / math.log2(count + 2)
+            for number in str(ids).split(",") if ids else ():
+                shared[number] += worth
+        nearest = [number for number, _ in heapq.nlargest(_READ_NAMES, shared.items(), key=itemgetter(1))]
+        keys = dict(self._rows(f"SELECT id, key FROM name WHERE id IN ({', '.join(nearest)})"))  # noqa: S608
+        alike = process.extract(key, keys, scorer=fuzz.ratio, limit=limit)
+        order = {number: place for place, (_, _, number) in enumerate(alike)}
         rows = self._rows(
-            f"SELECT {_NAME_COLUMNS}, {self._sitelinks} FROM name_fts JOIN name ON name.id = name_fts.rowid "  # noqa: S608
-            "JOIN entity ON entity.id = name.entity WHERE name_fts MATCH ? ORDER BY name_fts.rank LIMIT ?",
-            (match, limit),
+            f"SELECT {_NAME_COLUMNS}, {self._sitelinks}, name.id FROM name "  # noqa: S608
+            f"JOIN entity ON entity.id = name.entity WHERE name.id IN ({', '.join(map(str, order))})",
         )
-        return [_name_row(row) for row in rows]
+        return [_name_row(row) for row in sorted(rows, key=lambda row: order[row[-1]])]
 
-    def _rare_pieces(self, key: str) -> list[str]:
+    def _rare_pieces(self, key: str) -> list[tuple[str, int]]:
+        """(piece, how many names have it), the rarest first."""
         pieces = list(dict.fromkeys(key[i : i + 3] for i in range(len(key) - 2)))[:200]
         marks = ", ".join("?" * len(pieces))
         query = f"SELECT text, names FROM piece WHERE text IN ({marks}) ORDER BY names LIMIT ?"  # noqa: S608
-        chosen: list[str] = []
+        chosen: list[tuple[str, int]] = []
         entries = 0
-        for text, count in self._rows(query, (*pieces, _RARE_PIECES)) if pieces else ():
-            entries += int(str(count))
-            if chosen and entries > _MOST_ENTRIES:
+        for text, number in self._rows(query, (*pieces, _RARE_PIECES)) if pieces else ():
+            count = int(str(number))
+            entries += count
+            # A slip of the pen spoils up to three pieces, which may then be the rarest.
+            if entries > (_MOST_ENTRIES if len(chosen) < _LEAST_PIECES else _MANY_ENTRIES) and chosen:
                 break
-            chosen.append(str(text))
+            chosen.append((str(text), count))
         return chosen
 
     def entity(self, iri: str) -> EntityRow | None:
         query = f"SELECT iri, label, description, statements, {self._sitelinks} FROM entity WHERE iri = ?"  # noqa: S608
         rows = self._rows(query, (iri,))
         return _entity_row(rows[0]) if rows else None
+
+    def labels(self, iris: Sequence[str]) -> dict[str, str]:
+        """Labels of those of the entities that are known."""
+        found: dict[str, str] = {}
+        for start in range(0, len(iris), _AT_ONCE):
+            part = iris[start : start + _AT_ONCE]
+            marks = ", ".join("?" * len(part))
+            rows = self._rows(f"SELECT iri, label FROM entity WHERE iri IN ({marks})", part)  # noqa: S608
+            found.update((str(iri), str(label)) for iri, label in rows)
+        return found
 
     def names_of(self, iri: str) -> list[str]:
         """Every name of the entity."""
@@ -158,6 +187,8 @@ class Names:
 
     def statement_text(self, subject: str, predicate: str, object_term: str) -> str | None:
         """How the source wrote this statement's object, where it differs from the label or normal form."""
+        if not self._has_texts:
+            return None
         query = "SELECT text FROM statement_text WHERE s = ? AND p = ? AND o = ?"
         rows = self._rows(query, (subject, predicate, object_term))
         return str(rows[0][0]) if rows else None

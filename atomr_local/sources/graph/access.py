@@ -3,7 +3,7 @@ because Oxigraph's result iterators must not cross threads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -164,6 +164,11 @@ class Graph:
         row = self.names.entity(iri)
         return row.label if row is not None and row.label else local_name(iri)
 
+    def labels(self, iris: Sequence[str]) -> dict[str, str]:
+        """:meth:`label` of many entities at once."""
+        known = self.names.labels(iris)
+        return {iri: known.get(iri) or local_name(iri) for iri in iris}
+
     def property_label(self, iri: str) -> str:
         row = self.properties.get(iri)
         known = vocabulary().by_iri.get(iri)
@@ -181,13 +186,17 @@ class Graph:
         found = [s.object for prop in TYPE_PROPERTIES for s in self.statements(iri, prop, limit=8)]
         return list(dict.fromkeys(self.label(type_iri) for term in found if (type_iri := term_iri(term))))
 
-    def value(self, statement: Statement, score: float | None = None) -> Value:
-        """The statement's object as an answer value, its text as the source wrote it."""
+    def value(self, statement: Statement, score: float | None = None, label: str = "") -> Value:
+        """The statement's object as an answer value, its text as the source wrote it.
+
+        Args:
+            label: the object's label, where it was looked up before.
+        """
         term = statement.object
         written = self.names.statement_text(statement.subject, statement.property, str(term))
         iri = term_iri(term)
         if iri is not None:
-            return Value(written or self.label(iri), ValueKind.ENTITY, iri, score)
+            return Value(written or label or self.label(iri), ValueKind.ENTITY, iri, score)
         datatype = getattr(getattr(term, "datatype", None), "value", "")
         kind = _KIND_OF_DATATYPE.get(datatype.removeprefix(XSD), ValueKind.TEXT)
         return Value(written or literal_text(term_text(term), datatype), kind, None, score)

@@ -13,7 +13,7 @@ from rapidfuzz.distance import DamerauLevenshtein
 from atomr_local.indexing.graph_names import EntityRow, NameRow
 from atomr_local.indexing.names import base_key, name_key, split_qualifier, words
 from atomr_local.indexing.vocabulary import vocabulary
-from atomr_local.sources.graph.access import Graph
+from atomr_local.sources.graph.access import Graph, term_iri
 
 LINKED = 0.6
 _EXACT, _FOLDED, _KEY, _BASE, _FUZZY, _PART, _WORD = 1.0, 0.985, 0.97, 0.9, 0.88, 0.72, 0.61
@@ -57,13 +57,19 @@ class Linker:
         self._graph = graph
         self._context_words = lru_cache(maxsize=4096)(self._find_context_words)
 
-    def link(self, name: str, descriptor: str = "", question: str = "", limit: int = 10) -> list[Candidate]:
-        """Candidates, best first; none when no name of the graph is near enough."""
+    def link(
+        self, name: str, descriptor: str = "", question: str = "", limit: int = 10, *, fuzzy: bool = True
+    ) -> list[Candidate]:
+        """Candidates, best first; none when no name of the graph is near enough.
+
+        Args:
+            fuzzy: names that are only written alike will do where none is the same.
+        """
         name = " ".join(name.split())
         if len(name) > _LONGEST_NAME:
             return []
         bare, qualifier = split_qualifier(name)
-        matched = self._matches(name, bare)
+        matched = self._matches(name, bare, fuzzy)
         if not matched:
             return []
         # What the descriptor and the name's own qualifier say weighs more than the rest of the question.
@@ -90,7 +96,7 @@ class Linker:
                     found.setdefault(other.entity.iri, other.entity)
         return list(found.values())
 
-    def _matches(self, name: str, bare: str) -> dict[str, tuple[NameRow, float]]:
+    def _matches(self, name: str, bare: str, fuzzy: bool) -> dict[str, tuple[NameRow, float]]:
         """The best matching name of each candidate entity, with the score of the match alone."""
         best: dict[str, tuple[NameRow, float]] = {}
 
@@ -119,7 +125,7 @@ class Linker:
         if not best:
             for country in vocabulary().countries.get(name_key(name), ()):
                 take(names.by_key(country), _BASE)  # "U.S.", "UK"
-        if not best:
+        if not best and fuzzy:
             for row in names.similar(name_key(name)):
                 take([row], _similarity(name_key(name), row.key))
             best = {iri: found for iri, found in best.items() if found[1] >= LINKED}
@@ -127,7 +133,7 @@ class Linker:
         return dict(top[:_MAX_CANDIDATES])
 
     def _weigh(self, row: NameRow, match: float, name: str, said: set[str], asked: set[str]) -> Candidate | None:
-        own, near = self._context_words(row.entity.iri)
+        own, near = self._context_words(row.entity.iri) if said or asked else (frozenset[str](), frozenset[str]())
         score = match
         if said:
             fit = _share(said, own) + _NEIGHBOUR_WEIGHT * _share(said, near)
@@ -151,14 +157,18 @@ class Linker:
         texts = [row.description if row else ""]
         texts += [split_qualifier(name)[1] for name in graph.names.names_of(iri)]
         known = vocabulary().by_iri
-        for statement in graph.statements(iri, limit=60):
-            texts.append(graph.value(statement).text)
+        own_statements = graph.statements(iri, limit=60)
+        pointing = graph.statements(tail=iri, limit=30)
+        ends = [other for statement in own_statements if (other := term_iri(statement.object)) is not None]
+        labels = graph.labels([*ends, *(statement.subject for statement in pointing)])
+        for statement in own_statements:
+            texts.append(graph.value(statement, label=labels.get(term_iri(statement.object) or "", "")).text)
             texts.append(graph.property_label(statement.property))
             if statement.property in known:
                 texts.extend(known[statement.property].domain)
         near = []
-        for statement in graph.statements(tail=iri, limit=30):
-            near.append(graph.label(statement.subject))
+        for statement in pointing:
+            near.append(labels[statement.subject])
             texts.append(graph.property_label(statement.property))
             if statement.property in known:
                 texts.append(known[statement.property].kind)

@@ -94,12 +94,17 @@ class Relate:
         between = self._between(heads, request.arguments[1], request, is_entity)
         return between if between is not None or is_entity else self._counted(request, cancellation)
 
-    def heads(self, value: Value, question: str) -> list[Head]:
-        """Entities that a value may be, likeliest first; then those of the same name that it may have become."""
+    def heads(self, value: Value, question: str, *, fuzzy: bool = True) -> list[Head]:
+        """Entities that a value may be, likeliest first; then those of the same name that it may have become.
+
+        Args:
+            fuzzy: names that are only written alike will do.
+        """
         if value.iri is not None and self._graph.row(value.iri) is not None:
             heads = [Head(value.iri, value.score if value.score is not None else 1.0)]
         else:
-            found = [c for c in self._linker.link(value.text, question=question) if c.score >= LINKED * 0.75]
+            linked = self._linker.link(value.text, question=question, fuzzy=fuzzy)
+            found = [candidate for candidate in linked if candidate.score >= LINKED * 0.75]
             heads = [Head(c.entity.iri, c.score) for c in found if found[0].score - c.score <= _HEAD_WINDOW][:_HEADS]
         known = {head.iri for head in heads}
         for head in heads[:1]:
@@ -282,13 +287,15 @@ class Relate:
         score = round(head.score * match.score, 4)
         label = graph.property_label(match.property)
         values = []
+        labels = graph.labels([iri for row in answer.terms if (iri := term_iri(row["value"])) is not None])
         for row in answer.terms:
             term = row["value"]
             iri = term_iri(term)
+            known = labels[iri] if iri is not None else ""
             if match.inverse:
-                value = graph.entity_value(iri, score) if iri is not None else None
+                value = Value(known, ValueKind.ENTITY, iri, score) if iri is not None else None
             else:
-                value = graph.value(Statement(head.iri, match.property, term), score)
+                value = graph.value(Statement(head.iri, match.property, term), score, known)
             if value is not None and self._fits(value, match.gender):
                 values.append(value)
         values = _most_precise(_distinct(values))
@@ -313,7 +320,7 @@ class Relate:
 
     def _between(self, heads: Sequence[Head], other: Value, request: Request, is_entity: bool) -> Retrieval | None:
         """The relations between head and `other`, or None where `other` seems to be no entity."""
-        tails = self.heads(other, request.question)
+        tails = self.heads(other, request.question, fuzzy=is_entity)
         if not is_entity:
             tails = [tail for tail in tails if tail.score >= SURE]
         values: list[Value] = []

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz import fuzz
 
@@ -278,19 +278,30 @@ def _text_score(phrase: str, text: str, worth: float) -> float:
         return worth
     if phrase.endswith(" of") != text.endswith(" of"):
         worth *= _OTHER_WAY  # "father of" and "father" are opposite ends
-    small, other_small = _without(phrase, _SMALL), _without(text, _SMALL)
-    if small and small == other_small:
+    mine, theirs = _forms(phrase), _forms(text)
+    if mine.small and mine.small == theirs.small:
         return worth * _WITHOUT_SMALL_WORDS
-    bare, other_bare = _without(small, _TYPES), _without(other_small, _TYPES)
-    if bare and bare == other_bare:
+    if mine.bare and mine.bare == theirs.bare:
         return worth * _WITHOUT_TYPE_WORDS
-    mine, theirs = {_stem(word) for word in small.split()}, {_stem(word) for word in other_small.split()}
-    shared = len(mine & theirs)
-    overlap = 2 * shared / (len(mine) + len(theirs)) if shared else 0.0
-    if len(small) >= 5 and not shared:
-        ratio = fuzz.ratio(small, other_small) / 100
-        overlap = ratio * _TYPO if ratio >= _TYPO_RATIO else 0.0
+    shared = len(mine.stems & theirs.stems)
+    overlap = 2 * shared / (len(mine.stems) + len(theirs.stems)) if shared else 0.0
+    if len(mine.small) >= 5 and not shared:
+        overlap = fuzz.ratio(mine.small, theirs.small, score_cutoff=100 * _TYPO_RATIO) / 100 * _TYPO
     return worth * _LEXICAL * overlap
+
+
+class _Forms(NamedTuple):
+    """A wording without small words, without words for types too, and the stems of the first."""
+
+    small: str
+    bare: str
+    stems: frozenset[str]
+
+
+@lru_cache(maxsize=1 << 16)
+def _forms(text: str) -> _Forms:
+    small = _without(text, _SMALL)
+    return _Forms(small, _without(small, _TYPES), frozenset(_stem(word) for word in small.split()))
 
 
 def _without_shared_opening(one: str, two: str) -> tuple[str, str]:
