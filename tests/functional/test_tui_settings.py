@@ -1,0 +1,368 @@
+"""The settings screen, driven by keys and mouse, with the real settings, file and environment."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+from textual.widgets import Input, Select, Static, Switch, TextArea
+
+from atomr_local.errors import InputError, SettingsError
+from atomr_local.settings import Settings, load_settings
+from atomr_local.settings_file import save_settings
+from atomr_local.tui.screens.error import ErrorScreen
+from atomr_local.tui.screens.settings import SettingsScreen
+from atomr_local.tui.screens.unsaved import Unsaved
+from atomr_local.tui.settings_choices import Choice, Choices
+from atomr_local.tui.widgets.setting_row import SettingRow
+
+SIZES = [(80, 24), (120, 40), (200, 50)]
+OFFERED: Choices = {
+    "model": (Choice("starter", "98 MB"), Choice("other", "7 GB")),
+    "adapter": (Choice("auto"), Choice("none")),
+    "embedder": (Choice("starter"),),
+    "text_index": (Choice("", "the only one"), Choice("mine")),
+    "graph_index": (Choice("", "the only one"),),
+}
+
+
+class Form(App[None]):
+    """The screen alone; keeps what it closed with."""
+
+    def __init__(self, save: Callable[[dict[str, Any]], object] = save_settings, **given: Any) -> None:
+        super().__init__()
+        self.form = SettingsScreen(load_settings(**given), save, find=lambda: OFFERED)
+        self.closed: list[dict[str, Any] | None] = []
+
+    def on_mount(self) -> None:
+        self.push_screen(self.form, self.closed.append)
+
+    def row(self, key: str) -> SettingRow:
+        return next(row for row in self.form.query(SettingRow) if row.field.key == key)
+
+    def shown(self) -> str:
+        strips = self.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+
+async def settle(pilot: Pilot[None]) -> None:
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+async def enter(pilot: Pilot[None], key: str, text: str) -> SettingRow:
+    row = pilot.app.row(key)
+    row.query_one(Input).value = text
+    await pilot.pause()
+    return row
+
+
+def on_file(home: Path) -> dict[str, Any]:
+    path = home / "config.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_every_setting_has_a_row_with_its_description(size: tuple[int, int]) -> None:
+    app = Form()
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        keys = {row.field.key for row in app.form.query(SettingRow)}
+        groups = {name for name, info in Settings.model_fields.items() if hasattr(info.annotation, "model_fields")}
+        assert set(Settings.model_fields) - groups == {key for key in keys if "." not in key}
+        assert {key.partition(".")[0] for key in keys if "." in key} == groups
+        assert "Model name" in app.shown()
+        assert "^s Save" in app.shown()
+        for row in app.form.query(SettingRow):
+            assert row.region.right <= size[0]
+            assert row.field.description
+
+
+async def test_only_what_was_changed_is_saved_and_told(own_home: Path) -> None:
+    (own_home / "config.toml").write_text("# mine\nmodel = 'starter'\n", encoding="utf-8")
+    app = Form()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await enter(pilot, "top_k", "7")
+        app.row("web.enabled").query_one(Switch).value = True
+        await enter(pilot, "limits.nodes", "50")
+        await enter(pilot, "limits.nodes", "40")  # as it was
+        await pilot.pause()
+        assert "2 not saved" in app.shown()
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert app.closed == [{"top_k": 7, "web.enabled": True}]
+        assert on_file(own_home) == {"model": "starter", "top_k": 7, "web": {"enabled": True}}
+        assert "# mine" in (own_home / "config.toml").read_text(encoding="utf-8")
+        assert load_settings().web.enabled
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "told"),
+    [
+        ("top_k", "0", "greater than or equal to 1"),
+        ("top_k", "51", "less than or equal to 50"),
+        ("top_k", "many", "a whole number is wanted"),
+        ("top_k", "", "a number is wanted"),
+        ("filter_overlap", "nan?", "a number is wanted"),
+        ("web.region", "x; rm", "match pattern"),
+    ],
+)
+async def test_a_wrong_value_is_told_under_its_field_and_not_saved(
+    key: str, text: str, told: str, own_home: Path
+) -> None:
+    app = Form()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        row = await enter(pilot, key, text)
+        assert told in row.problem
+        assert row.query_one(".problem", Static).display
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert app.closed == []
+        assert on_file(own_home) == {}
+        assert app.form.focused is row.query_one(Input)
+        await enter(pilot, key, row.field.show(row.field.default))
+        assert row.problem == ""
+        assert not row.query_one(".problem", Static).display
+
+
+async def test_origins_are_shown_and_the_environment_said_to_win(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (own_home / "config.toml").write_text("filter_overlap = 0.6\ntop_k = 4\n", encoding="utf-8")
+    monkeypatch.setenv("ATOMR_TOP_K", "5")
+    app = Form(strategy="rag")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        about = {
+            key: str(app.row(key).query_one(".about", Static).content)
+            for key in ("top_k", "filter_overlap", "strategy", "llm.seed")
+        }
+        assert "set by ATOMR_TOP_K in the environment, which wins over what is saved here" in about["top_k"]
+        assert "1 to 50" in about["top_k"]
+        assert "from: settings file" in about["filter_overlap"]
+        assert "from: command line" in about["strategy"]
+        assert "from" not in about["llm.seed"].partition("(")[2]
+        await enter(pilot, "top_k", "9")
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert on_file(own_home)["top_k"] == 9
+        assert app.closed == [{"top_k": None}]  # the environment's value stays in force
+        assert load_settings().top_k == 5
+
+
+async def test_back_to_the_default_takes_the_setting_out_of_the_file(own_home: Path) -> None:
+    (own_home / "config.toml").write_text("top_k = 4\nsources = ['text']\nstrategy = 'atomr'\n", encoding="utf-8")
+    app = Form()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        app.row("top_k").query_one(Input).focus()
+        await pilot.press("ctrl+r")
+        assert app.row("top_k").query_one(Input).value == "3"
+        app.row("sources").scroll_visible(animate=False)
+        await pilot.pause()
+        await pilot.click(app.row("sources").query_one(".reset"))
+        await pilot.pause()
+        assert all(switch.value for switch in app.row("sources").query(Switch))
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert app.closed == [{"top_k": None, "sources": None}]
+        assert on_file(own_home) == {"strategy": "atomr"}
+
+
+async def test_what_is_at_hand_is_offered_and_something_else_can_be_typed(own_home: Path) -> None:
+    saved: dict[str, Any] = {}
+    app = Form(saved.update)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        model = app.row("model")
+        assert model.query_one(Select).value == "starter"
+        assert not model.query_one(Input).display
+        model.query_one(Select).focus()
+        await pilot.press("enter", "end", "enter")  # the last: another…
+        await pilot.pause()
+        assert model.query_one(Input).display
+        await enter(pilot, "model", "nowhere")
+        assert "no model named 'nowhere'" in model.problem
+        await enter(pilot, "model", str(own_home / "absent.gguf"))
+        assert "there is no file" in model.problem
+        (own_home / "there.gguf").write_bytes(b"GGUF")
+        await enter(pilot, "model", str(own_home / "there.gguf"))
+        assert model.problem == ""
+        app.row("strategy").query_one(Select).value = "rag"
+        await pilot.pause()
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert saved == {"model": str(own_home / "there.gguf"), "strategy": "rag"}
+
+
+async def test_keys_are_a_table_and_checked_line_by_line(own_home: Path) -> None:
+    app = Form()
+    app.form = SettingsScreen(
+        load_settings(), save_settings, find=lambda: OFFERED, binding_ids=["history.delete", "app.help"]
+    )
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        row = app.row("ui.keys")
+        lines = row.query_one(TextArea)
+        for text, told in [
+            ("history.delete", "line 1: write it as id = key"),
+            ("app.help = f2\napp.help = f3", "line 2: app.help stands in an earlier line"),
+            ("history.delte = f8", "did you mean history.delete?"),
+            ("app.help = contrl+h", "there is no key 'contrl+h'"),
+            ("app.help =", "line 1: the key is missing"),
+        ]:
+            lines.load_text(text)
+            await pilot.pause()
+            assert told in row.problem
+        lines.load_text("history.delete = ctrl+d,f8\n\napp.help=question_mark")
+        await pilot.pause()
+        assert row.problem == ""
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert load_settings().ui.keys == {"history.delete": "ctrl+d,f8", "app.help": "question_mark"}
+
+
+async def test_a_secret_is_never_shown(own_home: Path) -> None:
+    (own_home / "config.toml").write_text("[endpoint]\napi_key = 'hunter2'\n", encoding="utf-8")
+    app = Form()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press(*"api_key", "enter")
+        await pilot.pause()
+        row = app.row("endpoint.api_key")
+        assert "set; what is typed here replaces it" in app.shown()
+        await pilot.press(*"swordfish")
+        assert "hunter2" not in app.shown()
+        assert "swordfish" not in app.shown()
+        assert row.changed
+        row.query_one(Input).value = ""
+        await pilot.pause()
+        assert not row.changed
+        row.query_one(Input).value = "swordfish"
+        await pilot.pause()
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert load_settings().endpoint.api_key == "swordfish"
+
+
+async def test_the_search_leaves_what_has_the_words() -> None:
+    app = Form()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press(*"threads llm")
+        await pilot.pause()
+        visible = [
+            row.field.key for row in app.form.query(SettingRow) if row.region.height and not row.has_class("hidden")
+        ]
+        assert visible == ["llm.threads", "llm.batch_threads"]
+        await pilot.press("enter")
+        assert app.form.focused is app.row("llm.threads").query_one(Input)
+        await pilot.press("ctrl+f")
+        app.form.query_one("#settings-search", Input).value = "no such words"
+        await pilot.pause()
+        assert "No setting has these words." in app.shown()
+
+
+async def test_escape_asks_when_something_is_not_saved(own_home: Path) -> None:
+    app = Form()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await enter(pilot, "top_k", "7")
+        await pilot.press("escape")
+        assert isinstance(app.screen, Unsaved)
+        assert "One change is not saved." in app.shown()
+        await pilot.press("escape")
+        assert app.screen is app.form
+        await pilot.press("escape", "d")
+        await pilot.pause()
+        assert app.closed == [{}]
+        assert on_file(own_home) == {}
+
+
+async def test_escape_and_save(own_home: Path) -> None:
+    app = Form()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await enter(pilot, "top_k", "7")
+        await pilot.press("escape", "s")
+        await pilot.pause()
+        assert app.closed == [{"top_k": 7}]
+        assert on_file(own_home) == {"top_k": 7}
+
+
+async def test_escape_closes_at_once_when_nothing_was_changed() -> None:
+    app = Form()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.closed == [{}]
+
+
+async def test_a_file_that_cannot_be_written_is_told_and_nothing_is_lost() -> None:
+    def refuse(changes: dict[str, Any]) -> None:
+        raise SettingsError("the file cannot be written")
+
+    app = Form(refuse)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await enter(pilot, "top_k", "7")
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert isinstance(app.screen, ErrorScreen)
+        assert "the file cannot be written" in app.shown()
+        await pilot.press("escape")
+        assert app.closed == []
+        assert app.row("top_k").changed
+
+
+async def test_what_is_at_hand_cannot_be_told() -> None:
+    def fail() -> Choices:
+        raise InputError("the models cannot be listed")
+
+    app = Form()
+    app.form = SettingsScreen(load_settings(), save_settings, find=fail)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert isinstance(app.screen, ErrorScreen)
+        await pilot.press("escape")
+        assert app.row("model").query_one(Input).value == "starter"
+
+
+async def test_hostile_values_are_shown_harmless(own_home: Path) -> None:
+    evil = "\\u001b]52;c;aGk=\\u0007[red]x\\u202e"
+    (own_home / "config.toml").write_text(
+        f'model = "{evil}"\n[endpoint]\nurl = "{evil}"\n[ui.keys]\n"{evil}" = "f5"\n', encoding="utf-8"
+    )
+    app = Form()
+    app.form = SettingsScreen(
+        load_settings(), save_settings, find=lambda: {**OFFERED, "text_index": (Choice("\x1b[2J", "\x1b]0;x\x07[b]"),)}
+    )
+    async with app.run_test(size=(200, 200)) as pilot:
+        await settle(pilot)
+        shown = app.shown()
+        assert "[red]x" in shown
+        assert not any(sign in shown for sign in "\x1b\x07\u202e")
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.closed == [{}]  # what was only shown is not a change
+
+
+async def test_the_sections_are_gone_through_by_key() -> None:
+    app = Form()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        groups = list(dict.fromkeys(row.field.group for row in app.form.query(SettingRow)))
+        await pilot.press("ctrl+pagedown", "ctrl+pagedown")
+        await pilot.pause()
+        assert app.form._row_in_focus().field.group == groups[1]
+        await pilot.press("ctrl+pageup", "ctrl+pageup")
+        await pilot.pause()
+        assert app.form._row_in_focus().field.group == groups[-1]
