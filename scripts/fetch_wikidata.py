@@ -5,8 +5,9 @@
     scripts/fetch_wikidata.py --entities ids.txt --to films.jsonl --languages en,de
 
 Articles that know their Wikidata id are taken by it, the others by their title on --site. After the entities come
-names and types of all that they point to. Size and time are told before it starts; what is broken off goes on with the
-same command. In the end the command that builds the index is printed.
+names and types of all that they point to. An estimate of size and time, which the API cannot tell, comes before it
+starts; what is broken off goes on with the same command. In the end the command that builds the index is printed.
+Wikimedia asks for a contact: --contact.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import sys
 from pathlib import Path
 
 from fetching.client import Client, Limiter
-from fetching.console import Progress, agreed, run, say
+from fetching.console import Progress, agreed, contact_of, contact_option, run, say
 from fetching.slices import Slice
 from fetching.wikibase import BATCH, Wikibase
 
@@ -100,8 +101,8 @@ def tell(count: int, titles: int, given: argparse.Namespace) -> None:
     seconds = requests * max(_ANSWER_SECONDS, 1 / given.rate)
     size = round(count * (_BYTES + _LINKED * _LINKED_BYTES))
     say(
-        f"{count} entities and what they point to, from {given.base_url}: roughly {requests} requests, "
-        f"{human_size(size)} on disk, {duration(seconds)}."
+        f"{count} entities and what they point to, from {given.base_url}. An estimate: {requests} requests, "
+        f"{human_size(size)} on disk, {duration(seconds)}; articles of some kinds point to much more than others."
     )
     if count > _MANY:
         say("For so many a dump is the better way: https://dumps.wikimedia.org/wikidatawiki/entities/")
@@ -141,13 +142,14 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--all-statements", action="store_true", help="keep external identifiers and media as well")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--rate", type=_rate, default=2.0, help="requests per second at most; else 2")
+    contact_option(parser)
     parser.add_argument("--base-url", default=API, help="the api.php to ask, instead of Wikidata's")
     return parser.parse_args(argv)
 
 
 def main() -> None:
     given = arguments()
-    with Client(tell=say) as client:
+    with Client(contact=contact_of(given.contact), tell=say) as client:
         fetch(client, given)
 
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Fetch a Wikipedia: the latest dump of Wikimedia, or the Parquet files of the data set wikimedia/wikipedia.
 
-    scripts/fetch_wikipedia.py                                  Simple English, about 350 MB
+    scripts/fetch_wikipedia.py                                  Simple English, an estimated 350 MB
     scripts/fetch_wikipedia.py --language en --max-size 1GB     as much of the English one as fits
     scripts/fetch_wikipedia.py --language de --kind parquet --to ~/wikipedia
 
-Size and time are told before anything large is fetched. What is broken off goes on with the same command. A file gets
-its name only once its length and checksum are the published ones. In the end the command that builds the index is
-printed.
+The size, which the server is asked for, and an estimate of the time are told before anything large is fetched. What is
+broken off goes on with the same command. A file gets its name only once its length and checksum are the published
+ones. In the end the command that builds the index is printed. Wikimedia asks for a contact: --contact.
 """
 
 from __future__ import annotations
@@ -23,7 +23,16 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from fetching.client import Client, FetchError, Missing, checked_url, shown
-from fetching.console import agreed, bytes_progress, run, say, size_argument, transfer_time
+from fetching.console import (
+    agreed,
+    bytes_progress,
+    contact_of,
+    contact_option,
+    run,
+    say,
+    size_argument,
+    transfer_time,
+)
 from fetching.download import RemoteFile, download, remaining, require_room
 
 from atomr_local.indexing.space import human_size
@@ -246,6 +255,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--to", type=Path, default=Path(), help="directory; else this one")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--rate-limit", type=size_argument, default=0, help="per second, such as 2MB")
+    contact_option(parser)
     parser.add_argument("--base-url", default="", help="a mirror, instead of Wikimedia or Hugging Face")
     given = parser.parse_args(argv)
     given.to = given.to.expanduser()
@@ -255,7 +265,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
 
 def main() -> None:
     given = arguments()
-    with Client(rate=given.rate_limit, tell=say) as client:
+    with Client(contact=contact_of(given.contact), rate=given.rate_limit, tell=say) as client:
         fetch(client, given)
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import email.utils
 import ipaddress
+import os
+import platform
+import re
+import ssl
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -18,7 +23,8 @@ from atomr_local.sanitize import sanitize_line
 
 T = TypeVar("T")
 
-USER_AGENT = f"atomr-local/{__version__} (offline assistant; fetching open data for one user) python-httpx"
+CONTACT = "ATOMR_CONTACT"
+_CONTACT = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+|https?://[\w.-]+(?::\d+)?(?:/[\w./~%+:@-]*)?", re.ASCII)
 _LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS = 5
@@ -73,6 +79,7 @@ class Client:
 
     Args:
         tries: how often in a row something may fail without any gain before it is given up.
+        contact: an e-mail address or a web page that servers are told, so that they can say when something is wrong.
         timeout: seconds without a byte after which a connection counts as broken.
         rate: bytes per second at most; 0: as fast as it goes.
         clock: stands in for the time in tests, like `sleep`; seconds.
@@ -82,6 +89,7 @@ class Client:
     def __init__(
         self,
         *,
+        contact: str = "",
         tries: int = 8,
         timeout: float = 60.0,
         rate: float = 0.0,
@@ -89,6 +97,8 @@ class Client:
         sleep: Callable[[float], None] = time.sleep,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
+        self._agent = user_agent(contact)
+        self._has_contact = bool(contact)
         self._tries = tries
         self._timeout = timeout
         self.sleep = sleep
@@ -129,7 +139,7 @@ class Client:
             try:
                 with client.stream(method, url, headers=headers, data=data) as response:
                     if response.status_code not in _REDIRECTS:
-                        _check_status(response, url, accepted)
+                        _check_status(response, url, accepted, self._has_contact)
                         yield response
                         return
                     url = redirected(url, response, posted=data is not None)
@@ -214,13 +224,51 @@ class Client:
         loopback = _is_loopback(parts.hostname)
         if loopback not in self._clients:
             self._clients[loopback] = httpx.Client(
-                headers={"user-agent": USER_AGENT, "accept-encoding": "gzip"},
+                headers={"user-agent": self._agent, "accept-encoding": "gzip"},
                 timeout=self._timeout,
                 limits=httpx.Limits(max_connections=1),
                 follow_redirects=False,
+                verify=_certificates(),
                 trust_env=not loopback,  # a proxy knows nothing of this machine's own servers
             )
         return self._clients[loopback]
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Read once: it takes longer than many a request."""
+    return httpx.create_ssl_context()
+
+
+def checked_contact(text: str) -> str:
+    """A contact as it may stand in a header.
+
+    Raises:
+        FetchError: it is no e-mail address and no web page.
+    """
+    contact = text.strip()
+    if len(contact) > 120 or not _CONTACT.fullmatch(contact):
+        raise FetchError(
+            f"{sanitize_line(text)[:120]!r} is no contact",
+            hint="Give an e-mail address such as you@example.org, or a page such as https://example.org/about.",
+        )
+    return contact
+
+
+def given_contact(option: str | None) -> str:
+    """The contact of the option --contact, else of the environment variable ATOMR_CONTACT, else "".
+
+    Raises:
+        FetchError: what is given is none.
+    """
+    text = os.environ.get(CONTACT, "") if option is None else option
+    return checked_contact(text) if text.strip() else ""
+
+
+def user_agent(contact: str = "") -> str:
+    """Who asks, in the form of Wikimedia's policy on user agents: the program (whom to reach) the library."""
+    about = contact or "an offline assistant; no contact given"
+    return f"atomr-local/{__version__} ({about}) python-httpx/{httpx.__version__} Python/{platform.python_version()}"
 
 
 def checked_url(url: str) -> SplitResult:
@@ -258,7 +306,7 @@ def retry_after(headers: httpx.Headers) -> float:
     return max(0.0, then - time.time())
 
 
-def _check_status(response: httpx.Response, url: str, accepted: Collection[int]) -> None:
+def _check_status(response: httpx.Response, url: str, accepted: Collection[int], has_contact: bool) -> None:
     status = response.status_code
     if status in accepted:
         return
@@ -267,6 +315,8 @@ def _check_status(response: httpx.Response, url: str, accepted: Collection[int])
     message = f"{shown(url)}: the server answered with status {status}"
     if status in (404, 410):
         raise Missing(message, hint="It may be gone, or the name may be wrong.")
+    if status == 403 and not has_contact:
+        raise FetchError(message, hint="It may want to know whom to reach: give your address with --contact.")
     raise FetchError(message, hint="Is the address right?")
 
 

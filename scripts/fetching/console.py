@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +13,8 @@ from atomr_local.cli.progress import Pace, duration
 from atomr_local.errors import AtomrError
 from atomr_local.indexing.space import human_size
 from atomr_local.sanitize import sanitize, sanitize_line
+
+from .client import CONTACT, given_contact
 
 _LINE_EVERY = 30.0  # seconds between lines where there is no terminal
 _SCREEN_EVERY = 0.2
@@ -30,6 +32,29 @@ def size_argument(text: str) -> int:
     if match is None or not float(match[1]):
         raise ArgumentTypeError(f"{text!r} is no size such as 500MB or 1.5GB")
     return int(float(match[1]) * _UNITS[match[2].lower()])
+
+
+def contact_option(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--contact",
+        metavar="EMAIL_OR_URL",
+        help=f"how servers can reach you, told with every request; else the environment variable {CONTACT}",
+    )
+
+
+def contact_of(option: str | None) -> str:
+    """The user's contact, or "" with a warning.
+
+    Raises:
+        FetchError: what is given is none.
+    """
+    contact = given_contact(option)
+    if not contact:
+        say(
+            "No contact is given. Servers, Wikimedia's above all, may slow or refuse requests without one: "
+            f"add --contact you@example.org, or set {CONTACT}."
+        )
+    return contact
 
 
 def transfer_time(size: int, rate: float) -> str:

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import random
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,8 @@ from script_loader import SCRIPTS
 sys.path.insert(0, str(SCRIPTS))
 
 from fetching import download as module
-from fetching.client import Client, FetchError, checked_url, redirected, retry_after
+from fetching.client import Client, FetchError, checked_contact, checked_url, given_contact, redirected, retry_after
+from fetching.console import contact_of
 from fetching.download import RemoteFile, download
 
 BODY = random.Random(4).randbytes(300_000)
@@ -41,6 +43,11 @@ class Time:
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         self.now += seconds
+
+
+@pytest.fixture(autouse=True)
+def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # what it guards against is a power cut
 
 
 @pytest.fixture
@@ -125,7 +132,7 @@ def test_a_whole_part_needs_no_request(server: FaultyServer, client: Client, tmp
     assert server.requests == []
 
 
-@pytest.mark.parametrize("part", [OTHER[:1000], OTHER + b"more", OTHER])
+@pytest.mark.parametrize("part", [OTHER[:1000], OTHER + b"more", OTHER], ids=["shorter", "longer", "as long"])
 def test_a_part_of_unknown_origin_is_not_gone_on_from(
     server: FaultyServer, client: Client, tmp_path: Path, part: bytes
 ) -> None:
@@ -329,7 +336,7 @@ def test_what_is_there_is_not_fetched_again(server: FaultyServer, client: Client
     assert only(tmp_path, "dump.bz2")
 
 
-@pytest.mark.parametrize("there", [OTHER, b"mine"])
+@pytest.mark.parametrize("there", [OTHER, b"mine"], ids=["as long", "shorter"])
 def test_what_is_there_and_differs_is_left_alone(
     server: FaultyServer, client: Client, tmp_path: Path, there: bytes
 ) -> None:
@@ -373,6 +380,55 @@ def test_two_runs_do_not_write_one_part(server: FaultyServer, client: Client, tm
 
     assert download(client, remote(server), tmp_path, meanwhile).read_bytes() == BODY
     assert "another process" in seen[0]
+
+
+@pytest.mark.parametrize(
+    "contact", ["me+wiki@mail.example.org", "https://example.org/about.html", "http://a.example:8080/~me"]
+)
+def test_servers_are_told_the_contact(server: FaultyServer, tmp_path: Path, contact: str) -> None:
+    with Client(contact=checked_contact(f" {contact}\n")) as client:
+        client.document(server.url + PATH)
+    ((_, _, headers),) = server.requests
+    assert re.fullmatch(rf"atomr-local/\S+ \({re.escape(contact)}\) python-httpx/\S+ Python/\S+", headers["user-agent"])
+
+
+@pytest.mark.parametrize(
+    "contact",
+    [
+        "me",
+        "me@",
+        "@example.org",
+        "a@b.c) x/1 (",
+        "a@b.org\r\nx: y",
+        "mé@example.org",
+        "ftp://a.org",
+        "a@" + "b." * 90 + "c",
+    ],
+)
+def test_contacts_that_are_none(contact: str) -> None:
+    with pytest.raises(FetchError, match="is no contact") as caught:
+        checked_contact(contact)
+    assert "you@example.org" in caught.value.hint
+
+
+def test_the_contact_is_of_the_option_else_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ATOMR_CONTACT", "env@example.org")
+    assert given_contact("option@example.org") == "option@example.org"
+    assert given_contact(None) == "env@example.org"
+    assert capsys.readouterr().err == ""
+    monkeypatch.delenv("ATOMR_CONTACT")
+    assert contact_of(None) == ""
+    assert "refuse requests without one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("contact", "hint"), [("", "--contact"), ("me@example.org", "address right")])
+def test_a_refusal_without_a_contact_may_be_for_want_of_one(server: FaultyServer, contact: str, hint: str) -> None:
+    server.faults[PATH] = [faulty.status(403)]
+    with Client(contact=contact) as client, pytest.raises(FetchError) as caught:
+        client.document(server.url + PATH)
+    assert hint in caught.value.hint
 
 
 def test_keeps_to_the_rate(server: FaultyServer, time: Time, tmp_path: Path) -> None:

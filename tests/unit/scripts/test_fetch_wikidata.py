@@ -369,7 +369,7 @@ def test_size_and_time_are_told_before_anything_is_fetched(
     options.yes = False
     with pytest.raises(AtomrError, match="nobody is there"):
         script.fetch(client, options)
-    assert re.search(r"9 entities .* roughly 1 requests, \d+\.\d kB on disk", capsys.readouterr().err)
+    assert re.search(r"9 entities .* An estimate: 1 requests, \d+\.\d kB on disk", capsys.readouterr().err)
     assert server.requests == []
 
 

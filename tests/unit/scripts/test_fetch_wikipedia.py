@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import subprocess
 import sys
@@ -28,6 +29,11 @@ script = load_script("fetch_wikipedia")
 
 BODIES = [random.Random(number).randbytes(40_000) for number in range(4)]
 REVISION = "0123456789" * 4
+
+
+@pytest.fixture(autouse=True)
+def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # what it guards against is a power cut
 
 
 @pytest.fixture
@@ -254,14 +260,20 @@ def test_times() -> None:
 def test_as_a_program(server: FaultyServer, tmp_path: Path) -> None:
     dump(server, "20261101", {".xml.bz2": BODIES[0]})
 
-    def program(*options: str) -> subprocess.CompletedProcess[str]:
+    def program(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, str(SCRIPTS / "fetch_wikipedia.py"), "--base-url", server.url, "--yes", *options]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        inherited = {name: value for name, value in os.environ.items() if name != "ATOMR_CONTACT"}
+        return subprocess.run(
+            command, cwd=tmp_path, env=inherited | environment, capture_output=True, text=True, timeout=120, check=False
+        )
 
-    done = program()
+    done = program(ATOMR_CONTACT="me@example.org")
     assert (done.returncode, done.stdout.split()[:3]) == (0, ["atomr", "text", "build"])
     assert list(there(tmp_path).values()) == BODIES[:1]
+    assert "No contact" not in done.stderr
+    assert all("(me@example.org)" in headers["user-agent"] for _, _, headers in server.requests)
     failed = program("--language", "xyz")
     assert (failed.returncode, failed.stdout) == (1, "")
+    assert "No contact is given" in failed.stderr
     assert "Download failed" in failed.stderr
     assert "Traceback" not in failed.stderr
