@@ -74,10 +74,11 @@ def whole(assistant: Assistant, question: str) -> float:
 def stopped(assistant: Assistant, question: str, after: float) -> dict[str, Any] | None:
     """Ask, cancel after so many seconds; None where the question was answered before that."""
     watch, status = Watch(), ""
-    pressed = [0.0, ""]
+    pressed, doing = 0.0, ""
 
     def press() -> None:
-        pressed[:] = [time.perf_counter(), watch.doing]
+        nonlocal pressed, doing
+        pressed, doing = time.perf_counter(), watch.doing
         assistant.cancel()
 
     timer = threading.Timer(after, press)
@@ -91,7 +92,7 @@ def stopped(assistant: Assistant, question: str, after: float) -> dict[str, Any]
     timer.join()
     if status != "cancelled":
         return None
-    return {"question": question, "after": round(after, 3), "doing": pressed[1], "ms": 1000 * (ended - pressed[0])}
+    return {"question": question, "after": round(after, 3), "doing": doing, "ms": 1000 * (ended - pressed)}
 
 
 def summary(times: list[float]) -> dict[str, float]:
