@@ -178,12 +178,13 @@ class HistoryScreen(HistoryWork):
             told = told or self._nothing()
         self.query_one("#told", Static).update(Text(sanitize(told)))
         self.query_one("#told").display = not self._items
-        focused = self.focused is self._list
-        self._list.display = bool(self._items)
-        if focused and not self._items:
-            self.query_one("#preview").focus()
-        elif self._items and self.focused is self.query_one("#preview"):
-            self._list.focus()
+        lines, preview = self._list, self.query_one("#preview")
+        focused, hidden = self.focused, not lines.display
+        lines.display = bool(self._items)
+        if focused is lines and not self._items:
+            preview.focus()
+        elif focused is preview and self._items and hidden:
+            lines.focus()
         shown = f"{len(self._items)}{'+' if self._more else ''} of {self._total}"
         self.query_one("#count", Static).update(Text(shown if self._total else ""))
         self._preview_soon()

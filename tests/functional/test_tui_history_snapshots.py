@@ -1,0 +1,69 @@
+"""How the history's windows look at three sizes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_tui import screen_text, until
+from test_tui_history import QUESTIONS, SIZES, Bare, keep
+from textual.pilot import Pilot
+
+from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.screens.export import ExportScreen
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+async def listed(pilot: Pilot[None]) -> None:
+    app: Any = pilot.app
+    await until(pilot, lambda: "Citations" in screen_text(app))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_list_with_its_preview(snap_compare: Any, size: tuple[int, int]) -> None:
+    keep(*QUESTIONS)
+    assert snap_compare(Bare(), terminal_size=size, run_before=listed)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_an_empty_history(snap_compare: Any, size: tuple[int, int]) -> None:
+    async def empty(pilot: Pilot[None]) -> None:
+        app: Any = pilot.app
+        await until(pilot, lambda: "No questions are kept yet." in screen_text(app))
+
+    assert snap_compare(Bare(), terminal_size=size, run_before=empty)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_asking_before_deleting(snap_compare: Any, size: tuple[int, int]) -> None:
+    async def asked(pilot: Pilot[None]) -> None:
+        await listed(pilot)
+        await pilot.press("d")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
+
+    keep(*QUESTIONS)
+    assert snap_compare(Bare(), terminal_size=size, run_before=asked)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_export(snap_compare: Any, size: tuple[int, int], tmp_path: Path) -> None:
+    async def opened(pilot: Pilot[None]) -> None:
+        await listed(pilot)
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ExportScreen))
+        pilot.app.set_focus(pilot.app.screen.query_one("#cancel"))  # no blinking cursor
+        await pilot.pause()
+
+    keep(*QUESTIONS)
+    assert snap_compare(Bare(tmp_path), terminal_size=size, run_before=opened)
