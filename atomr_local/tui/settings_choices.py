@@ -60,7 +60,7 @@ def known() -> dict[str, tuple[Choice, ...]]:
     }
 
 
-def checks() -> dict[str, Callable[[Any], None]]:
+def checks() -> dict[str, Callable[[Any], object]]:
     """Whether there is what a setting names, by dotted key. Each raises an AtomrError where there is not."""
     from atomr_local.catalog.find import find_model
     from atomr_local.strategies.registry import find_strategy

@@ -17,7 +17,7 @@ from atomr_local.errors import AtomrError
 from atomr_local.settings import Settings, load_settings, origins
 
 Kind = Literal["switch", "choice", "number", "text", "several", "table"]
-Check = Callable[[Any], None]
+Check = Callable[[Any], object]
 GENERAL = "general"
 _MODIFIERS = {"ctrl", "shift", "alt", "super", "hyper", "meta"}
 _KEY_NAMES = {key.value.rpartition("+")[2] for key in Keys} | {f"f{number}" for number in range(1, 25)}
@@ -59,7 +59,7 @@ class FormField:
         Raises:
             FieldError: it is not usable.
         """
-        value = table_of(entered) if self.kind == "table" else entered
+        value: Any = table_of(entered) if self.kind == "table" else entered
         if self.kind == "number":
             value = value.strip().replace("_", "")
             if not value:

@@ -90,7 +90,7 @@ class SettingsScreen(Screen[dict[str, Any]]):
         self._save = save
         self._find = find
         self._fields = form_fields()
-        self._checks: dict[str, Callable[[Any], None]] = checks()
+        self._checks = checks()
         ids = frozenset(binding_ids)
         self._checks["ui.keys"] = lambda table: check_keys(table, ids)
         self._unreadable: AtomrError | None = None
