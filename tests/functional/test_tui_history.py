@@ -247,7 +247,11 @@ async def test_a_shared_file_is_imported_once(tmp_path: Path) -> None:
         assert "imported  → " in screen_text(app)
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[" * 100_000, '{"schema": "atomr.trace/1", "question": 3}', "\x00"])
+@pytest.mark.parametrize(
+    "content",
+    ["", "{}", "[" * 100_000, '{"schema": "atomr.trace/1", "question": 3}', "\x00"],
+    ids=["empty", "object", "deep", "wrong", "nul"],
+)
 async def test_a_hostile_file_is_refused_with_a_panel(content: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_text(content)
     app = Bare(tmp_path)

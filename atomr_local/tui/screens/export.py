@@ -41,10 +41,10 @@ class _Choice(RadioButton):
 
     def __init__(self, label: Text, value: bool, id: str) -> None:
         super().__init__(label, value=value, id=id)
-        self.BUTTON_INNER = "●" if value else " "  # type: ignore[misc]
+        self.BUTTON_INNER = "●" if value else " "
 
     def watch_value(self) -> None:
-        self.BUTTON_INNER = "●" if self.value else " "  # type: ignore[misc]
+        self.BUTTON_INNER = "●" if self.value else " "
         super().watch_value()
 
 
