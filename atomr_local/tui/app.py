@@ -6,6 +6,7 @@ The assistant works on worker threads that only post messages; the handlers here
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -14,7 +15,6 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from atomr_local.errors import AtomrError
-from atomr_local.settings import load_settings
 from atomr_local.tui.core import Asked
 from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.screens.ask import AskScreen
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class AtomrApp(App[None]):
     """Ask, watch the tree, check the evidence."""
 
-    CSS_PATH = "atomr.tcss"
+    CSS_PATH = Path(__file__).with_name("atomr.tcss")  # whole, so that subclasses find it
     TITLE = "atomr-local"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -81,23 +81,69 @@ class AtomrApp(App[None]):
             super().__init__()
             self.job = job
 
-    def __init__(self, assistant: Answerer, *, clock: Callable[[], float] = time.monotonic) -> None:
+    class Opened(Message):
+        """The settings are read and the assistant is there, or it could not be opened."""
+
+        def __init__(self, assistant: Answerer | None, error: AtomrError | None = None) -> None:
+            super().__init__()
+            self.assistant = assistant
+            self.error = error
+
+    def __init__(
+        self, assistant: Answerer | Callable[[], Answerer], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Make the app of an assistant, or of what opens one: it is called on a thread, behind the first frame."""
         super().__init__()
         self.animation_level = "none"  # quick keys would overtake a scroll that glides
-        self.assistant = assistant
+        self._given = assistant
+        self._opened: Answerer | None = None
         self.jobs = Jobs(self._tell_job)
         self._share: int | None = None
-        ui = assistant.settings.ui
-        self.ask_screen = AskScreen(assistant, clock=clock, tree_share=ui.tree_share)
+        self.ask_screen = AskScreen(clock=clock)
         register(self)
-        self.theme = choose(ui.theme)
-        self.set_keymap(ui.keys)
+        self.theme = choose("")
+
+    @property
+    def assistant(self) -> Answerer:
+        """The assistant; what needs it is dimmed until it is there."""
+        assert self._opened is not None
+        return self._opened
 
     def get_default_screen(self) -> Screen[None]:
         return self.ask_screen
 
     def on_mount(self) -> None:
+        if callable(self._given):
+            self.call_after_refresh(self._open, self._given)
+        else:
+            self.call_after_refresh(self._use_assistant, self._given)
+
+    @work(thread=True, exit_on_error=False, group="open")
+    def _open(self, opener: Callable[[], Answerer]) -> None:
+        try:
+            self.post_message(self.Opened(opener()))
+        except AtomrError as error:
+            self.post_message(self.Opened(None, error))
+
+    @on(Opened)
+    def _assistant_opened(self, message: Opened) -> None:
+        if message.assistant is not None:
+            self._use_assistant(message.assistant)
+        if message.error is not None:
+            self._show_loading("not ready")
+            self.push_screen(ErrorScreen(message.error))
+
+    def _use_assistant(self, assistant: Answerer) -> None:
+        self._opened = assistant
+        self._follow_settings()
+        self.ask_screen.attach(assistant)
         self.call_after_refresh(self._load)
+
+    def _follow_settings(self) -> None:
+        """Theme, keys and panes as the settings have them."""
+        ui = self.assistant.settings.ui
+        self.theme = choose(ui.theme)
+        self.set_keymap(ui.keys)
 
     @work(thread=True, exit_on_error=False, group="load")
     def _load(self) -> None:
@@ -171,9 +217,9 @@ class AtomrApp(App[None]):
             self.ask_screen.tell(f"Not remembered: {error.message}")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Screens are opened from the main one alone."""
+        """Screens are opened from the main one alone, and once the assistant is there."""
         if action in {"history", "settings", "library", "examples", "console", "toggle_source"}:
-            return self.screen is self.ask_screen
+            return self.screen is self.ask_screen and (self._opened is not None or None)
         return True
 
     @on(AskScreen.Ended)
@@ -203,7 +249,7 @@ class AtomrApp(App[None]):
             else:
                 self.ask_screen.begin(Asked(choice.trace.question))
 
-        self.push_screen(HistoryScreen(), chosen)
+        self.push_screen(HistoryScreen(keeping=self.assistant.settings.history.keep), chosen)
 
     def action_settings(self) -> None:
         from atomr_local.settings_file import save_settings
@@ -215,6 +261,8 @@ class AtomrApp(App[None]):
         self.push_screen(SettingsScreen(self.assistant.settings, save=save_settings), self._settings_changed)
 
     def _settings_changed(self, changes: dict[str, object] | None) -> None:
+        from atomr_local.settings import load_settings
+
         if not changes:
             return
         try:
@@ -223,8 +271,7 @@ class AtomrApp(App[None]):
         except AtomrError as error:
             self.push_screen(ErrorScreen(error))
             return
-        self.theme = choose(fresh.ui.theme)
-        self.set_keymap(fresh.ui.keys)
+        self._follow_settings()
         if fresh.web.enabled != self.assistant.web_enabled:
             self.assistant.set_web(fresh.web.enabled)
         self.ask_screen.show_switches()
@@ -288,7 +335,8 @@ class AtomrApp(App[None]):
         ]
         if self.screen is not self.ask_screen:
             groups.insert(0, ("In this window", type(self.screen).BINDINGS))
-        self.push_screen(HelpScreen(groups, self.assistant.settings.ui.keys))
+        keys = self._opened.settings.ui.keys if self._opened is not None else {}
+        self.push_screen(HelpScreen(groups, keys))
 
     async def action_quit(self) -> None:
         if self.jobs.running:
@@ -305,16 +353,26 @@ class AtomrApp(App[None]):
         self._leave()
 
     def _leave(self) -> None:
-        self.assistant.cancel()
         self.jobs.close()
-        if self._share is not None:
-            self._remember({"ui.tree_share": self._share})
+        if self._opened is not None:
+            self._opened.cancel()
+            if self._share is not None:
+                self._remember({"ui.tree_share": self._share})
         self.exit()
 
 
 def run() -> None:
     """Open the terminal UI and stay until the user quits."""
-    from atomr_local.assistant import Assistant
+    opened: list[Answerer] = []
 
-    with Assistant.open() as assistant:
-        AtomrApp(assistant).run()
+    def opener() -> Answerer:
+        from atomr_local.assistant import Assistant
+
+        opened.append(Assistant.open())
+        return opened[0]
+
+    try:
+        AtomrApp(opener).run()
+    finally:
+        for assistant in opened:
+            assistant.close()

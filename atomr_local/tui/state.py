@@ -4,27 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from atomr_local.reasoning.events import (
-    AnswerReady,
-    Event,
-    EvidenceFound,
-    Finished,
-    ModelCalled,
-    NodeFinished,
-    NodeStarted,
-    PlanFragment,
-    PlanReady,
-    QuestionAsked,
-    RetrievalStarted,
-    SourcesSelected,
-    StageChanged,
-    TextGenerated,
-    WarningRaised,
-)
-from atomr_local.reasoning.trace import PlanOrigin, Trace
-from atomr_local.sources.protocol import Evidence
-from atomr_local.tree.nodes import Node, Tree
+if TYPE_CHECKING:
+    from atomr_local.reasoning.events import AnswerReady, Event, ModelCalled, NodeFinished
+    from atomr_local.reasoning.trace import PlanOrigin, Trace
+    from atomr_local.sources.protocol import Evidence
+    from atomr_local.tree.nodes import Node, Tree
 
 
 class NodeState(StrEnum):
@@ -79,6 +65,7 @@ class QuestionState:
     planning: list[ModelCalled] = field(default_factory=list)
     trace: Trace | None = None
     replayed: bool = False  # opened from the history: prompts were not kept
+    _users: dict[str, set[int]] = field(default_factory=dict)  # evidence to the nodes that have it
     _draft_ended: bool = False  # a plan that is begun anew takes the place of the rejected one
 
     @property
@@ -88,23 +75,25 @@ class QuestionState:
 
     def users_of(self, evidence_id: str) -> list[int]:
         """The nodes whose evidence holds this piece, in the order of their numbers."""
-        return sorted(number for number, view in self.nodes.items() if evidence_id in view.evidence)
+        return sorted(self._users.get(evidence_id, ()))
 
     def apply(self, event: Event) -> None:
         """Take the event in."""
+        from atomr_local.reasoning import events  # there by then; the first frame does not wait for it
+
         match event:
-            case QuestionAsked():
+            case events.QuestionAsked():
                 self.question, self.running = event.question, True
                 self.web = bool(event.settings.get("web"))
-            case StageChanged():
+            case events.StageChanged():
                 self.stage = event.stage
-            case PlanFragment():
+            case events.PlanFragment():
                 self.plan_text = event.text if self._draft_ended else self.plan_text + event.text
                 self._draft_ended = False
-            case PlanReady():
+            case events.PlanReady():
                 self.tree, self.origin = event.tree, event.origin
                 self.nodes = {node.id: NodeView(node, resolved_question=node.question) for node in event.tree.nodes()}
-            case ModelCalled():
+            case events.ModelCalled():
                 self.calls += 1
                 self._draft_ended = True
                 self.generated_tokens += event.completion.generated_tokens
@@ -112,11 +101,11 @@ class QuestionState:
                 self.evaluated_tokens += event.completion.evaluated_tokens
                 view = self.nodes.get(event.node_id) if event.node_id is not None else None
                 (self.planning if view is None else view.calls).append(event)
-            case WarningRaised():
+            case events.WarningRaised():
                 self.warnings.append(event.message)
-            case AnswerReady():
+            case events.AnswerReady():
                 self.answer = event
-            case Finished():
+            case events.Finished():
                 self.trace = event.trace
                 self.running = False
                 self.stage = ""
@@ -129,25 +118,35 @@ class QuestionState:
         view = self.nodes.get(node_id) if node_id is not None else None
         if view is None:
             return
+        from atomr_local.reasoning import events
+
         match event:
-            case NodeStarted():
+            case events.NodeStarted():
                 view.state, view.resolved_question = NodeState.REASONING, event.resolved_question
-            case SourcesSelected():
+            case events.SourcesSelected():
                 view.sources, view.source_reason = tuple(map(str, event.sources)), event.reason
-            case RetrievalStarted():
+            case events.RetrievalStarted():
                 view.state = NodeState.RETRIEVING
-            case EvidenceFound():
+            case events.EvidenceFound():
                 view.state = NodeState.REASONING
                 self.evidence.update((item.id, item) for item in event.evidence)
                 view.evidence.extend(item.id for item in event.evidence if item.id not in view.evidence)
-            case TextGenerated():
+                self._used(view)
+            case events.TextGenerated():
                 view.state = NodeState.REASONING
                 if event.node_id == 0:
                     self.draft += event.text
-            case NodeFinished():
+            case events.NodeFinished():
                 view.result = event
+                for item in view.evidence:
+                    self._users[item].discard(view.node.id)
                 view.evidence = list(event.evidence)
+                self._used(view)
                 view.state = _ended(event)
+
+    def _used(self, view: NodeView) -> None:
+        for item in view.evidence:
+            self._users.setdefault(item, set()).add(view.node.id)
 
 
 def _ended(event: NodeFinished) -> NodeState:

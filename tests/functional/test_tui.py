@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 
 from atomr_local.errors import ModelError
 from atomr_local.reasoning.events import AnswerReady, Event, EvidenceFound, PlanFragment, PlanReady, WarningRaised
+from atomr_local.settings import load_settings
 from atomr_local.sources.protocol import SourceName
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tui.app import AtomrApp
@@ -137,14 +138,14 @@ async def test_web_switch_by_key_and_click() -> None:
     fake = FakeAssistant()
     app = AtomrApp(fake)
     async with app.run_test(size=(120, 40)) as pilot:
-        assert "[ ] Web" in screen_text(app)
+        await until(pilot, lambda: "[ ] Web" in screen_text(app))
         await pilot.press("f2")
-        await pilot.pause()
+        await until(pilot, lambda: "WEB ON" in screen_text(app))
         assert fake.web_enabled
-        assert "WEB ON" in screen_text(app)
+        assert load_settings().web.enabled  # remembered
         await pilot.click("#web")
-        await pilot.pause()
-        assert not fake.web_enabled
+        await until(pilot, lambda: not fake.web_enabled)
+        assert not load_settings().web.enabled
 
 
 async def test_quit_while_running_cancels() -> None:

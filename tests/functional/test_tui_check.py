@@ -111,6 +111,7 @@ async def test_the_console_tells_what_is_wrong_and_stops_a_slow_query() -> None:
     fake = GraphAssistant()
     app = AtomrApp(fake)
     async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
         app.ask_screen.open_console("bad")
         await pilot.pause()
         await pilot.press("f5")

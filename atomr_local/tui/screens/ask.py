@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import events, on, work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
+from textual.events import Paste, Resize
 from textual.message import Message
 from textual.widgets import OptionList, Tree
 
 from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.reasoning.events import (
-    AnswerReady,
-    Event,
-    Finished,
-    PlanFragment,
-    PlanReady,
-    QuestionAsked,
-    StageChanged,
-    TextGenerated,
-    WarningRaised,
-)
 from atomr_local.tui.core import Answerer, Asked
-from atomr_local.tui.replay import replay
 from atomr_local.tui.screens.ask_windows import AskWindows
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.state import QuestionState
@@ -40,6 +30,7 @@ from atomr_local.tui.widgets.splitter import Splitter, within
 from atomr_local.tui.widgets.status_line import BottomLine, StatusLine
 
 if TYPE_CHECKING:
+    from atomr_local.reasoning.events import Event
     from atomr_local.reasoning.trace import Trace
 
 _NARROW = 110  # columns below which the tree and the evidence stand one above the other
@@ -93,6 +84,13 @@ class AskScreen(AskWindows):
             self.number = number
             self.error = error
 
+    class Recalled(Message):
+        """Questions asked before, the latest first."""
+
+        def __init__(self, questions: list[str]) -> None:
+            super().__init__()
+            self.questions = questions
+
     class Ended(Message):
         """A question has come to its end; its trace is whole."""
 
@@ -107,11 +105,11 @@ class AskScreen(AskWindows):
             super().__init__()
             self.share = share
 
-    def __init__(
-        self, assistant: Answerer, *, clock: Callable[[], float] = time.monotonic, tree_share: int = 50
-    ) -> None:
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Make the screen; it takes questions at once, and asks them once `attach` has given it the assistant."""
         super().__init__()
-        self._assistant = assistant
+        self._attached: Answerer | None = None
+        self._waiting: Asked | None = None
         self._clock = clock
         self.state = QuestionState()
         self.loading_stage = "loading"  # of the model and the indexes; empty when they are ready
@@ -119,7 +117,7 @@ class AskScreen(AskWindows):
         self._started = 0.0
         self._selected: int | None = None
         self._first = 0  # the node to show when the plan is there: of a corrected one, the one that was shown
-        self._share = within(tree_share)
+        self._share = within(50)
         self._citation = -1
 
     def compose(self) -> ComposeResult:
@@ -134,7 +132,6 @@ class AskScreen(AskWindows):
         yield BottomLine()
 
     def on_mount(self) -> None:
-        self.show_switches()
         self.query_one("#body").display = False
         self.query_one(AnswerPanel).display = False
         self._show_shares()
@@ -142,14 +139,14 @@ class AskScreen(AskWindows):
         self.set_interval(_TICK, self.show_status)
         self.show_status()
 
-    def on_resize(self, event: events.Resize) -> None:
+    def on_resize(self, event: Resize) -> None:
         # The event's size: the screen's own is not yet the new one.
         self.set_class(event.size.width < _NARROW, "narrow")
         self.set_class(event.size.height < _LOW, "low")
         self.set_class(event.size.height < _SHORT, "short")
         self._show_shares()
 
-    def on_paste(self, event: events.Paste) -> None:
+    def on_paste(self, event: Paste) -> None:
         """What is pasted outside the question box is a question."""
         box = self.query_one(QuestionBox)
         if self.focused is not box:
@@ -175,6 +172,33 @@ class AskScreen(AskWindows):
             "calls": state.tree is not None or None,
         }.get(action, True)
 
+    @property
+    def _assistant(self) -> Answerer:
+        assert self._attached is not None
+        return self._attached
+
+    def attach(self, assistant: Answerer) -> None:
+        """Take the assistant; what was asked before it was there is asked now."""
+        self._attached = assistant
+        self._share = within(assistant.settings.ui.tree_share)
+        self._show_shares()
+        self.show_switches()
+        self._recall()
+        if self._waiting is not None:
+            waiting, self._waiting = self._waiting, None
+            self.begin(waiting)
+
+    @work(thread=True, exit_on_error=False, group="recall")
+    def _recall(self) -> None:
+        from atomr_local.history.recall import recall
+
+        with suppress(AtomrError):  # told when the history itself is opened
+            self.post_message(self.Recalled(recall()))
+
+    @on(Recalled)
+    def _recalled(self, message: Recalled) -> None:
+        self.query_one(QuestionBox).recall(list(reversed(message.questions)))
+
     # Asking
 
     def begin(self, asked: Asked) -> None:
@@ -187,8 +211,12 @@ class AskScreen(AskWindows):
         if self.state.running:
             self.tell("A question is being answered. Escape cancels it.")
             return
-        box.remember(question)
         box.value = question
+        if self._attached is None:
+            self._waiting = asked
+            self.tell("The program is starting. The question is asked as soon as it is ready.")
+            return
+        box.remember(question)
         self._started = self._clock()
         self._first = self._selected if asked.revision is not None and self._selected is not None else 0
         self._enter(QuestionState(question=question, running=True, stage="starting"))
@@ -203,6 +231,8 @@ class AskScreen(AskWindows):
         if self.state.running:
             self.tell("A question is being answered. Escape cancels it.")
             return False
+        from atomr_local.tui.replay import replay
+
         self._enter(replay(trace))
         self.query_one(QuestionBox).value = trace.question
         tree = self.query_one(ReasoningTree)
@@ -226,6 +256,8 @@ class AskScreen(AskWindows):
 
     @work(thread=True, exit_on_error=False, group="ask")
     def _ask(self, number: int, asked: Asked) -> None:
+        from atomr_local.reasoning.events import TextGenerated
+
         try:
             for event in self._assistant.ask(
                 asked.question, plan=asked.plan, plan_origin=asked.origin, revision=asked.revision
@@ -250,22 +282,24 @@ class AskScreen(AskWindows):
     def _happened(self, message: Happened) -> None:
         if message.number != self._number:
             return
+        from atomr_local.reasoning import events
+
         event, state = message.event, self.state
         state.apply(event)
         tree = self.query_one(ReasoningTree)
-        if isinstance(event, PlanFragment):
+        if isinstance(event, events.PlanFragment):
             tree.show_text(state.plan_text)
-        elif isinstance(event, PlanReady):
+        elif isinstance(event, events.PlanReady):
             first = self._first if self._first in state.nodes else 0
             tree.show_plan(state, first)
             self.select(first)
-        elif isinstance(event, AnswerReady | Finished | WarningRaised | TextGenerated):
+        elif isinstance(event, events.AnswerReady | events.Finished | events.WarningRaised | events.TextGenerated):
             self.query_one(AnswerPanel).show(state)
-            if isinstance(event, Finished):
+            if isinstance(event, events.Finished):
                 self._ended(event.trace)
-        elif isinstance(event, QuestionAsked):
+        elif isinstance(event, events.QuestionAsked):
             self.show_switches()
-        elif not isinstance(event, StageChanged):
+        elif not isinstance(event, events.StageChanged):
             self._node_changed(getattr(event, "node_id", None))
         self.show_status()
 
@@ -398,6 +432,9 @@ class AskScreen(AskWindows):
     # What is told
 
     def show_switches(self) -> None:
+        """Show which sources may be used, now and next."""
+        if self._attached is None:
+            return
         local: Sequence[str] = self._assistant.settings.sources
         running = self.state.web if self.state.running else None
         self.query_one(SourceSwitches).show(

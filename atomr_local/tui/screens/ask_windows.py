@@ -40,8 +40,11 @@ class AskWindows(Screen[None]):
     ]  # fmt: skip
 
     state: QuestionState
-    _assistant: Answerer
     _selected: int | None
+
+    @property
+    def _assistant(self) -> Answerer:
+        raise NotImplementedError
 
     def begin(self, asked: Asked) -> None:
         """Ask; told to the user where that is not possible now."""

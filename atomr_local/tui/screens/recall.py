@@ -17,6 +17,7 @@ from textual.widgets.option_list import Option
 from atomr_local.errors import AtomrError
 from atomr_local.history.recall import recall
 from atomr_local.sanitize import sanitize_line
+from atomr_local.tui.screens.ask_path import CleanInput
 
 _SHOWN = 50
 
@@ -48,7 +49,7 @@ class RecallScreen(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="recall") as body:
             body.border_title = "Questions asked before"
-            yield Input(placeholder="Type words of the question", id="recall-search")
+            yield CleanInput(placeholder="Type words of the question", id="recall-search")
             yield OptionList(id="recall-list", markup=False)
 
     def on_mount(self) -> None:

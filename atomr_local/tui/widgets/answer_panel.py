@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.message import Message
-from textual.widgets import Markdown
 
 from atomr_local.tui.markdown import plain
 from atomr_local.tui.state import QuestionState
+
+if TYPE_CHECKING:
+    from textual.widgets import Markdown
 
 _SCHEME = "evidence:"
 
@@ -31,17 +33,23 @@ class AnswerPanel(VerticalScroll):
     def __init__(self) -> None:
         super().__init__(id="answer")
         self._source = ""
-
-    def compose(self) -> ComposeResult:
-        yield Markdown(id="answer-text", open_links=False)
+        self._text: Markdown | None = None
 
     def show(self, state: QuestionState) -> None:
+        """Show the answer as far as it goes."""
         source = answer_of(state)
         self.display = bool(source)
-        if source != self._source:
-            self._source = source
-            self.query_one(Markdown).update(source)
-            self.scroll_home(animate=False)
+        if source == self._source or not self.is_attached:  # gone when the program is being left
+            return
+        self._source = source
+        if self._text is None:
+            from textual.widgets import Markdown  # takes a while to import: not before the first frame
+
+            self._text = Markdown(source, id="answer-text", open_links=False)
+            self.mount(self._text)
+        else:
+            self._text.update(source)
+        self.scroll_home(animate=False)
 
     def on_markdown_link_clicked(self, event: Markdown.LinkClicked) -> None:
         event.stop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.style import Style
 from rich.text import Text
 from textual.geometry import Offset
@@ -9,8 +11,10 @@ from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tree.nodes import Node
 from atomr_local.tui.state import NodeState, NodeView, QuestionState
+
+if TYPE_CHECKING:
+    from atomr_local.tree.nodes import Node
 
 MARKS = {
     NodeState.WAITING: ("○", "dim"),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.widget import Widget
 from textual.widgets import Footer, Static
 
 from atomr_local.sanitize import sanitize_line
@@ -23,9 +24,7 @@ class StatusLine(Horizontal):
         yield SourceSwitches()
 
     def show(self, stage: str) -> None:
-        # The clock may tick before the part is there, or after it has gone.
-        for static in self.query("#stage").results(Static):
-            static.update(Text(sanitize_line(stage)))
+        _update(self, "#stage", Text(sanitize_line(stage)))
 
 
 class BottomLine(Horizontal):
@@ -41,5 +40,12 @@ class BottomLine(Horizontal):
         shown = list(figures)
         while shown and len(" · ".join(shown)) > max(24, self.size.width // 2):
             shown.pop()
-        for static in self.query("#figures").results(Static):
-            static.update(Text(" · ".join(shown), "dim"))
+        _update(self, "#figures", Text(" · ".join(shown), "dim"))
+
+
+def _update(line: Widget, part: str, text: Text) -> None:
+    """Show the text where it is another one: every update lays the screen out anew."""
+    # The clock may tick before the part is there, or after it has gone.
+    for static in line.query(part).results(Static):
+        if static.content != text:
+            static.update(text)
