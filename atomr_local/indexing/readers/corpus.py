@@ -7,13 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from atomr_local.errors import InputError
 from atomr_local.indexing.readers.articles import Article, Redirect, encodable
-from atomr_local.indexing.readers.lines import LineReader, Skipped
+from atomr_local.indexing.readers.lines import LineReader, Skipped, parsed
 
 __all__ = ["Article", "JsonLinesReader", "parse_article", "read_corpus"]
-
-_TRIAL = 200
 
 
 class JsonLinesReader:
@@ -38,29 +35,9 @@ def read_corpus(lines: LineReader, skipped: Skipped) -> Iterator[Article]:
     Raises:
         InputError: none of the first 200 filled lines is an article.
     """
-    # Whoever goes on after a line has read an article before it.
-    usable, filled = int(lines.after > 0), 0
-    first: tuple[int, str] | None = None
-    for number, line in lines:
-        if not line.strip():
-            continue
-        filled += 1
-        try:
-            article = parse_article(line)
-        except ValueError as error:
-            skipped.add(lines.path, number, str(error))
-            first = first or (number, str(error))
-            if not usable and filled >= _TRIAL:
-                break
-            continue
-        usable += 1
+    hint = 'A corpus has lines such as {"id": "1", "title": "Paris", "text": "Paris is the capital of France."}'
+    for number, article in parsed(lines, skipped, parse_article, claim="", hint=hint, may_be_empty=False):
         yield replace(article, record=number)
-    if not usable:
-        place, reason = first or (1, "the file is empty")
-        raise InputError(
-            f"{lines.path}, line {place}: {reason}",
-            hint='A corpus has lines such as {"id": "1", "title": "Paris", "text": "Paris is the capital of France."}',
-        )
 
 
 def parse_article(line: bytes) -> Article:
@@ -73,6 +50,8 @@ def parse_article(line: bytes) -> Article:
         data = json.loads(line)
     except UnicodeDecodeError:
         raise ValueError("not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON ({error})") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(data, dict):

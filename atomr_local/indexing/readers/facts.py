@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from atomr_local.errors import InputError
-from atomr_local.indexing.readers.lines import LineReader, Skipped
+from atomr_local.indexing.readers import articles
+from atomr_local.indexing.readers.lines import LineReader, Skipped, parsed
 
 _QID = re.compile(r"Q[1-9]\d{0,11}")
 _PID = re.compile(r"P[1-9]\d{0,7}")
 _MAX_LABEL = 2000
-_TRIAL = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +43,8 @@ def read_facts(lines: LineReader, skipped: Skipped) -> Iterator[tuple[int, Fact]
     Raises:
         InputError: the file holds no facts: none of its first 200 filled lines is one.
     """
-    usable, filled = (1, 1) if lines.after else (0, 0)
-    first_reason: tuple[int, str] | None = None
-    for number, line in lines:
-        if not line.strip():
-            continue
-        filled += 1
-        try:
-            fact = parse_fact(line)
-        except ValueError as error:
-            skipped.add(lines.path, number, str(error))
-            first_reason = first_reason or (number, str(error))
-            if not usable and filled >= _TRIAL:
-                break
-            continue
-        usable += 1
-        yield number, fact
-    if filled and not usable and first_reason:
-        raise InputError(
-            f"{lines.path}, line {first_reason[0]}: not facts in JSON lines: {first_reason[1]}",
-            hint='Each line is an object such as {"s": "Paris", "p": "country", "o": "France"}.',
-        )
+    hint = 'Each line is an object such as {"s": "Paris", "p": "country", "o": "France"}.'
+    return parsed(lines, skipped, parse_fact, claim="not facts in JSON lines: ", hint=hint, may_be_empty=True)
 
 
 def parse_fact(line: bytes) -> Fact:
@@ -121,4 +101,4 @@ def _label(data: dict[str, Any], key: str) -> str:
 
 def encodable(text: str) -> str:
     """The text without what no UTF-8 file can hold: JSON may spell lone surrogates ("\\ud800") and NUL."""
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
+    return articles.encodable(text).replace("\x00", "")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeVar, cast
 
 from atomr_local.errors import InputError
 from atomr_local.sanitize import sanitize_line
@@ -17,6 +17,8 @@ from atomr_local.sanitize import sanitize_line
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZ": "bzip2"}
 _MAX_LINE = 16 * 1024 * 1024
 _SAMPLES = 5
+_TRIAL = 200
+T = TypeVar("T")
 
 
 @dataclass
@@ -66,6 +68,39 @@ class LineReader:
                     raise InputError(f"{self.path}, line {number}: longer than {_MAX_LINE >> 20} MiB")
                 if number > self.after:
                     yield number, line.rstrip(b"\r\n")
+
+
+def parsed(
+    lines: LineReader, skipped: Skipped, parse: Callable[[bytes], T], *, claim: str, hint: str, may_be_empty: bool
+) -> Iterator[tuple[int, T]]:
+    """What `parse` makes of each filled line, with its number; where it raises ValueError, the line is skipped.
+
+    Args:
+        claim: what to say of a file that holds none, before the reason of its first line: "not facts: ".
+
+    Raises:
+        InputError: none of the first 200 filled lines is usable, or the file is empty where it may not be.
+    """
+    # Whoever goes on after a line has read a usable one before it.
+    usable, filled = lines.after > 0, 0
+    first: tuple[int, str] | None = None
+    for number, line in lines:
+        if not line.strip():
+            continue
+        filled += 1
+        try:
+            found = parse(line)
+        except ValueError as error:
+            skipped.add(lines.path, number, str(error))
+            first = first or (number, str(error))
+            if not usable and filled >= _TRIAL:
+                break
+            continue
+        usable = True
+        yield number, found
+    if not usable and not (may_be_empty and first is None):
+        place, reason = first or (1, "the file is empty")
+        raise InputError(f"{lines.path}, line {place}: {claim}{reason}", hint=hint)
 
 
 @contextmanager

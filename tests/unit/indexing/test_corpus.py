@@ -35,7 +35,7 @@ def test_lone_surrogates_are_replaced_everywhere() -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b"Paris is a city.", "Expecting value"),
+        (b"Paris is a city.", "not JSON"),
         (b'["id", "title"]', "not a JSON object"),
         (b'{"title": "A", "text": "b"}', '"id" is missing'),
         (b'{"id": true, "title": "A", "text": "b"}', '"id" is missing or no text'),
