@@ -69,3 +69,13 @@ def starter_knowledge_dir() -> Path:
 def adapters_dir() -> Path:
     """The adapters that ship with the program."""
     return _shipped("models", "adapters")
+
+
+def catalogue_file() -> Path:
+    """What the program offers to download: a list that ships with it."""
+    return _shipped("models", "catalog.toml")
+
+
+def downloads_dir() -> Path:
+    """What indexes are built of, once fetched."""
+    return data_dir() / "downloads"
