@@ -11,18 +11,21 @@ from atomr_local.indexing.store import STARTER, IndexKind, index_path, read_mani
 from atomr_local.settings import Settings
 
 SCHEMA = "atomr.eval-run/1"
+# Groups of settings that decide no answer: how the screen looks, what is kept of questions.
+UNDECIDING = ("ui", "history")
 
 
 def describe_run(settings: Settings, questions: Path, plans: Path | None = None) -> dict[str, Any]:
     """The run's description for run.json: settings, and what questions, plans and indexes hold.
 
-    How many of the questions are asked is left out, so that a run can be extended. No secret is in it.
+    How many of the questions are asked is left out, so that a run can be extended, and so are settings that decide no
+    answer. No secret is in it.
 
     Raises:
         InputError: a file cannot be read.
         KnowledgeIndexError: an index named in the settings is not built, or none is named where several are.
     """
-    shown = settings.model_dump(mode="json")
+    shown = settings.model_dump(mode="json", exclude=set(UNDECIDING))
     shown["endpoint"].pop("api_key")
     names: dict[IndexKind, str] = {"text": settings.text_index, "graph": settings.graph_index}
     return {

@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Prediction, prediction_of
+from atomr_local.evaluation.description import UNDECIDING
 from atomr_local.evaluation.records import Record, read_records
 
 RUN_FILE = "run.json"
@@ -151,7 +152,7 @@ def _begin_or_resume(run: RunDirectory, described: dict[str, Any]) -> frozenset[
 
 
 def _check_same(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    differences = list(_differences(old, new))
+    differences = list(_differences(_deciding(old), _deciding(new)))
     if differences:
         shown = "; ".join(f"{key} was {was}, is now {now}" for key, was, now in differences[:5])
         more = f"; and {len(differences) - 5} more" if len(differences) > 5 else ""
@@ -159,6 +160,14 @@ def _check_same(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> N
             f"{path} was begun with other settings: {shown}{more}",
             hint="Use the same settings to resume, or name another --out directory.",
         )
+
+
+def _deciding(description: Mapping[str, Any]) -> dict[str, Any]:
+    """A description without what decides no answer; a run begun by an earlier version may have it."""
+    settings = description.get("settings")
+    if not isinstance(settings, Mapping):
+        return dict(description)
+    return {**description, "settings": {name: value for name, value in settings.items() if name not in UNDECIDING}}
 
 
 def _differences(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, str, str]]:

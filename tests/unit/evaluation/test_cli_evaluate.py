@@ -108,6 +108,25 @@ def test_the_options_become_settings(
     assert 'settings.strategy was "rag", is now "atomr"' in err
 
 
+def test_what_decides_no_answer_keeps_no_run_from_being_resumed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, questions: Path, assistant: FakeAssistant,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    arguments = ("run", "--questions", questions, "--out", tmp_path / "run")
+    assert atomr(capsys, *arguments, "--limit", 1)[0] == 0
+    file = tmp_path / "run" / "run.json"
+    begun = json.loads(file.read_text())
+    assert not {"ui", "history"} & begun["settings"].keys()
+    monkeypatch.setenv("ATOMR_UI__THEME", "atomr-light")
+    monkeypatch.setenv("ATOMR_HISTORY__KEEP", "false")
+    assert atomr(capsys, *arguments, "--limit", 2)[0] == 0
+    # An earlier version wrote them down.
+    begun["settings"] |= {"ui": {"theme": "", "tree_share": 40}, "history": {"keep": True}}
+    file.write_text(json.dumps(begun))
+    assert atomr(capsys, *arguments)[0] == 0
+    assert assistant.asked == ["One?", "Two?", "Three?"]
+
+
 def test_no_secret_is_written(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, questions: Path, assistant: FakeAssistant,
     monkeypatch: pytest.MonkeyPatch,
