@@ -68,8 +68,15 @@ class _Switch(Static):
 
     def show_web(self, next_on: bool, running: bool | None) -> None:
         now = next_on if running is None else running
-        later = "" if now == next_on else " on next" if next_on else " off next"
-        self._put(f" [x] WEB ON{later} " if now else f"[ ] Web{later}", now)
+        if now == next_on:
+            self._put(" [x] WEB ON " if now else "[ ] Web", now)
+        else:  # both in no more room than "WEB ON" alone leaves beside the other two
+            self._put(" [x] WEB→off " if now else "[ ] Web→on", now)
+        tooltip = f"Click: turn {self._title} on or off for the next question"
+        if now != next_on:
+            uses, next_uses = ("uses", "will not") if now else ("does not use", "will")
+            tooltip = f"The running question {uses} the web, the next one {next_uses}. {tooltip}"
+        self.tooltip = tooltip
 
     def _put(self, told: str, on: bool) -> None:
         self.set_class(on, "on")
