@@ -18,10 +18,7 @@ from atomr_local.errors import AtomrError
 from atomr_local.tui.core import Asked
 from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.screens.ask import AskScreen
-from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.screens.help import HelpScreen
 from atomr_local.tui.themes import choose, register
-from atomr_local.tui.widgets.node_panel import NodePanel
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.source_switches import SourceSwitches
 
@@ -112,11 +109,12 @@ class AtomrApp(App[None]):
     def get_default_screen(self) -> Screen[None]:
         return self.ask_screen
 
-    def on_mount(self) -> None:
+    @on(AskScreen.Furnished)
+    def _furnished(self) -> None:
         if callable(self._given):
-            self.call_after_refresh(self._open, self._given)
+            self._open(self._given)
         else:
-            self.call_after_refresh(self._use_assistant, self._given)
+            self._use_assistant(self._given)
 
     @work(thread=True, exit_on_error=False, group="open")
     def _open(self, opener: Callable[[], Answerer]) -> None:
@@ -131,7 +129,7 @@ class AtomrApp(App[None]):
             self._use_assistant(message.assistant)
         if message.error is not None:
             self._show_loading("not ready")
-            self.push_screen(ErrorScreen(message.error))
+            self.show_error(message.error)
 
     def _use_assistant(self, assistant: Answerer) -> None:
         self._opened = assistant
@@ -165,7 +163,13 @@ class AtomrApp(App[None]):
     def _loaded(self, message: Loaded) -> None:
         self._show_loading("" if message.error is None else "not ready")
         if message.error is not None:
-            self.push_screen(ErrorScreen(message.error))
+            self.show_error(message.error)
+
+    def show_error(self, error: AtomrError) -> None:
+        """Show the error in a panel of its own."""
+        from atomr_local.tui.screens.error import ErrorScreen
+
+        self.push_screen(ErrorScreen(error))
 
     def _show_loading(self, stage: str) -> None:
         self.ask_screen.loading_stage = stage
@@ -269,7 +273,7 @@ class AtomrApp(App[None]):
             fresh = load_settings()
             self.assistant.reconfigure(**fresh.model_dump())
         except AtomrError as error:
-            self.push_screen(ErrorScreen(error))
+            self.show_error(error)
             return
         self._follow_settings()
         if fresh.web.enabled != self.assistant.web_enabled:
@@ -290,7 +294,7 @@ class AtomrApp(App[None]):
         try:
             self.assistant.reconfigure(**{setting: name})
         except AtomrError as error:
-            self.push_screen(ErrorScreen(error))
+            self.show_error(error)
             return
         self._remember({setting: name})
         self.ask_screen.tell(f"{name} is used from now on.")
@@ -327,6 +331,9 @@ class AtomrApp(App[None]):
         self.push_screen(JumpScreen(self.screen))
 
     def action_help(self) -> None:
+        from atomr_local.tui.screens.help import HelpScreen
+        from atomr_local.tui.widgets.node_panel import NodePanel
+
         groups = [
             ("Everywhere", self.BINDINGS),
             ("Asking, looking, checking", AskScreen.BINDINGS),

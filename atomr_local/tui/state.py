@@ -73,6 +73,14 @@ class QuestionState:
         """What the model wrote, over the time that its calls took; None before the first call has ended."""
         return self.generated_tokens / self.generation_seconds if self.generation_seconds > 0 else None
 
+    @property
+    def citations(self) -> list[str]:
+        """The ids of the pieces that the answer cites."""
+        root = self.nodes.get(0)
+        if root is None or root.result is None or self.answer is None or self.answer.status != "answered":
+            return []
+        return [item for item in root.result.cited if item in self.evidence]
+
     def users_of(self, evidence_id: str) -> list[int]:
         """The nodes whose evidence holds this piece, in the order of their numbers."""
         return sorted(self._users.get(evidence_id, ()))

@@ -38,8 +38,6 @@ from atomr_local.tui.app import AtomrApp
 class Shown(AtomrApp):
     def __init__(self):
         super().__init__(lambda: None)
-    def on_mount(self):  # settings, model and indexes are read behind the first frame
-        pass
 """
 _RUN = """
 import os, time
@@ -117,13 +115,15 @@ async def keys(nodes: int, evidence: int, size: tuple[int, int], clock: Callable
     from atomr_local.assistant import Assistant
     from atomr_local.tui.app import AtomrApp
 
-    class Quiet(AtomrApp):
-        def on_mount(self) -> None:  # no model is loaded beside what is measured
-            pass
+    class Unloaded(Assistant):
+        def preload(self, on_stage: object = None) -> None:
+            """No model is loaded beside what is measured."""
 
     trace = made_trace(nodes, evidence)
-    app = Quiet(Assistant.open())
+    app = AtomrApp(Unloaded.open())
     async with app.run_test(size=size) as pilot:
+        while not app.ask_screen.furnished:
+            await pilot.pause(0.05)
         begun = time.perf_counter()
         app.ask_screen.open_trace(trace)
         await pilot.pause()

@@ -203,6 +203,7 @@ async def test_help_lists_the_bindings() -> None:
 async def test_example_is_asked_when_picked() -> None:
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: app._opened is not None)
         examples = app.query_one(Examples)
         assert examples.questions, "the starter ships with example questions"
         examples.focus()

@@ -51,6 +51,7 @@ async def test_a_graph_is_built_in_the_background_used_verified_and_removed(fact
     fake = FakeAssistant()
     app = AtomrApp(fake)
     async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen))
         await pilot.press("b")
@@ -93,6 +94,7 @@ async def test_what_cannot_be_built_is_told(tmp_path: Path) -> None:
     broken.write_text("this is no triple\n" * 300, encoding="utf-8")
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen))
         app.jobs.start("build graph broken", ["graph", "build", str(broken), "--name", "broken", "--format", "nt"])

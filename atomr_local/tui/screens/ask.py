@@ -13,25 +13,25 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.events import Paste, Resize
 from textual.message import Message
-from textual.widgets import OptionList, Tree
 
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.tui.core import Answerer, Asked
 from atomr_local.tui.screens.ask_windows import AskWindows
-from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.state import QuestionState
-from atomr_local.tui.widgets.answer_panel import AnswerPanel, citations
-from atomr_local.tui.widgets.examples import Examples, Welcome
-from atomr_local.tui.widgets.node_panel import NodePanel
 from atomr_local.tui.widgets.question_box import QuestionBox
-from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
 from atomr_local.tui.widgets.source_switches import SourceSwitches
-from atomr_local.tui.widgets.splitter import Splitter, within
-from atomr_local.tui.widgets.status_line import BottomLine, StatusLine
+from atomr_local.tui.widgets.status_line import StatusLine
 
 if TYPE_CHECKING:
+    from textual.widgets import OptionList, Tree
+
     from atomr_local.reasoning.events import Event
     from atomr_local.reasoning.trace import Trace
+    from atomr_local.tui.widgets.answer_panel import AnswerPanel
+    from atomr_local.tui.widgets.bottom_line import BottomLine
+    from atomr_local.tui.widgets.examples import Welcome
+    from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
+    from atomr_local.tui.widgets.splitter import Splitter
 
 _NARROW = 110  # columns below which the tree and the evidence stand one above the other
 _LOW = 26  # rows below which the question box gives up its frame
@@ -84,6 +84,9 @@ class AskScreen(AskWindows):
             self.number = number
             self.error = error
 
+    class Furnished(Message):
+        """All of the screen is there."""
+
     class Recalled(Message):
         """Questions asked before, the latest first."""
 
@@ -109,6 +112,11 @@ class AskScreen(AskWindows):
         """Make the screen; it takes questions at once, and asks them once `attach` has given it the assistant."""
         super().__init__()
         self._attached: Answerer | None = None
+        self._welcome: Welcome
+        self._body: Container
+        self._tree: ReasoningTree
+        self._answer: AnswerPanel
+        self._bottom: BottomLine
         self._waiting: Asked | None = None
         self._clock = clock
         self.state = QuestionState()
@@ -117,34 +125,46 @@ class AskScreen(AskWindows):
         self._started = 0.0
         self._selected: int | None = None
         self._first = 0  # the node to show when the plan is there: of a corrected one, the one that was shown
-        self._share = within(50)
+        self._share = 50  # percent of the width that the tree has
         self._citation = -1
+        self.furnished = False
 
     def compose(self) -> ComposeResult:
         yield StatusLine()
         yield QuestionBox()
-        yield Welcome()
-        with Container(id="body"):
-            yield ReasoningTree()
-            yield Splitter()
-            yield NodePanel()
-        yield AnswerPanel()
-        yield BottomLine()
 
     def on_mount(self) -> None:
-        self.query_one("#body").display = False
-        self.query_one(AnswerPanel).display = False
-        self._show_shares()
         self.query_one(QuestionBox).focus()
+        self.show_status()
+        self.call_after_refresh(self._furnish)
+
+    async def _furnish(self) -> None:
+        """Everything but the question box comes behind the first frame, and so does what it imports."""
+        from atomr_local.tui.widgets.answer_panel import AnswerPanel
+        from atomr_local.tui.widgets.bottom_line import BottomLine
+        from atomr_local.tui.widgets.examples import Welcome
+        from atomr_local.tui.widgets.node_panel import NodePanel
+        from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
+        from atomr_local.tui.widgets.splitter import Splitter
+
+        self._welcome, self._answer, self._bottom = Welcome(), AnswerPanel(), BottomLine()
+        self._tree, self._panel = ReasoningTree(), NodePanel()
+        self._body = Container(self._tree, Splitter(), self._panel, id="body")
+        self._body.display = self._answer.display = False
+        await self.mount(self._welcome, self._body, self._answer, self._bottom)
+        self.furnished = True
+        self._show_shares()
         self.set_interval(_TICK, self.show_status)
         self.show_status()
+        self.post_message(self.Furnished())
 
     def on_resize(self, event: Resize) -> None:
         # The event's size: the screen's own is not yet the new one.
         self.set_class(event.size.width < _NARROW, "narrow")
         self.set_class(event.size.height < _LOW, "low")
         self.set_class(event.size.height < _SHORT, "short")
-        self._show_shares()
+        if self.furnished:
+            self._show_shares()
 
     def on_paste(self, event: Paste) -> None:
         """What is pasted outside the question box is a question."""
@@ -162,7 +182,7 @@ class AskScreen(AskWindows):
             "cancel": state.running,
             "focus_tree": bool(self._number) or None,
             "focus_evidence": bool(self._number) or None,
-            "next_citation": bool(citations(state)),
+            "next_citation": bool(state.citations),
             "next_user": self.focused is not None and self.focused.id == "evidence",
             "edit_step": (ended and state.tree is not None) or None,
             "edit_plan": (ended and state.tree is not None) or None,
@@ -180,7 +200,7 @@ class AskScreen(AskWindows):
     def attach(self, assistant: Answerer) -> None:
         """Take the assistant; what was asked before it was there is asked now."""
         self._attached = assistant
-        self._share = within(assistant.settings.ui.tree_share)
+        self._share = assistant.settings.ui.tree_share
         self._show_shares()
         self.show_switches()
         self._recall()
@@ -220,10 +240,10 @@ class AskScreen(AskWindows):
         self._started = self._clock()
         self._first = self._selected if asked.revision is not None and self._selected is not None else 0
         self._enter(QuestionState(question=question, running=True, stage="starting"))
-        tree = self.query_one(ReasoningTree)
+        tree = self._tree
         tree.show_text("")
         tree.focus()
-        self.query_one(NodePanel).show(None, self.state)
+        self._panel.show(None, self.state)
         self._ask(self._number, asked)
 
     def open_trace(self, trace: Trace) -> bool:
@@ -235,11 +255,11 @@ class AskScreen(AskWindows):
 
         self._enter(replay(trace))
         self.query_one(QuestionBox).value = trace.question
-        tree = self.query_one(ReasoningTree)
+        tree = self._tree
         tree.show_plan(self.state)
         tree.focus()
         self.select(0)
-        self.query_one(AnswerPanel).show(self.state)
+        self._answer.show(self.state)
         self.show_switches()
         self.show_status()
         return True
@@ -249,9 +269,9 @@ class AskScreen(AskWindows):
         self.state = state
         self._selected = None
         self._citation = -1
-        self.query_one(Welcome).display = False
-        self.query_one("#body").display = True
-        self.query_one(AnswerPanel).show(state)
+        self._welcome.display = False
+        self._body.display = True
+        self._answer.show(state)
         self.refresh_bindings()
 
     @work(thread=True, exit_on_error=False, group="ask")
@@ -274,9 +294,10 @@ class AskScreen(AskWindows):
     def _submitted(self, message: QuestionBox.Submitted) -> None:
         self.begin(Asked(message.value))
 
-    @on(OptionList.OptionSelected, "#examples")
-    def _picked(self, message: OptionList.OptionSelected) -> None:
-        self.begin(Asked(self.query_one(Examples).questions[message.option_index]))
+    # Handlers found by their names, as are others below, need no import of what they handle.
+    def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
+        if message.option_list.id == "examples":
+            self.begin(Asked(self._welcome.questions[message.option_index]))
 
     @on(Happened)
     def _happened(self, message: Happened) -> None:
@@ -286,7 +307,7 @@ class AskScreen(AskWindows):
 
         event, state = message.event, self.state
         state.apply(event)
-        tree = self.query_one(ReasoningTree)
+        tree = self._tree
         if isinstance(event, events.PlanFragment):
             tree.show_text(state.plan_text)
         elif isinstance(event, events.PlanReady):
@@ -294,7 +315,7 @@ class AskScreen(AskWindows):
             tree.show_plan(state, first)
             self.select(first)
         elif isinstance(event, events.AnswerReady | events.Finished | events.WarningRaised | events.TextGenerated):
-            self.query_one(AnswerPanel).show(state)
+            self._answer.show(state)
             if isinstance(event, events.Finished):
                 self._ended(event.trace)
         elif isinstance(event, events.QuestionAsked):
@@ -307,16 +328,16 @@ class AskScreen(AskWindows):
         view = self.state.nodes.get(node_id) if node_id is not None else None
         if view is None:
             return
-        self.query_one(ReasoningTree).refresh_node(view)
+        self._tree.refresh_node(view)
         if node_id == self._selected:
-            self.query_one(NodePanel).show(view, self.state)
+            self._panel.show(view, self.state)
 
     def _ended(self, trace: Trace | None) -> None:
         state = self.state
         if state.answer is not None and state.answer.status in {"answered", "unknown"}:
             self.loading_stage = ""  # whatever failed to load before is there now
         if state.tree is None:
-            self.query_one(NodePanel).show(None, state)
+            self._panel.show(None, state)
         self.show_switches()
         self.refresh_bindings()
         if trace is not None:
@@ -328,6 +349,8 @@ class AskScreen(AskWindows):
             self.state.running = False
             self._ended(None)
             self.show_status()
+            from atomr_local.tui.screens.error import ErrorScreen
+
             self.app.push_screen(ErrorScreen(message.error))
 
     def action_cancel(self) -> None:
@@ -343,13 +366,11 @@ class AskScreen(AskWindows):
         """The number of the node that is shown."""
         return self._selected
 
-    @on(Tree.NodeHighlighted)
-    def _highlighted(self, message: Tree.NodeHighlighted[int]) -> None:
+    def on_tree_node_highlighted(self, message: Tree.NodeHighlighted[int]) -> None:
         if message.node.data is not None:
             self.select(message.node.data)
 
-    @on(Tree.NodeSelected)
-    def _opened(self, message: Tree.NodeSelected[int]) -> None:
+    def on_tree_node_selected(self, message: Tree.NodeSelected[int]) -> None:
         if message.node.data is not None:
             self.select(message.node.data)
             self.action_focus_evidence()
@@ -359,8 +380,8 @@ class AskScreen(AskWindows):
         if node_id == self._selected:
             return
         self._selected = node_id
-        self.query_one(ReasoningTree).go_to(node_id)
-        self.query_one(NodePanel).show(self.state.nodes.get(node_id), self.state)
+        self._tree.go_to(node_id)
+        self._panel.show(self.state.nodes.get(node_id), self.state)
 
     def go_to_evidence(self, evidence_id: str) -> None:
         """Show the piece at the step that is shown, else at the first that uses it."""
@@ -370,20 +391,19 @@ class AskScreen(AskWindows):
         if self._selected not in users:
             self.select(users[0])
         self.action_focus_evidence()
-        self.query_one(NodePanel).go_to(evidence_id)
+        self._panel.go_to(evidence_id)
 
-    @on(AnswerPanel.CitationChosen)
-    def _citation_chosen(self, message: AnswerPanel.CitationChosen) -> None:
+    def on_answer_panel_citation_chosen(self, message: AnswerPanel.CitationChosen) -> None:
         self.go_to_evidence(message.evidence_id)
 
     def action_next_citation(self) -> None:
-        cited = citations(self.state)
+        cited = self.state.citations
         if cited:
             self._citation = (self._citation + 1) % len(cited)
             self.go_to_evidence(cited[self._citation])
 
     def action_next_user(self) -> None:
-        panel = self.query_one(NodePanel)
+        panel = self._panel
         chosen = panel.chosen
         if chosen is None:
             return
@@ -403,27 +423,28 @@ class AskScreen(AskWindows):
         box.select_all()
 
     def action_focus_tree(self) -> None:
-        self.set_focus(self.query_one(ReasoningTree))
+        self.set_focus(self._tree)
 
     def action_focus_evidence(self) -> None:
-        self.set_focus(self.query_one(NodePanel))
+        self.set_focus(self._panel)
 
     # The panes
 
     def action_resize(self, by: int) -> None:
         self._set_share(self._share + by)
 
-    @on(Splitter.Moved)
-    def _moved(self, message: Splitter.Moved) -> None:
+    def on_splitter_moved(self, message: Splitter.Moved) -> None:
         self._set_share(message.share)
 
     def _set_share(self, share: int) -> None:
+        from atomr_local.tui.widgets.splitter import within
+
         self._share = within(share)
         self._show_shares()
         self.post_message(self.SharesChanged(self._share))
 
     def _show_shares(self) -> None:
-        tree, panel = self.query_one(ReasoningTree), self.query_one(NodePanel)
+        tree, panel = self._tree, self._panel
         tree_part, panel_part = f"{self._share}fr", f"{100 - self._share}fr"
         narrow = self.has_class("narrow")
         tree.styles.width, panel.styles.width = ("100%", "100%") if narrow else (tree_part, panel_part)
@@ -457,5 +478,5 @@ class AskScreen(AskWindows):
             parts.append(f"{state.generated_tokens} written")
         for line in self.query(StatusLine):
             line.show(stage)
-        for bottom in self.query(BottomLine):
-            bottom.show(parts)
+        if self.furnished:
+            self._bottom.show(parts)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import OptionList
 
 from atomr_local.tui.core import Answerer, Asked
 from atomr_local.tui.state import QuestionState
-from atomr_local.tui.widgets.node_panel import NodePanel
 from atomr_local.tui.widgets.question_box import QuestionBox
 
 if TYPE_CHECKING:
+    from textual.widgets import OptionList
+
     from atomr_local.tree.nodes import Tree as PlanTree
+    from atomr_local.tui.widgets.node_panel import NodePanel
 
 
 class AskWindows(Screen[None]):
@@ -41,6 +41,7 @@ class AskWindows(Screen[None]):
 
     state: QuestionState
     _selected: int | None
+    _panel: NodePanel
 
     @property
     def _assistant(self) -> Answerer:
@@ -59,12 +60,15 @@ class AskWindows(Screen[None]):
         self.app.clear_notifications()
         self.app.notify(text, markup=False)
 
-    @on(OptionList.OptionSelected, "#evidence")
-    def _piece_opened(self, message: OptionList.OptionSelected) -> None:
+    def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
+        if message.option_list is self._panel:
+            self._open_piece(message.option_id or "")
+
+    def _open_piece(self, evidence_id: str) -> None:
         from atomr_local.tui.screens.evidence import Chosen, EvidenceScreen
 
         state = self.state
-        item = state.evidence.get(message.option_id or "")
+        item = state.evidence.get(evidence_id)
         view = state.nodes.get(self._selected) if self._selected is not None else None
         if item is None or view is None:
             return
@@ -75,7 +79,7 @@ class AskWindows(Screen[None]):
                 return
             if result.kind == "node":
                 self.select(result.node_id)
-                self.query_one(NodePanel).go_to(item.id)
+                self._panel.go_to(item.id)
             else:
                 self.open_console(result.sparql)
 
@@ -170,7 +174,7 @@ class AskWindows(Screen[None]):
         if what == "answer":
             text = clipboard.answer_text(state)
         elif what == "evidence":
-            chosen = self.query_one(NodePanel).chosen
+            chosen = self._panel.chosen
             text = clipboard.evidence_text(state, chosen) if chosen else ""
         else:
             text = clipboard.sparql_text(state, self._selected or 0)

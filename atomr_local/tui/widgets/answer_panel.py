@@ -57,14 +57,6 @@ class AnswerPanel(VerticalScroll):
             self.post_message(self.CitationChosen(event.href.removeprefix(_SCHEME)))
 
 
-def citations(state: QuestionState) -> list[str]:
-    """The ids of the pieces that the answer cites."""
-    root = state.nodes.get(0)
-    if root is None or root.result is None or state.answer is None or state.answer.status != "answered":
-        return []
-    return [item for item in root.result.cited if item in state.evidence]
-
-
 def answer_of(state: QuestionState) -> str:
     """The answer with citations, confidence, basis and warnings, as Markdown; outside text is escaped."""
     answer = state.answer
@@ -73,7 +65,7 @@ def answer_of(state: QuestionState) -> str:
         if state.draft.strip():
             blocks.append(f"*{plain(state.draft)} …*")
     else:
-        cited = citations(state)
+        cited = state.citations
         links = " ".join(f"[\\[{item}\\]]({_SCHEME}{item})" for item in cited)
         sure = "" if answer.confidence is None else f"  confidence {answer.confidence:.2f}"
         said = plain(answer.answer)

@@ -48,9 +48,14 @@ class Welcome(Vertical):
 
     def __init__(self) -> None:
         super().__init__(id="welcome")
+        self._examples = Examples()
+        self._examples.display = bool(self.questions)
+
+    @property
+    def questions(self) -> list[str]:
+        """The examples' questions, in the order shown."""
+        return self._examples.questions
 
     def compose(self) -> ComposeResult:
         yield Static(Text(_WELCOME), id="about")
-        examples = Examples()
-        examples.display = bool(examples.questions)
-        yield examples
+        yield self._examples

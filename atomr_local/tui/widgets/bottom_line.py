@@ -1,0 +1,28 @@
+"""The last line: the keys that do something now, and what the question took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Footer, Static
+
+from atomr_local.tui.widgets.status_line import show_text
+
+
+class BottomLine(Horizontal):
+    def __init__(self) -> None:
+        super().__init__(id="bottom")
+
+    def compose(self) -> ComposeResult:
+        yield Footer(show_command_palette=False)
+        yield Static(id="figures", markup=False)
+
+    def show(self, figures: Sequence[str]) -> None:
+        """Show as many of the figures, the first first, as leave half of the line to the keys."""
+        shown = list(figures)
+        while shown and len(" · ".join(shown)) > max(24, self.size.width // 2):
+            shown.pop()
+        show_text(self, "#figures", Text(" · ".join(shown), "dim"))
