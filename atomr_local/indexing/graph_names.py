@@ -140,7 +140,8 @@ class Names:
             for number in str(ids).split(",") if ids else ():
                 shared[number] += worth
         nearest = [number for number, _ in heapq.nlargest(_READ_NAMES, shared.items(), key=itemgetter(1))]
-        keys = dict(self._rows(f"SELECT id, key FROM name WHERE id IN ({', '.join(nearest)})"))  # noqa: S608
+        found = self._rows(f"SELECT id, key FROM name WHERE id IN ({', '.join(nearest)})")  # noqa: S608
+        keys = {number: str(text) for number, text in found}
         alike = process.extract(key, keys, scorer=fuzz.ratio, limit=limit)
         order = {number: place for place, (_, _, number) in enumerate(alike)}
         rows = self._rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,6 +14,8 @@ from rapidfuzz import fuzz
 from atomr_local.indexing.graph_names import PropertyRow
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.vocabulary import KnownProperty, vocabulary
+from atomr_local.sources.graph.asked import Asked, Naming, QuestionMatcher
+from atomr_local.sources.graph.wordings import SMALL, TYPES, expected_kind, stem, with_kind, without
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,22 +32,10 @@ _TYPO = 0.85
 _LONGEST = 2000
 _OTHER_WAY = 0.75
 _FLIPPED, _COMPLEMENT, _UNKNOWN_FLIPPED = 0.92, 0.97, 0.8
-_KIND_FITS, _KIND_MISFITS, _KIND_MISFITS_LABEL = 0.04, 0.3, 0.1
 _COSINE_FLOOR, _COSINE_MARGIN = 0.62, 0.04
 # Openings that make "date of marriage" and "date of birth" look alike; what follows them has to agree.
 _OPENING = re.compile(r"^(?:date|place|cause|country|number|time|year|name|type|kind) of (?=\S)")
 
-_SMALL = frozenset({
-    "a", "an", "the", "of", "is", "was", "are", "were", "be", "been", "his", "her", "its", "their", "s", "this",
-    "that", "who", "whom", "whose", "which", "what", "did", "do", "does", "has", "have", "had", "name", "in",
-    "at", "on", "it", "he", "she", "they", "when", "where", "how",
-})  # fmt: skip
-_TYPES = frozenset({
-    "film", "films", "movie", "movies", "song", "songs", "single", "singles", "book", "books", "novel",
-    "novels", "album", "albums", "work", "works", "painting", "paintings", "person", "people", "series", "show",
-    "city", "cities", "country", "countries", "company", "companies", "things", "place",
-    "opera", "operas", "ballet", "ballets", "play", "plays", "poem", "poems", "moons", "elements",
-})  # fmt: skip
 # child and (father or mother) say the same thing from both ends; either may be what the graph holds.
 _COMPLEMENTS = {"P40": ("P22", "P25"), "P22": ("P40",), "P25": ("P40",), "P1376": ("P36",), "P36": ("P1376",),
                 "P155": ("P156",), "P156": ("P155",), "P1365": ("P1366",), "P1366": ("P1365",),
@@ -55,21 +45,6 @@ _COMPLEMENTS = {"P40": ("P22", "P25"), "P22": ("P40",), "P25": ("P40",), "P1376"
                 "P184": ("P185",), "P185": ("P184",)}  # fmt: skip
 # The inverse of child does not tell the father from the mother.
 _GENDER = {"P22": "male", "P25": "female"}
-_CUES = (
-    (re.compile(r"\b(?:when|(?:what|which) (?:year|date|day|month|time)|how long ago|birthday|birth ?date)\b"), "time"),
-    (re.compile(r"\bhow many\b"), "count"),
-    (re.compile(r"\bhow (?:much|long|tall|high|far|large|big|heavy|deep|wide|fast)\b"), "quantity"),
-    (re.compile(r"\b(?:(?:what|which) (?:country|nation)|nationality)\b"), "country"),
-    (re.compile(r"\b(?:where|(?:what|which) (?:place|city|town|village))\b"), "place"),
-    (re.compile(r"^(?:who|whom|whose)\b"), "person"),
-)
-_COMPATIBLE = {
-    "time": {"time"},
-    "quantity": {"quantity", "string"},
-    "country": {"country", "place", "other"},
-    "place": {"place", "city", "country", "org", "other"},
-    "person": {"person", "org", "other"},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +83,7 @@ class RelationMatcher:
         self._rank = lru_cache(maxsize=4096)(self._rank_uncached)
         self._embedder = embedder
         self._lock = threading.Lock()
+        self._questions: QuestionMatcher | None = None
         self._vectors: dict[str, NDArray[np.float32]] = {}
 
     def kind(self, prop: str) -> str:
@@ -140,7 +116,7 @@ class RelationMatcher:
             return []
         asked = name_key(question)
         phrase = _turned(phrase, asked, name_key(head))
-        return list(self._rank(phrase, _expected_kind(asked, phrase)))
+        return list(self._rank(phrase, expected_kind(asked, phrase)))
 
     def _rank_uncached(self, phrase: str, expected: str) -> tuple[Match, ...]:
         best: dict[tuple[str, bool], Match] = {}
@@ -157,7 +133,7 @@ class RelationMatcher:
                 if score <= 0.3:
                     continue
                 if not inverse:
-                    score = _with_kind(score, kind, expected)
+                    score = with_kind(score, kind, expected)
                 take(Match(iri, inverse, score, kind))
         for match in list(best.values()):
             for other in self._other_ends(match, phrase):
@@ -187,6 +163,25 @@ class RelationMatcher:
                 other.iri, not match.inverse, match.score * _COMPLEMENT, match.kind,
                 _GENDER.get(known.id, "") if not match.inverse else "",
             )  # fmt: skip
+
+    def of_question(self, question: str, among: Collection[tuple[str, bool]] | None = None) -> list[Asked]:
+        """Properties that the whole question may ask for, best first; see :class:`QuestionMatcher`."""
+        with self._lock:
+            if self._questions is None:
+                names = [
+                    Naming((iri, inverse), text, worth)
+                    for iri, found in self._texts.items()
+                    for text, inverse, worth in found
+                    if iri in self._rows
+                ]
+                self._questions = QuestionMatcher(
+                    names,
+                    {iri: self.kind(iri) for iri in self._rows},
+                    {iri: row.uses for iri, row in self._rows.items()},
+                    {iri: row.description for iri, row in self._rows.items() if row.description},
+                    {iri: known.domain for iri, known in self._known.items()},
+                )
+        return self._questions.rank(question, among)
 
     def by_meaning(self, wording: str, properties: Sequence[str]) -> list[Match]:
         """The one of these properties that is clearly nearest in meaning, or none."""
@@ -250,29 +245,6 @@ def _turned(phrase: str, question: str, head: str) -> str:
     return phrase
 
 
-def _expected_kind(question: str, phrase: str) -> str:
-    for pattern, kind in _CUES:
-        if pattern.search(phrase):
-            return kind
-    for pattern, kind in _CUES:
-        if pattern.search(question):
-            return kind
-    return ""
-
-
-def _with_kind(score: float, kind: str, expected: str) -> float:
-    if not expected:
-        return score
-    if kind == expected:
-        return min(1.0, score + _KIND_FITS)
-    if expected == "count" and kind == "quantity":
-        return min(1.0, score + _KIND_FITS)
-    # Any values that are no times may be counted.
-    if kind != "time" if expected == "count" else kind in _COMPATIBLE[expected]:
-        return score
-    return score - (_KIND_MISFITS_LABEL if score >= _LABEL else _KIND_MISFITS)
-
-
 def _text_score(phrase: str, text: str, worth: float) -> float:
     if phrase == text:
         return worth
@@ -300,21 +272,10 @@ class _Forms(NamedTuple):
 
 @lru_cache(maxsize=1 << 16)
 def _forms(text: str) -> _Forms:
-    small = _without(text, _SMALL)
-    return _Forms(small, _without(small, _TYPES), frozenset(_stem(word) for word in small.split()))
+    small = without(text, SMALL)
+    return _Forms(small, without(small, TYPES), frozenset(stem(word) for word in small.split()))
 
 
 def _without_shared_opening(one: str, two: str) -> tuple[str, str]:
     first, second = _OPENING.match(one), _OPENING.match(two)
     return (one[first.end() :], two[second.end() :]) if first and second and first[0] == second[0] else (one, two)
-
-
-def _without(text: str, words: frozenset[str]) -> str:
-    return " ".join(word for word in text.split() if word not in words)
-
-
-def _stem(word: str) -> str:
-    for suffix in ("ing", "ers", "ors", "er", "or", "ed", "es", "s", "e"):
-        if word.endswith(suffix) and len(word) - len(suffix) >= 4:
-            return word.removesuffix(suffix)
-    return word

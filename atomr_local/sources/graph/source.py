@@ -116,7 +116,7 @@ class GraphSource:
     def _mentioned(self, request: Request, cancellation: Cancellation) -> Retrieval:
         """Main facts of the entities that the question names."""
         found: dict[str, Candidate] = {}
-        for mention in self._mentions(request.question or request.query):
+        for mention in self.mentions(request.question or request.query):
             cancellation.check()
             for candidate in self.linker.link(mention, question=request.question, limit=1):
                 if candidate.score >= LINKED:
@@ -127,7 +127,7 @@ class GraphSource:
             link_score=best[0].score if best else 0.0,
         )
 
-    def _mentions(self, question: str) -> list[str]:
+    def mentions(self, question: str) -> list[str]:
         """Names of the graph that stand in the question, the longest first, none inside another."""
         tokens = words(question)[:200]
         taken = [False] * len(tokens)

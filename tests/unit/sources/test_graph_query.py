@@ -115,6 +115,31 @@ def test_rows_are_capped(directory: Path) -> None:
     assert (len(result.rows), result.cut) == (5, True)
 
 
+def test_huge_values_and_results_are_cut(directory: Path) -> None:
+    doubled = " ".join(f"BIND(CONCAT(?v{i}, ?v{i}) AS ?v{i + 1})" for i in range(16))
+    long = f"{{ BIND('0123456789' AS ?v0) {doubled} }}"  # 655,360 characters
+    [row] = run_query(directory, f"SELECT ?v16 {long}").rows
+    assert len(row["v16"]) == 100_001
+    many = run_query(directory, f"SELECT ?s ?v16 {{ ?s ?p ?o . ?t ?q ?u . {long} }}", max_rows=900)
+    assert many.cut
+    assert 100 < len(many.rows) <= 200
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o . ?p ?q ?r }",
+        "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o } ORDER BY ?c",
+        "ASK { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o FILTER(CONCAT(STR(?c), STR(?f), STR(?i), STR(?l), STR(?o)) = 'none') }",
+        "CONSTRUCT { <a:a> <a:b> <a:c> } { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o }",
+        "SELECT (GROUP_CONCAT(STR(?c)) AS ?x) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o }",
+    ],
+)
+def test_runaway_queries_of_every_kind_are_ended(directory: Path, query: str) -> None:
+    with pytest.raises(QueryError, match=r"longer than 0\.5 seconds|too much memory"):
+        run_query(directory, query, timeout=0.5)
+
+
 def test_malformed_queries_are_told(directory: Path) -> None:
     with pytest.raises(QueryError, match="not valid"):
         run_query(directory, "SELECT nonsense")

@@ -1,0 +1,69 @@
+"""Words of questions and relations: which carry no meaning, which tell the kind of answer, which have one stem."""
+
+from __future__ import annotations
+
+import re
+
+_LABEL = 1.0
+_KIND_FITS, _KIND_MISFITS, _KIND_MISFITS_LABEL = 0.04, 0.3, 0.1
+
+SMALL = frozenset({
+    "a", "an", "the", "of", "is", "was", "are", "were", "be", "been", "his", "her", "its", "their", "s", "this",
+    "that", "who", "whom", "whose", "which", "what", "did", "do", "does", "has", "have", "had", "name", "in",
+    "at", "on", "it", "he", "she", "they", "when", "where", "how",
+})  # fmt: skip
+TYPES = frozenset({
+    "film", "films", "movie", "movies", "song", "songs", "single", "singles", "book", "books", "novel",
+    "novels", "album", "albums", "work", "works", "painting", "paintings", "person", "people", "series", "show",
+    "city", "cities", "country", "countries", "company", "companies", "things", "place",
+    "opera", "operas", "ballet", "ballets", "play", "plays", "poem", "poems", "moons", "elements",
+})  # fmt: skip
+_CUES = (
+    (re.compile(r"\b(?:when|(?:what|which) (?:year|date|day|month|time)|how long ago|birthday|birth ?date)\b"), "time"),
+    (re.compile(r"\bhow many\b"), "count"),
+    (re.compile(r"\bhow (?:much|long|tall|high|far|large|big|heavy|deep|wide|fast)\b"), "quantity"),
+    (re.compile(r"\b(?:(?:what|which) (?:country|nation)|nationality)\b"), "country"),
+    (re.compile(r"\b(?:where|(?:what|which) (?:place|city|town|village))\b"), "place"),
+    (re.compile(r"^(?:who|whom|whose)\b"), "person"),
+)
+_COMPATIBLE = {
+    "time": {"time"},
+    "quantity": {"quantity", "string"},
+    "country": {"country", "place", "other"},
+    "place": {"place", "city", "country", "org", "other"},
+    "person": {"person", "org", "other"},
+}
+
+
+def expected_kind(question: str, phrase: str) -> str:
+    for pattern, kind in _CUES:
+        if pattern.search(phrase):
+            return kind
+    for pattern, kind in _CUES:
+        if pattern.search(question):
+            return kind
+    return ""
+
+
+def with_kind(score: float, kind: str, expected: str) -> float:
+    if not expected:
+        return score
+    if kind == expected:
+        return min(1.0, score + _KIND_FITS)
+    if expected == "count" and kind == "quantity":
+        return min(1.0, score + _KIND_FITS)
+    # Any values that are no times may be counted.
+    if kind != "time" if expected == "count" else kind in _COMPATIBLE[expected]:
+        return score
+    return score - (_KIND_MISFITS_LABEL if score >= _LABEL else _KIND_MISFITS)
+
+
+def without(text: str, words: frozenset[str]) -> str:
+    return " ".join(word for word in text.split() if word not in words)
+
+
+def stem(word: str) -> str:
+    for suffix in ("ing", "ers", "ors", "er", "or", "ed", "es", "s", "e"):
+        if word.endswith(suffix) and len(word) - len(suffix) >= 4:
+            return word.removesuffix(suffix)
+    return word

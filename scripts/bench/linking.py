@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+"""Accuracy@1 and @5 of relation matching and entity linking on SimpleQuestions-Wikidata and RuBQ.
+
+    scripts/bench/linking.py [--data ../shared/data] [--every 1] [--only relations|entities] [--json]
+
+Relations: the question's words and the entity are given, the property that the data set names is wanted. The data sets
+hold no names of entities, so the question is taken whole. Candidates:
+
+- "all": every property that the fixtures name (external identifiers and media left out), and for SimpleQuestions both
+  directions of each; "property" counts the property, "with direction" the direction too.
+- "own": what CoDEx states of the entity, both ways, and the property wanted; only entities that CoDEx knows. With one
+  candidate alone there is nothing to choose, so such questions are left out.
+
+Names: labels of 2017, aliases and descriptions of the sample, CoDEx's descriptions, and our vocabulary. How often a
+property is used is counted in CoDEx.
+
+Entities: the graph holds every entity that any data set names (RuBQ's answers with English names and aliases, the
+labelled facts of 2WikiMultihopQA) with CoDEx's facts between them. Asked are the questions about these entities in
+which one of their names stands: "mention" links that name with the question around it; "question" finds names in the
+question itself. Besides, every entity is looked up by its label as it is, in lower case without accents, with one
+letter wrong, and by an alias. The other entities of the data sets have no name in the files, so they cannot be asked.
+
+Of RuBQ, questions of one hop with one entity and one property. Each file is split by its order: "dev" is the first four
+fifths, "held" the last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import random
+import re
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from graph_query import folded, misspelt
+
+from atomr_local.indexing import store
+from atomr_local.indexing.graph_index import build_graph_index
+from atomr_local.indexing.graph_names import PropertyRow
+from atomr_local.indexing.names import name_key
+from atomr_local.indexing.vocabulary import PROPERTY
+from atomr_local.sources.graph import GraphSource
+from atomr_local.sources.graph.relations import RelationMatcher
+
+ROOT = Path(__file__).resolve().parents[2]
+ENTITY = "http://www.wikidata.org/entity/"
+LEFT_OUT = {"external-identifier", "url", "globe-coordinate", "commonsMedia"}
+QUOTED = re.compile(r"'(.*)'@en$", re.DOTALL)
+RANGE = {"item": 0, "time": 1, "quantity": 2}
+
+Way = tuple[str, bool]
+
+
+@dataclass(frozen=True)
+class Item:
+    """A question, its entity, and the property wanted; inverse: the entity is the property's value."""
+
+    source: str
+    part: str
+    question: str
+    entity: str
+    way: Way
+
+
+def parted(rows: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    for place, row in enumerate(rows):
+        yield ("dev" if place < len(rows) * 4 // 5 else "held"), row
+
+
+def items(data: Path) -> Iterator[Item]:
+    folder = data / "decomposition"
+    for name in ("train", "valid"):
+        lines = (folder / f"simplequestions_wikidata_{name}.tsv").read_text(encoding="utf-8").splitlines()
+        for part, line in parted(lines):
+            entity, way, _, question = line.split("\t")
+            yield Item("SimpleQuestions", part, question, entity, (PROPERTY + "P" + way[1:], way[0] == "R"))
+    for name in ("rubq_1.0_test", "RuBQ_2.0_dev"):
+        rows = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        plain = [
+            row for row in rows
+            if "1-hop" in row["tags"] and len(row["question_uris"] or ()) == len(row["question_props"] or ()) == 1
+        ]  # fmt: skip
+        for part, row in parted(plain):
+            entity, prop = row["question_uris"][0].removeprefix(ENTITY), row["question_props"][0]
+            inverse = re.search(rf"\?\w+\s+{prop}\s+wd:{entity}\b", row["query"]) is not None
+            yield Item("RuBQ", part, row["question_eng"], entity, (PROPERTY + prop[4:], inverse))
+
+
+def triples(data: Path) -> list[tuple[str, str, str]]:
+    rows = []
+    for line in (data / "kg" / "codex_m_train.tsv").read_text(encoding="utf-8").splitlines():
+        subject, prop, target = line.split("\t")
+        rows.append((subject, prop, target))
+    return rows
+
+
+def properties(data: Path, uses: Counter[str]) -> list[PropertyRow]:
+    folder = data / "fixtures" / "wikidata"
+    told: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for file in ("wikidata_sample.tsv", "wikidata_properties.tsv"):
+        with (folder / file).open(encoding="utf-8", newline="") as stream:
+            for row in csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE):
+                told[row["node1"]][row["label"]].append(row["node2"])
+    labels = json.loads((folder / "property_labels_en_2017.json").read_text(encoding="utf-8"))
+    codex = json.loads((data / "kg" / "codex_relations_en.json").read_text(encoding="utf-8"))
+    rows = []
+    for pid in sorted({*labels, *codex}, key=lambda pid: (-uses[pid], int(pid[1:]))):
+        kind = (told[pid]["property_type"] or ["item"])[0]
+        if kind in LEFT_OUT:
+            continue
+        aliases = [match[1] for text in told[pid]["alias"] if (match := QUOTED.match(text))]
+        described = [match[1] for text in told[pid]["description"] if (match := QUOTED.match(text))]
+        described += [codex[pid]["description"]] if pid in codex else []
+        ranges = [0, 0, 0, 0]
+        ranges[RANGE.get(kind, 3)] = 1 + uses[pid]
+        label = labels.get(pid) or codex[pid]["label"]
+        rows.append(PropertyRow(PROPERTY + pid, label, (described or [""])[0], tuple(aliases), *ranges))
+    return rows
+
+
+class Accuracy:
+    """How often the right one was first, and among the first five."""
+
+    def __init__(self) -> None:
+        self.asked = self.first = self.five = 0
+
+    def count(self, place: int | None) -> None:
+        self.asked += 1
+        self.first += place == 0
+        self.five += place is not None and place < 5
+
+    def summary(self) -> dict[str, float]:
+        return {"n": self.asked, "at_1": round(self.first / self.asked, 3), "at_5": round(self.five / self.asked, 3)}
+
+
+def place_of(wanted: Any, ranking: Sequence[Any]) -> int | None:
+    return ranking.index(wanted) if wanted in ranking else None
+
+
+Ranking = Callable[[str, "Collection[Way] | None"], list[Way]]
+
+
+def relations(data: Path, every: int) -> dict[str, dict[str, float]]:
+    facts = triples(data)
+    rows = properties(data, Counter(prop for _, prop, _ in facts))
+    own: dict[str, set[Way]] = defaultdict(set)
+    for subject, prop, target in facts:
+        own[subject].add((PROPERTY + prop, False))
+        own[target].add((PROPERTY + prop, True))
+    matcher = RelationMatcher(rows, None)
+
+    def as_wording(question: str, among: Collection[Way] | None) -> list[Way]:
+        found = [(match.property, match.inverse) for match in matcher.rank(question, question)]
+        return [way for way in found if among is None or way in among]
+
+    def as_question(question: str, among: Collection[Way] | None) -> list[Way]:
+        return [(match.property, match.inverse) for match in matcher.of_question(question, among)]
+
+    known = {row.iri for row in rows}
+    methods: dict[str, Ranking] = {"as a relation's wording": as_wording, "as a question": as_question}
+    counted: dict[tuple[str, ...], Accuracy] = defaultdict(Accuracy)
+    for number, item in enumerate(items(data)):
+        if number % every or item.way[0] not in known:
+            continue
+        among = own[item.entity] | {item.way} if len(own.get(item.entity, ())) > 1 else None
+        for name, method in methods.items():
+            if name != "as a question" and number % (10 * every):
+                continue  # slow: a sample will do for comparison
+            ranking = method(item.question, None)
+            plain = list(dict.fromkeys(prop for prop, _ in ranking))
+            head = (name, item.source, item.part)
+            counted[*head, "all: property"].count(place_of(item.way[0], plain))
+            counted[*head, "all: with direction"].count(place_of(item.way, ranking))
+            if among is not None:
+                counted[*head, "own: with direction"].count(place_of(item.way, method(item.question, among)))
+    report = {" | ".join(key): accuracy.summary() for key, accuracy in sorted(counted.items())}
+    return {f"{len(rows)} properties": {}} | report
+
+
+def entity_names(data: Path) -> dict[str, list[str]]:
+    """English names by Q-id, the label (or what stands for it) first."""
+    names: dict[str, dict[str, None]] = defaultdict(dict)
+    for line in (data / "kg" / "2wiki_train_triples.jsonl").read_text(encoding="utf-8").splitlines():
+        fact = json.loads(line)
+        for end in "so":
+            if fact.get(f"{end}_qid"):
+                names[fact[f"{end}_qid"]][fact[end]] = None
+    for row in json.loads((data / "decomposition" / "RuBQ_2.0_dev.json").read_text(encoding="utf-8")):
+        for answer in row["answers"]:
+            if answer.get("type") == "uri":
+                for name in (answer.get("wd_names") or {}).get("en", ()):
+                    names[answer["value"].removeprefix(ENTITY)][name] = None
+    return {
+        qid: sorted((name for name in found if any(map(str.isalnum, name))), key=lambda name: len(name) <= 3)
+        for qid, found in names.items()
+        if any(any(map(str.isalnum, name)) for name in found)
+    }
+
+
+def build(data: Path, names: dict[str, list[str]]) -> GraphSource:
+    lines = []
+    for qid, found in names.items():
+        lines += [{"s": found[0], "s_qid": qid, "p": "also known as", "o": name} for name in found[1:]]
+    labels = json.loads((data / "fixtures/wikidata/property_labels_en_2017.json").read_text(encoding="utf-8"))
+    for subject, prop, target in triples(data):
+        if subject in names and target in names:
+            lines.append({"s": names[subject][0], "s_qid": subject, "p": labels.get(prop, prop), "p_id": prop,
+                          "o": names[target][0], "o_qid": target})  # fmt: skip
+    home = Path(os.environ["ATOMR_HOME"])
+    file = home / "named.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    build_graph_index([data / "kg" / "2wiki_train_triples.jsonl", file], "named")
+    return GraphSource.open(store.index_path("graph", "named"))
+
+
+def entities(data: Path) -> dict[str, dict[str, float]]:
+    names = entity_names(data)
+    source = build(data, names)
+    counted: dict[tuple[str, ...], Accuracy] = defaultdict(Accuracy)
+
+    def linked(*mentions: str, question: str = "") -> list[str]:
+        found = [c for mention in mentions for c in source.linker.link(mention, question=question)]
+        return [c.entity.iri.removeprefix(ENTITY) for c in sorted(found, key=lambda c: -c.score)]
+
+    for item in items(data):
+        padded = f" {name_key(item.question)} "
+        standing = [name for name in names.get(item.entity, ()) if f" {name_key(name)} " in padded]
+        if not standing:
+            continue
+        mention = max(standing, key=len)
+        head = (item.source, item.part)
+        counted[*head, "mention"].count(place_of(item.entity, linked(mention, question=item.question)))
+        mentions = source.mentions(item.question)
+        counted[*head, "question"].count(place_of(item.entity, linked(*mentions, question=item.question)))
+    rng = random.Random(1)
+    known = [qid for qid in names if source.graph.row(ENTITY + qid) is not None]
+    for part, qid in parted(known):
+        label, *aliases = names[qid]
+        ways = {"label": label, "folded": folded(label)}
+        ways |= {"misspelt": misspelt(label, rng)} if len(label) > 4 else {}
+        ways |= {"alias": rng.choice(aliases)} if aliases else {}
+        for way, name in ways.items():
+            counted["by name", part, way].count(place_of(qid, linked(name)))
+    source.close()
+    return {f"{len(known)} entities": {}} | {" | ".join(k): a.summary() for k, a in sorted(counted.items())}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser.add_argument("--every", type=int, default=1, help="take every so many-th question of the relations")
+    parser.add_argument("--only", choices=("relations", "entities"))
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    report: dict[str, dict[str, float]] = {}
+    if arguments.only != "entities":
+        report |= relations(arguments.data, arguments.every)
+    if arguments.only != "relations":
+        with tempfile.TemporaryDirectory() as home:
+            os.environ["ATOMR_HOME"] = home
+            report |= entities(arguments.data)
+    if arguments.json:
+        print(json.dumps(report, indent=1))
+        return
+    for key, row in report.items():
+        print(f"{key}: " + (f"@1 {row['at_1']:.3f}  @5 {row['at_5']:.3f}  (n={row['n']})" if row else ""))
+
+
+if __name__ == "__main__":
+    main()
