@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +28,16 @@ _TEXTS = ("id", "article", "title", "section", "text", "qid", "metadata", SEARCH
 # The centroids of IVF are learned from the rows that there are; beyond this growth they are learned again.
 _RETRAIN_GROWTH = 2.0
 _QUOTED = 500
+# Lance's own are those of a server: 2 GB read ahead, 128 MB sorted before it goes to the disk (bytes both), batches of
+# 8192 rows; and gigabytes for each worker of the full-text index.
+_BOUNDS = {
+    "LANCE_DEFAULT_IO_BUFFER_SIZE": 32 << 20,
+    "LANCE_SHUFFLE_BATCH_BYTES": 32 << 20,
+    "LANCE_DEFAULT_BATCH_SIZE": 1024,
+}
+_ARENAS = 2
+_M_ARENA_MAX = -8  # of malloc.h
+_FULL_TEXT_MB = 256
 
 
 def connect(directory: Path) -> Any:
@@ -69,6 +82,7 @@ class PassageTable:
                 pa.field(VECTOR, pa.list_(pa.float32(), dimensions)),
             ]
         )
+        _bound_memory()
         with writing():
             connection = connect(directory)
             there = self.path.exists()
@@ -136,7 +150,7 @@ class PassageTable:
             there = {tuple(index.columns) for index in self._table.list_indices()}
             # Built after loading: an index on an empty table covers nothing until it is optimised.
             if (SEARCHED,) not in there:
-                self._table.create_index(SEARCHED, config=FTS())
+                self._table.create_index(SEARCHED, config=FTS(memory_limit=_FULL_TEXT_MB))
             if ("id",) not in there:
                 self._table.create_index("id", config=BTree())
             if rows > EXACT_ROWS and ((VECTOR,) not in there or rows > trained * _RETRAIN_GROWTH):
@@ -150,6 +164,16 @@ class PassageTable:
             raise KnowledgeIndexError(
                 f"rows are missing in the indexes {', '.join(left)}", hint="Build the index again."
             )
+
+
+def _bound_memory() -> None:
+    """Make compaction and index building take less memory, as far as that is ours to say; what the user set stays."""
+    for name, size in _BOUNDS.items():
+        os.environ.setdefault(name, str(size))
+    if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
+        # glibc gives each thread a heap of its own, and what Lance's threads free stays in theirs: twice the memory.
+        with contextlib.suppress(AttributeError, OSError):  # another C library
+            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
 
 
 def unindexed(table: Any) -> list[str]:
