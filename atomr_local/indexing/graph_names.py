@@ -5,14 +5,11 @@ SQLite, because Oxigraph has no full-text search. Written by :mod:`graph_names_w
 
 from __future__ import annotations
 
-import heapq
-import math
 import sqlite3
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
 
 from rapidfuzz import fuzz, process
@@ -131,15 +128,14 @@ class Names:
 
     def similar(self, key: str, limit: int = 60) -> list[NameRow]:
         """Names that share the key's rarest three-letter pieces and are written most alike, best first."""
-        shared: dict[str, float] = defaultdict(float)
-        for piece, count in self._rare_pieces(key):
+        shared: Counter[str] = Counter()
+        for piece in self._rare_pieces(key):
             # One text for all of a piece's names: thousands of rows would cost more to hand over than to find.
             query = "SELECT group_concat(rowid) FROM name_fts WHERE name_fts MATCH ?"
             [(ids,)] = self._rows(query, ('"' + piece.replace('"', '""') + '"',))
-            worth = 1 / math.log2(count + 2)
-            for number in str(ids).split(",") if ids else ():
-                shared[number] += worth
-        nearest = [number for number, _ in heapq.nlargest(_READ_NAMES, shared.items(), key=itemgetter(1))]
+            shared.update(str(ids).split(",") if ids else ())
+        # Of equals, those of the rarest piece come first: that is the order in which they were counted.
+        nearest = [number for number, _ in shared.most_common(_READ_NAMES)]
         found = self._rows(f"SELECT id, key FROM name WHERE id IN ({', '.join(nearest)})")  # noqa: S608
         keys = {number: str(text) for number, text in found}
         alike = process.extract(key, keys, scorer=fuzz.ratio, limit=limit)
@@ -150,20 +146,19 @@ class Names:
         )
         return [_name_row(row) for row in sorted(rows, key=lambda row: order[row[-1]])]
 
-    def _rare_pieces(self, key: str) -> list[tuple[str, int]]:
-        """(piece, how many names have it), the rarest first."""
+    def _rare_pieces(self, key: str) -> list[str]:
+        """The rarest first."""
         pieces = list(dict.fromkeys(key[i : i + 3] for i in range(len(key) - 2)))[:200]
         marks = ", ".join("?" * len(pieces))
         query = f"SELECT text, names FROM piece WHERE text IN ({marks}) ORDER BY names LIMIT ?"  # noqa: S608
-        chosen: list[tuple[str, int]] = []
+        chosen: list[str] = []
         entries = 0
         for text, number in self._rows(query, (*pieces, _RARE_PIECES)) if pieces else ():
-            count = int(str(number))
-            entries += count
+            entries += int(str(number))
             # A slip of the pen spoils up to three pieces, which may then be the rarest.
             if entries > (_MOST_ENTRIES if len(chosen) < _LEAST_PIECES else _MANY_ENTRIES) and chosen:
                 break
-            chosen.append((str(text), count))
+            chosen.append(str(text))
         return chosen
 
     def entity(self, iri: str) -> EntityRow | None:

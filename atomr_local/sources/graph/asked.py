@@ -17,7 +17,7 @@ Way = tuple[str, bool]
 _LEAST = 0.2
 # A name of one common word, met in the question by chance, is worth less than one of several or rare words.
 _CHANCE = 1.5
-_POPULARITY = 0.03
+_POPULARITY = 0.015
 _DESCRIBED = 0.25
 _IRREGULAR = {
     "born": "birth", "die": "death", "died": "death", "dies": "death", "dead": "death", "buried": "burial",
