@@ -6,11 +6,13 @@ The assistant works on worker threads that only post messages; the handlers here
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
-from textual.app import App
+from textual.actions import parse
+from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
@@ -18,12 +20,13 @@ from atomr_local.errors import AtomrError
 from atomr_local.tui.core import Asked
 from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.screens.ask import AskScreen
+from atomr_local.tui.screens.ask_windows import AskWindows
 from atomr_local.tui.themes import choose, register
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.source_switches import SourceSwitches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from textual.screen import Screen
 
@@ -55,6 +58,8 @@ class AtomrApp(App[None]):
                 tooltip="Turn the text index on or off", id="text.toggle"),
         Binding("f9", "toggle_source('graph')", "Graph", show=False, priority=True,
                 tooltip="Turn the graph index on or off", id="graph.toggle"),
+        Binding("ctrl+p", "command_palette", "Commands", show=False, priority=True,
+                tooltip="The command palette: search everything that can be done", id="app.commands"),
         Binding("ctrl+g", "jump", "Jump", priority=True, tooltip="Jump: every place gets a letter", id="app.jump"),
         Binding("ctrl+q", "quit", "Quit", priority=True, tooltip="Quit, also while a question runs", id="app.quit"),
     ]  # fmt: skip
@@ -222,8 +227,11 @@ class AtomrApp(App[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Screens are opened from the main one alone, and once the assistant is there."""
+        return self._possible(action, self.screen)
+
+    def _possible(self, action: str, screen: Screen[Any]) -> bool | None:
         if action in {"history", "settings", "library", "examples", "console", "toggle_source"}:
-            return self.screen is self.ask_screen and (self._opened is not None or None)
+            return screen is self.ask_screen and (self._opened is not None or None)
         return True
 
     @on(AskScreen.Ended)
@@ -330,13 +338,32 @@ class AtomrApp(App[None]):
 
         self.push_screen(JumpScreen(self.screen))
 
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """The command palette: everything that a key does now, then what every Textual program has."""
+        for binding in self.BINDINGS:
+            if isinstance(binding, Binding) and self._possible(parse(binding.action)[1], screen):
+                yield self._command(binding, self)
+        if screen is self.ask_screen:
+            for binding in (*AskScreen.BINDINGS, *AskWindows.BINDINGS):
+                _, action, parameters = parse(binding.action) if isinstance(binding, Binding) else ("", "", ())
+                if isinstance(binding, Binding) and self.ask_screen.check_action(action, parameters):
+                    yield self._command(binding, self.ask_screen)
+        for command in super().get_system_commands(screen):
+            if command.title not in {"Quit", "Keys"}:  # ours say more
+                yield command
+
+    def _command(self, binding: Binding, owner: App[Any] | Screen[Any]) -> SystemCommand:
+        key = f"Key {self.get_key_display(binding)}"
+        return SystemCommand(binding.tooltip or binding.description, key, partial(owner.run_action, binding.action))
+
     def action_help(self) -> None:
         from atomr_local.tui.screens.help import HelpScreen
         from atomr_local.tui.widgets.node_panel import NodePanel
 
         groups = [
             ("Everywhere", self.BINDINGS),
-            ("Asking, looking, checking", AskScreen.BINDINGS),
+            ("Asking and looking", AskScreen.BINDINGS),
+            ("Checking, correcting, keeping", AskWindows.BINDINGS),
             ("In the question box", QuestionBox.BINDINGS),
             ("In the evidence", NodePanel.BINDINGS),
         ]
@@ -363,8 +390,11 @@ class AtomrApp(App[None]):
         self.jobs.close()
         if self._opened is not None:
             self._opened.cancel()
-            if self._share is not None:
-                self._remember({"ui.tree_share": self._share})
+            looks: dict[str, object] = {} if self._share is None else {"ui.tree_share": self._share}
+            if self.theme != choose(self._opened.settings.ui.theme):  # taken from the command palette
+                looks["ui.theme"] = self.theme
+            if looks:
+                self._remember(looks)
         self.exit()
 
 

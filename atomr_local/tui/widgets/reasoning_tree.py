@@ -49,7 +49,7 @@ class ReasoningTree(Tree[int]):
         if state.tree is not None:
             self._add(self.root, state.tree.root, state)
             self.root.expand_all()
-            self.call_after_refresh(self.go_to, first)
+            self.go_to(first)
 
     def show_text(self, text: str) -> None:
         """Show the plan as it is being written."""
@@ -62,7 +62,8 @@ class ReasoningTree(Tree[int]):
     def go_to(self, node_id: int) -> None:
         """Put the cursor on the node's line, where it has one."""
         line = self._lines.get(node_id)
-        if line is not None and self.cursor_node is not line:
+        # Asking for the last line lays the lines out: a node knows its own only then.
+        if line is not None and self.last_line >= 0 and self.cursor_node is not line:
             self.move_cursor(line)
 
     def lines_seen(self) -> list[tuple[int, Offset]]:

@@ -1,0 +1,175 @@
+"""The program around the main screen: the palette, sources, settings, the history, what is remembered, starting."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from fake_assistant import QUESTION, FakeAssistant
+from test_tui import ask, done, screen_text, until
+from textual.binding import Binding
+
+from atomr_local.errors import SettingsError
+from atomr_local.history.store import History
+from atomr_local.settings import load_settings
+from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.screens.ask import AskScreen
+from atomr_local.tui.screens.ask_windows import AskWindows
+from atomr_local.tui.screens.history import HistoryScreen
+from atomr_local.tui.screens.recall import RecallScreen
+from atomr_local.tui.widgets.node_panel import NodePanel
+from atomr_local.tui.widgets.question_box import QuestionBox
+
+SIZE = (120, 40)
+
+
+async def test_a_question_typed_before_the_assistant_is_there_is_asked_when_it_is() -> None:
+    fake, gate = FakeAssistant(), threading.Event()
+
+    def opener() -> FakeAssistant:
+        assert gate.wait(20)
+        return fake
+
+    app = AtomrApp(opener)
+    async with app.run_test(size=SIZE) as pilot:
+        await ask(pilot)
+        await pilot.pause()
+        assert fake.questions == []
+        gate.set()
+        await until(pilot, lambda: fake.questions == [QUESTION] and done(app))
+
+
+async def test_settings_that_cannot_be_read_are_a_readable_panel() -> None:
+    def opener() -> FakeAssistant:
+        raise SettingsError("top_k: not a number", hint="Correct the file.")
+
+    app = AtomrApp(opener)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "top_k: not a number" in screen_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: "not ready" in screen_text(app))
+
+
+async def test_text_and_graph_are_switched_and_remembered_and_one_stays_on() -> None:
+    fake = FakeAssistant()
+    app = AtomrApp(fake)
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        await pilot.press("f8")
+        await until(pilot, lambda: "[ ] Text" in screen_text(app))
+        assert fake.settings.sources == ("graph",)
+        assert load_settings().sources == ("graph",)
+        await pilot.press("f9")
+        await until(pilot, lambda: "One source must stay on." in screen_text(app))
+        assert fake.settings.sources == ("graph",)
+        await pilot.press("f8")
+        await until(pilot, lambda: fake.settings.sources == ("text", "graph"))
+
+
+async def test_questions_are_kept_and_reopened_with_their_trace() -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        await app.workers.wait_for_complete()
+    with History.open() as history:
+        assert len(history.entries()) == 1
+
+
+async def test_a_question_of_the_history_is_opened_whole(tmp_path: Path) -> None:
+    from test_tui_replay import answered_trace
+
+    with History.open() as history:
+        history.record(answered_trace())
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, HistoryScreen) and "Metropolis" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.ask_screen and "The answer is Vienna." in screen_text(app))
+        assert app.ask_screen.state.replayed
+        await pilot.press("c")
+        await until(pilot, lambda: app.query_one(NodePanel).chosen == "e2")
+        await pilot.press("m")
+        await until(pilot, lambda: "Prompts are not kept in the history" in screen_text(app))
+
+
+async def test_questions_of_before_are_found_while_typing() -> None:
+    from test_tui_replay import answered_trace
+
+    with History.open() as history:
+        history.record(answered_trace())
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: isinstance(app.screen, RecallScreen) and QUESTION in screen_text(app))
+        await pilot.press(*"zzz")
+        await until(pilot, lambda: "No question asked before has these words." in screen_text(app))
+        await pilot.press(*["backspace"] * 3)
+        await until(pilot, lambda: QUESTION in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.query_one(QuestionBox).value == QUESTION)
+
+
+async def test_the_panes_are_resized_by_keys_and_mouse_and_stay_so() -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        before = app.query_one(NodePanel).size.width
+        await pilot.press("right_square_bracket", "right_square_bracket")
+        await until(pilot, lambda: app.query_one(NodePanel).size.width < before)
+        splitter = app.ask_screen.query_one("#splitter")
+        x, y = splitter.region.offset
+        await pilot.mouse_down(offset=(x, y + 2))
+        await pilot.hover(offset=(30, y + 2))
+        await pilot.mouse_up(offset=(30, y + 2))
+        await until(pilot, lambda: app.ask_screen.query_one("#tree").size.width < 35)
+        share = app.ask_screen._share
+        await pilot.press("ctrl+q")
+    assert load_settings().ui.tree_share == share
+
+
+async def test_keys_are_remapped_by_the_settings() -> None:
+    fake = FakeAssistant()
+    fake.settings = load_settings(ui={"keys": {"web.toggle": "f12"}})
+    app = AtomrApp(fake)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        await pilot.press("f2")
+        await pilot.pause()
+        assert not fake.web_enabled
+        await pilot.press("f12")
+        await until(pilot, lambda: fake.web_enabled)
+        await pilot.press("f1")
+        await until(pilot, lambda: "f12" in screen_text(app))
+
+
+async def test_the_palette_offers_what_can_be_done_now() -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        before = {command.title for command in app.get_system_commands(app.ask_screen)}
+        assert "Turn web search on or off" in before
+        assert "Edit the plan as text" not in before
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        after = {command.title: command for command in app.get_system_commands(app.ask_screen)}
+        assert "Edit the plan as text" in after
+        await after["The SPARQL console"].callback()
+        await until(pilot, lambda: "SPARQL console" in screen_text(app))
+
+
+def test_every_key_of_the_main_screen_has_an_id_and_no_two_are_the_same() -> None:
+    bindings = [
+        binding
+        for binding in (*AtomrApp.BINDINGS, *AskScreen.BINDINGS, *AskWindows.BINDINGS, *QuestionBox.BINDINGS)
+        if isinstance(binding, Binding)
+    ]
+    assert all(binding.id and (binding.tooltip or binding.description) for binding in bindings)
+    ids = [binding.id for binding in bindings]
+    assert len(set(ids)) == len(ids)
+    keys = [key for binding in bindings for key in binding.key.split(",")]
+    assert len(set(keys)) == len(keys)
