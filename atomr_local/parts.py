@@ -29,7 +29,7 @@ _MODEL = (
 )  # fmt: skip
 _EMBEDDER = ("embedder",)
 _SOURCES: dict[SourceName, tuple[str, ...]] = {
-    SourceName.TEXT: ("text_index", "means.page_first", *_EMBEDDER),
+    SourceName.TEXT: ("text_index", "means.page_first", "retrieval.reranker", *_EMBEDDER),
     SourceName.GRAPH: ("graph_index", *_EMBEDDER),
 }
 
@@ -223,8 +223,14 @@ class Parts:
     def _open_text(self, stage: Stage) -> KnowledgeSource:
         from atomr_local.sources.text import TextSource
 
+        reranker = None
+        if self.settings.retrieval.reranker:
+            from atomr_local.sources.reranking import CrossEncoderReranker
+
+            reranker = CrossEncoderReranker(Path(self.settings.retrieval.reranker).expanduser())
         directory = self._index("text", self.settings.text_index, stage)
-        return TextSource.open(directory, self._shared_embedder(), page_first=self.settings.means.page_first)
+        page_first = self.settings.means.page_first
+        return TextSource.open(directory, self._shared_embedder(), page_first=page_first, reranker=reranker)
 
     def _open_graph(self, stage: Stage) -> KnowledgeSource:
         from atomr_local.sources.graph import GraphSource

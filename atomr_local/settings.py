@@ -82,6 +82,17 @@ class MeansSettings(BaseModel):
     rival: bool = Field(True, description="Let a direct answer rival the tree's; keep the surer one.")
 
 
+class RetrievalSettings(BaseModel):
+    """How passages are found."""
+
+    model_config = {"extra": "forbid"}
+
+    reranker: str = Field(
+        "",
+        description="Directory of a cross-encoder (safetensors) that orders what a search found; empty: none.",
+    )
+
+
 class WebSettings(BaseModel):
     model_config = {"extra": "forbid"}
 
@@ -137,6 +148,7 @@ class Settings(BaseSettings):
     strategy: str = Field("atomr", description="Reasoning method (see `atomr strategies`).")
     top_k: int = Field(3, ge=1, le=50, description="Pieces of evidence per source and retrieval.")
     filter_overlap: float = Field(0.5, ge=0, le=1, description="Filter drops entities whose word overlap is lower.")
+    retrieval: RetrievalSettings = RetrievalSettings()
     web: WebSettings = WebSettings()
     history: HistorySettings = HistorySettings()
     limits: LimitSettings = LimitSettings()

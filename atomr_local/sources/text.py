@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +16,26 @@ from atomr_local.errors import AtomrError, KnowledgeIndexError, SourceError
 from atomr_local.indexing.names import base_key, name_key
 from atomr_local.indexing.store import read_manifest
 from atomr_local.indexing.text_catalog import CATALOG, CatalogReader
-from atomr_local.indexing.text_index import SEARCHED, TABLE, VECTOR, check_embedder, connect, nearest
+from atomr_local.indexing.text_index import EXACT_ROWS, SEARCHED, TABLE, VECTOR, check_embedder, connect, nearest
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName
+from atomr_local.sources.reranking import Reranker
 from atomr_local.tree.nodes import Operator
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding import Embedder
 
-# Reciprocal rank fusion, score = sum of 1 / (K + rank) (Cormack, Clarke and Büttcher, SIGIR 2009).
-_RRF_K = 60
+# Reciprocal rank fusion, score = sum of 1 / (K + rank) (Cormack, Clarke and Büttcher, SIGIR 2009). Their 60 was chosen
+# for lists of a thousand documents; few passages answer a hop, and what one search puts first must outweigh what both
+# put tenth. Measured by scripts/bench/retrieval.py.
+_RRF_K = 2
+# The score that is told says the place alone, by their formula: how far fused ranks lie apart means nothing.
+_TOLD_K = 60
 _TIMEOUT = timedelta(seconds=30)
-_CANDIDATES = 30
+_CANDIDATES = 30  # of each of the two searches, and those that a reranker reads
+# A list of thirty holds the ten nearest though distances are quantised; of twice as many, all thirty.
+_REFINE = 2
+# Searches by words that run beside those by vector; several steps of a plan may ask at once.
+_SEARCHERS = 4
 _COLUMNS = ("id", "title", "section", "text", "start", "end")
 # Two passages say the same from this share of common word triples on, unless they differ in a number.
 _SAME_SHARE = 0.95
@@ -46,21 +59,27 @@ class TextSource:
         *,
         page_first: bool = True,
         catalog: CatalogReader | None = None,
+        reranker: Reranker | None = None,
     ) -> None:
         self._table = table
         self._embedder = embedder
         self._rows = rows
         self._page_first = page_first
         self._catalog = catalog
+        self._reranker = reranker
+        self._searchers = ThreadPoolExecutor(_SEARCHERS, thread_name_prefix="atomr-words")
         # Indexes of earlier versions have no sections.
         self._columns = [name for name in _COLUMNS if name in table.schema.names]
 
     @classmethod
-    def open(cls, directory: Path, embedder: Embedder, *, page_first: bool = True) -> TextSource:
+    def open(
+        cls, directory: Path, embedder: Embedder, *, page_first: bool = True, reranker: Reranker | None = None
+    ) -> TextSource:
         """Open the index in `directory`.
 
         Args:
             page_first: whether the page of the entity itself goes before pages that mention it.
+            reranker: orders what was found anew.
 
         Raises:
             KnowledgeIndexError: it is not whole, or was built with another embedder.
@@ -76,7 +95,7 @@ class TextSource:
             ) from error
         # Indexes of earlier versions have no list of articles.
         catalog = CatalogReader(directory) if (directory / CATALOG).is_file() else None
-        return cls(table, embedder, rows, page_first=page_first, catalog=catalog)
+        return cls(table, embedder, rows, page_first=page_first, catalog=catalog, reranker=reranker)
 
     @property
     def name(self) -> SourceName:
@@ -109,22 +128,18 @@ class TextSource:
         except Exception as error:
             raise SourceError(f"the text index cannot be searched: {error}", hint="Build the index again.") from error
         cancellation.check()
-        scored = sorted(
-            (
-                (
-                    row["_relevance_score"] + max(title_bonus(row["title"], name, request.operator) for name in titles),
-                    row,
-                )
-                for row in found
-            ),
-            key=lambda item: (-item[0], item[1]["id"]),
-        )
+        for one in found:
+            one.bonus = max(title_bonus(one.row["title"], name, request.operator) for name in titles)
+        ordered = _folded(sorted(found, key=_Found.place))
+        if self._reranker is not None:
+            ordered = iter(self._reranked(self._reranker, request, list(ordered), cancellation))
         return Retrieval(
-            evidence=tuple(_evidence(row, score, query) for score, row in _folded(scored)[: request.top_k])
+            evidence=tuple(_evidence(one, place, query) for place, one in enumerate(islice(ordered, request.top_k), 1))
         )
 
     def close(self) -> None:
         self._table = None
+        self._searchers.shutdown(wait=False)
         if self._catalog is not None:
             self._catalog.close()
 
@@ -138,22 +153,74 @@ class TextSource:
             raise SourceError(error.message, hint=error.hint) from error
         return [head, *(title for title in targets if name_key(title) != name_key(head))]
 
-    def _search(self, query: str, terms: str) -> list[dict[str, Any]]:
-        from lancedb.query import MatchQuery
-        from lancedb.rerankers import RRFReranker
+    def _search(self, query: str, terms: str) -> list[_Found]:
+        """What the two searches find, fused by rank; each without order among the others.
 
-        vector = self._embedder.encode([query])[0]
-        search = (
-            self._table.search(query_type="hybrid", vector_column_name=VECTOR, fts_columns=[SEARCHED])
-            .vector(vector)
-            .text(MatchQuery(terms, SEARCHED))
+        They are asked for nothing but row ids, and what the rows hold is fetched once: LanceDB's own hybrid query reads
+        it in both searches, and starts the search by words after the vector is made.
+        """
+        from lancedb.query import MatchQuery
+
+        words = self._searchers.submit(
+            lambda: (
+                self._table.search(MatchQuery(terms, SEARCHED), query_type="fts")
+                .select(["_score"])
+                .with_row_id(True)
+                .limit(_CANDIDATES)
+                .to_arrow(timeout=_TIMEOUT)
+            )
+        )
+        near = (
+            self._table.search(self._embedder.encode([query])[0], vector_column_name=VECTOR)
             .distance_type("cosine")
-            .rerank(RRFReranker(K=_RRF_K))
-            .select(self._columns)
+            .select(["_distance"])
+            .with_row_id(True)
             .limit(_CANDIDATES)
         )
-        rows: list[dict[str, Any]] = nearest(search, self._rows).to_arrow(timeout=_TIMEOUT).to_pylist()
-        return rows
+        near = nearest(near, self._rows)
+        if self._rows > EXACT_ROWS:
+            near = near.refine_factor(_REFINE)
+        lists = [near.to_arrow(timeout=_TIMEOUT), words.result()]
+        scores: dict[int, float] = {}
+        for found in lists:
+            for rank, row in enumerate(found["_rowid"].to_pylist(), 1):
+                scores[row] = scores.get(row, 0.0) + 1 / (_RRF_K + rank)
+        if not scores:
+            return []
+        rows = self._table.take_row_ids(list(scores)).with_row_id().select(self._columns).to_arrow(timeout=_TIMEOUT)
+        return [_Found(row, scores[row["_rowid"]]) for row in rows.to_pylist()]
+
+    def _reranked(
+        self, reranker: Reranker, request: Request, found: list[_Found], cancellation: Cancellation
+    ) -> list[_Found]:
+        """The first candidates in the reranker's order, the page of the entity still first; the others behind them."""
+        first, others = found[:_CANDIDATES], found[_CANDIDATES:]
+        texts = [f"{one.row['title']}: {one.row['text']}" for one in first]
+        # The node's question, not its query: such models were trained on questions.
+        scores = reranker.scores(request.question[:_QUERY_CHARACTERS], texts, cancellation)
+        ranked = sorted(zip(scores, first, strict=True), key=lambda item: (-item[0], item[1].row["id"]))
+        # Its order stands for both lists', so that a title weighs as much as without it.
+        for rank, (_, one) in enumerate(ranked, 1):
+            one.relevance = 2 / (_RRF_K + rank)
+        return sorted(first, key=_Found.place) + others
+
+
+@dataclass(slots=True)
+class _Found:
+    """A row of the table that was found.
+
+    Attributes:
+        relevance: by the searches, or by the reranker.
+        bonus: for its title.
+    """
+
+    row: dict[str, Any]
+    relevance: float
+    bonus: float = 0.0
+
+    def place(self) -> tuple[float, str]:
+        """Key for sorting, best first."""
+        return -(self.relevance + self.bonus), self.row["id"]
 
 
 def title_bonus(title: str, head: str, operator: Operator | None) -> float:
@@ -178,16 +245,17 @@ def _same_words(title: str, name: str) -> bool:
     return min(len(one), len(other)) > 1 and (one <= other or other <= one)
 
 
-def _folded(scored: list[tuple[float, dict[str, Any]]]) -> list[tuple[float, dict[str, Any]]]:
-    """Passages that say the same, such as those of a page and its mirror, once: the best of them."""
-    kept = []
+def _folded(found: Iterable[_Found]) -> Iterator[_Found]:
+    """Passages that say the same, such as those of a page and its mirror, once: the first of them.
+
+    Passages are compared as they are asked for: all of them takes longer than the searches.
+    """
     seen: list[_Wording] = []
-    for score, row in scored:
-        wording = _Wording(row["text"])
+    for one in found:
+        wording = _Wording(one.row["text"])
         if not any(wording.says_the_same(other) for other in seen):
             seen.append(wording)
-            kept.append((score, row))
-    return kept
+            yield one
 
 
 class _Wording:
@@ -209,7 +277,8 @@ class _Wording:
         return shared >= _SAME_SHARE * (len(self._triples) + len(other._triples) - shared)
 
 
-def _evidence(row: dict[str, Any], score: float, query: str) -> Evidence:
+def _evidence(one: _Found, place: int, query: str) -> Evidence:
+    row = one.row
     locator: dict[str, Any] = {"passage": row["id"], "span": [row["start"], row["end"]]}
     if section := row.get("section"):
         locator["section"] = section
@@ -217,7 +286,7 @@ def _evidence(row: dict[str, Any], score: float, query: str) -> Evidence:
         source=SourceName.TEXT,
         title=row["title"],
         text=row["text"],
-        score=round(float(score), 6),
+        score=round(1 / (_TOLD_K + place), 6),
         query=query,
         locator=locator,
     )

@@ -104,6 +104,21 @@ def test_best_first_and_no_more_than_asked_for(source: TextSource) -> None:
 def test_near_duplicates_are_folded(source: TextSource) -> None:
     found = find(source, "lake of glacial origin in Lombardy", top_k=10)
     assert len({"Lake Como", "Como copy"} & set(found)) == 1
+    # The place of what was folded is given to the next one.
+    assert find(source, "lake of glacial origin in Lombardy", top_k=3) == found[:3]
+
+
+def test_first_in_one_search_goes_before_middling_in_both(tmp_path: Path) -> None:
+    """The page whose every word is asked for leads, though by meaning others are nearer."""
+    texts = {f"Page {i}": f"common words number{i} common words" for i in range(12)}
+    texts["Wanted"] = "quokka " + " ".join(f"other{i}" for i in range(40))
+    file = tmp_path / "corpus.jsonl"
+    file.write_text("\n".join(json.dumps({"id": t, "title": t, "text": x}) for t, x in texts.items()))
+    build_text_index([file], "ranks", embedder=FakeEmbedder())
+    source = TextSource.open(store.index_path("text", "ranks"), FakeEmbedder())
+    found = source.retrieve(Request("common words quokka", "common words quokka"), Cancellation()).evidence
+    assert "Wanted" in [item.title for item in found]
+    assert [item.score for item in found] == [round(1 / (60 + place), 6) for place in (1, 2, 3)]
 
 
 def test_the_page_of_the_entity_goes_first(source: TextSource) -> None:
@@ -287,7 +302,8 @@ def test_one_word_of_a_hundred_makes_no_other_passage() -> None:
         for second in ("ra", "no", "mi", "ta", "so", "pe", "lu", "vo", "ke", "di")
     ]
     rows = [{"text": " ".join([*words, last])} for last in ("town", "city", "1950", "1951")]
-    assert [row for _, row in text_source._folded([(1.0, row) for row in rows])] == [rows[0], rows[2], rows[3]]
+    found = text_source._folded(text_source._Found(row, 1.0) for row in rows)
+    assert [one.row for one in found] == [rows[0], rows[2], rows[3]]
 
 
 def test_an_index_of_an_earlier_version_is_searched_as_it_is(

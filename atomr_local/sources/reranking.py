@@ -1,0 +1,177 @@
+"""Reranking: a model that reads query and passage together orders what a search has found."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import os
+import re
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import MissingPartError, ModelError
+from atomr_local.offline_imports import import_without_sockets
+
+_CONFIG_BYTES = 1 << 20
+_BATCH = 8  # pairs computed together; a cancellation is seen between two batches
+_LONGEST = 512  # tokens of a pair that are read, where the model would read more
+# Far more characters than so many tokens have: the tokenizer need not read a megabyte to throw it away.
+_CHARACTERS = 8 * _LONGEST
+_HEAD = "ForSequenceClassification"
+_TRANSFORMER = ("sentence_transformers", "Transformer")
+
+
+class Reranker(Protocol):
+    """Says how well passages answer a query. Thread-safe."""
+
+    def scores(self, query: str, passages: Sequence[str], cancellation: Cancellation) -> list[float]:
+        """One finite number for each passage, larger is better; comparable within one call.
+
+        Raises:
+            ModelError: the model cannot be used.
+            Cancelled: `cancellation` was thrown.
+        """
+        ...
+
+
+class CrossEncoderReranker:
+    """A cross-encoder of a local directory (Nogueira and Cho 2019), loaded on the first query. Thread-safe.
+
+    Only safetensors weights are read, and no code that comes with a model is run.
+
+    Raises:
+        MissingPartError: the directory holds no model.
+        ModelError: it holds a model that is no cross-encoder with one score.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        check_cross_encoder(directory)
+        self._lock = threading.Lock()
+        self._model: Any = None
+        self._marks: re.Pattern[str] | None = None
+
+    def scores(self, query: str, passages: Sequence[str], cancellation: Cancellation) -> list[float]:
+        import math
+
+        with self._lock:
+            if self._model is None:
+                cancellation.check()
+                self._load()
+            pairs = [(self._plain(query), self._plain(passage)) for passage in passages]
+            # Those of like length together pad each other least.
+            order = sorted(range(len(pairs)), key=lambda i: (-len(pairs[i][1]), i))
+            found = [0.0] * len(pairs)
+            for start in range(0, len(order), _BATCH):
+                cancellation.check()
+                batch = order[start : start + _BATCH]
+                for i, score in zip(batch, self._predict([pairs[i] for i in batch]), strict=True):
+                    found[i] = score
+        if not all(map(math.isfinite, found)):
+            raise ModelError(
+                f"the reranker in {self._directory} gives no numbers", hint="Check that its files are whole."
+            )
+        return found
+
+    def _predict(self, pairs: list[tuple[str, str]]) -> list[float]:
+        try:
+            found = self._model.predict(pairs, batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True)
+        except Exception as error:  # torch raises IndexError and RuntimeError for sizes that do not fit
+            raise ModelError(
+                f"the reranker in {self._directory} cannot be run: {error}", hint="Check that its files are whole."
+            ) from error
+        return [float(score) for score in found]
+
+    def _plain(self, text: str) -> str:
+        """The text without what the tokenizer would read as its own marks, such as [SEP], or could not read."""
+        text = text[:_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+        return self._marks.sub(" ", text) if self._marks is not None else text
+
+    def _load(self) -> None:
+        # The hub is probed even for a local directory unless told not to before the import.
+        os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+        try:
+            with contextlib.redirect_stderr(io.StringIO()):
+                import_without_sockets()
+                import torch
+                from sentence_transformers import CrossEncoder
+                from transformers.utils import logging as transformers_logging
+
+                logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
+                transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+                transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+                model: Any = CrossEncoder(
+                    str(self._directory),
+                    device="cpu",
+                    local_files_only=True,
+                    trust_remote_code=False,
+                    model_kwargs={"use_safetensors": True},
+                    # The order is all that is wanted, and a sigmoid makes large scores alike.
+                    activation_fn=torch.nn.Identity(),
+                )
+        except ImportError as error:
+            raise MissingPartError(f"sentence-transformers cannot be loaded: {error}") from error
+        except Exception as error:  # damaged weights raise SafetensorError, a plain Exception, among others
+            raise ModelError(
+                f"the reranker in {self._directory} cannot be loaded: {error}", hint="Check that its files are whole."
+            ) from error
+        model.tokenizer.model_max_length = min(model.tokenizer.model_max_length, _LONGEST)
+        marks = sorted(filter(None, model.tokenizer.all_special_tokens), key=len, reverse=True)
+        self._marks = re.compile("|".join(map(re.escape, marks))) if marks else None
+        self._model = model
+
+
+def check_cross_encoder(directory: Path) -> None:
+    """Make sure, from its small files, that the directory holds a cross-encoder that gives one score.
+
+    Raises:
+        MissingPartError: it holds no model.
+        ModelError: the model is of another kind, or its configuration is damaged.
+    """
+    hint = "Set retrieval.reranker to the directory of a cross-encoder, or leave it empty."
+    if not directory.is_dir():
+        raise MissingPartError(f"the reranker {directory} is no directory", hint=hint)
+    if not (directory / "config.json").is_file():
+        raise MissingPartError(f"{directory} holds no model (it has no config.json)", hint=hint)
+    if not any(directory.glob("*.safetensors")):
+        raise MissingPartError(
+            f"the reranker in {directory} has no safetensors weights",
+            hint="Weights of other kinds are not loaded: they may hold code. Many models come with both.",
+        )
+    config = _json(directory / "config.json")
+    labels = config.get("id2label", config.get("num_labels", 2)) if isinstance(config, dict) else None
+    count = len(labels) if isinstance(labels, dict) else labels
+    kinds = config.get("architectures") if isinstance(config, dict) else None
+    kind = kinds[0] if isinstance(kinds, list) and kinds else None
+    if not str(kind).endswith(_HEAD):
+        raise ModelError(f"the model in {directory} is no cross-encoder: its kind is {str(kind)[:80]}", hint=hint)
+    if count != 1:
+        raise ModelError(
+            f"the model in {directory} is no cross-encoder for ranking: it gives {str(count)[:20]} labels, not 1",
+            hint=hint,
+        )
+    modules = directory / "modules.json"
+    if modules.is_file() and not _is_transformer(_json(modules)):
+        raise ModelError(f"the model in {directory} is put together from other modules", hint=hint)
+
+
+def _is_transformer(modules: Any) -> bool:
+    if not isinstance(modules, list) or len(modules) != 1 or not isinstance(modules[0], dict):
+        return False
+    parts = str(modules[0].get("type", "")).split(".")
+    return (parts[0], parts[-1]) == _TRANSFORMER and modules[0].get("path") == ""
+
+
+def _json(file: Path) -> Any:
+    try:
+        with file.open("rb") as stream:
+            return json.loads(stream.read(_CONFIG_BYTES))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{file} cannot be read: {error}", hint="Check that its files are whole.") from error
