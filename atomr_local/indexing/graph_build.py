@@ -6,6 +6,8 @@ What is lasting, and in which order, so that a build that was killed anywhere go
   the place in the input; then Oxigraph loads the piece; then the ledger says that it is loaded.
 - A kill between these steps loads a piece twice, which a graph (a set) does not notice, or reads lines again whose
   names were never committed.
+- Loading is what takes longest, so it never waits: pieces queue before it, and while it works on the last of them the
+  labels are chosen, and while it loads those the names are indexed.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from atomr_local.indexing.graph_choosing import Chooser, TitleMatcher, choosing_
 from atomr_local.indexing.graph_entities import EntityStatements
 from atomr_local.indexing.graph_facts import LabelIds
 from atomr_local.indexing.graph_ids import HIGHEST
+from atomr_local.indexing.graph_lines import LineStatements
 from atomr_local.indexing.graph_names_writer import NamesWriter
 from atomr_local.indexing.graph_selection import Role, Selection
 from atomr_local.indexing.graph_sink import Loader, Spool, spool_files
@@ -30,12 +33,15 @@ from atomr_local.indexing.graph_triples import LineFilter, TripleStatements
 from atomr_local.indexing.ledger import Ledger
 from atomr_local.indexing.readers.facts import read_facts
 from atomr_local.indexing.readers.lines import LineReader, Skipped
-from atomr_local.indexing.readers.ntriples import read_ntriples
+from atomr_local.indexing.readers.ntriples import LineBlocks, read_ntriples
 from atomr_local.indexing.readers.turtle import TurtleReader
 from atomr_local.indexing.readers.wikidata_json import read_entities
 from atomr_local.indexing.space import require_space
 
-PIECE_TRIPLES = 300_000
+# Oxigraph takes about 700 bytes of memory a triple of a piece; smaller ones load more slowly.
+PIECE_TRIPLES = 200_000
+# Pieces that may wait to be loaded; some 25 MB of disk each.
+_QUEUE = 12
 # So much input is read at most before what came of it is made lasting, however little that is.
 CHECKPOINT_BYTES = 128 << 20
 _REPORT_FACTS = 5_000
@@ -98,6 +104,7 @@ class GraphBuild:
         self._words = LabelWords(plan.language)
         self._total = sum(store.input_size(file) for file, _ in plan.files)
         self._before = 0
+        self._at = 0
         self._triples = 0
         self.skipped = Skipped()
 
@@ -207,29 +214,34 @@ class GraphBuild:
             try:
                 _Pieces(self, names, loader).run()
                 if self._stage == "reading":
-                    facts, qualified = loader.counts()
-                    if not facts:
+                    if not self._triples:
                         raise InputError(f"no facts in {', '.join(str(file) for file, _ in self._plan.files)}")
-                    self._commit(stage="naming", facts=facts, qualified=qualified, said=self._said(names))
+                    self._commit(stage="naming", said=self._said(names))
                 if self._stage == "naming":
                     self._report("indexing names", self._total)
                     if not names.progress.get("named"):
                         selection = self._plan.selection
-                        names.finish(
+                        names.choose(
                             names.progress | {"named": True},
                             (lambda iri: selection.role(_number(iri)) > Role.CLASS) if self._sliced else None,
                         )
                     self._commit(stage="labelling", label=0)
                 if self._stage == "labelling":
                     self._load_labels(names, loader)
-                    entities, properties = names.counts()
-                    state = self._ledger.state
-                    counts = {"entities": entities, "triples": state["facts"], "properties": properties}
-                    if state["qualified"]:
-                        counts["qualifiers"] = state["qualified"]
-                    self._commit(stage="publishing", counts=counts)
+                    self._report("indexing names", self._total)
+                    if not names.progress.get("indexed"):
+                        names.index(names.progress | {"indexed": True})
+                    self._take_loaded(loader, 0, "loading names")
+                    self._commit(stage="publishing", counts=self._counts(names, loader))
             finally:
                 loader.close()
+
+    def _counts(self, names: NamesWriter, loader: Loader) -> dict[str, int]:
+        entities, properties = names.counts()
+        plain, qualified = loader.counts()
+        # Facts never are labels, aliases or descriptions in the form in which these are loaded.
+        counts = {"entities": entities, "triples": plain - names.label_triples(), "properties": properties}
+        return counts | ({"qualifiers": qualified} if qualified else {})
 
     def _said(self, names: NamesWriter) -> dict[str, Any]:
         """What the manifest tells beside the counts."""
@@ -243,18 +255,16 @@ class GraphBuild:
 
     def _load_labels(self, names: NamesWriter, loader: Loader) -> None:
         spool = Spool(self._scratch)
-        piece = int(self._ledger.state["loaded"])
+        piece = max(int(self._ledger.state.get("loaded", 0)), int(names.progress["piece"]))
         last = int(self._ledger.state["label"])
 
         def load() -> None:
             nonlocal piece
-            spool.write(piece)
-            loader.start(piece)
-            self._report("loading names", self._total)
             self._check_space()
-            loader.wait()
-            self._loaded(piece, label=last)
+            spool.write(piece)
+            loader.start(piece, label=last)
             piece += 1
+            self._take_loaded(loader, _QUEUE, "loading names")
 
         for number, line in label_triples(names, self._plan.language, after=last):
             if number != last and len(spool) >= PIECE_TRIPLES:
@@ -264,11 +274,14 @@ class GraphBuild:
         if len(spool):
             load()
 
-    def _loaded(self, piece: int, **changes: Any) -> None:
-        """The piece is in the store: say so, then free its space."""
-        self._commit(loaded=piece + 1, **changes)
-        for file in spool_files(self._scratch, piece):
-            file.unlink(missing_ok=True)
+    def _take_loaded(self, loader: Loader, most: int, stage: str) -> None:
+        """Say which pieces are in the store, and free their space; waits while more than `most` are not."""
+        done = self._at if stage == "reading facts" else self._total
+        self._report(stage, done)
+        for piece, said in loader.finished(most, lambda: self._report(stage, done)):
+            self._commit(loaded=piece + 1, **said)
+            for file in spool_files(self._scratch, piece):
+                file.unlink(missing_ok=True)
 
     def _clean(self) -> None:
         """Leave nothing but the index; may be repeated."""
@@ -283,6 +296,7 @@ class GraphBuild:
 
     def _report(self, stage: str, done: int) -> None:
         self._cancellation.check()
+        self._at = done
         if self._progress is not None:
             note = self._ledger.note or ("an unfinished build goes on" if self._ledger.resumed else "")
             self._progress(BuildProgress(stage, self._triples, min(done, self._total), self._total, note))
@@ -304,7 +318,6 @@ class _Pieces:
         self._piece = int(at.get("piece", 0))
         self._held: dict[str, Any] | None = at.get("held")
         self._named_before: int | None = at.get("named_before")
-        self._waiting: int | None = None
         build._triples = int(at.get("triples", 0))
         self._at_start = at.get("skipped_before", asdict(Skipped()))
         build.skipped = _skipped(at.get("skipped"))
@@ -312,8 +325,7 @@ class _Pieces:
     def run(self) -> None:
         build = self._build
         for piece in range(int(build._ledger.state.get("loaded", 0)), self._piece):
-            self._start(piece)
-        self._wait()
+            self._loader.start(piece)
         if not self._done:
             files = list(build._plan.files)
             labels = LabelIds(self._scratch, self._names)
@@ -327,7 +339,6 @@ class _Pieces:
             finally:
                 labels.close()
             self._checkpoint(len(files), 0, None, done=True)
-        self._wait()
 
     def _collect_labels(self, files: Sequence[Path], labels: LabelIds) -> None:
         build = self._build
@@ -358,25 +369,28 @@ class _Pieces:
             return
         selection = build._plan.selection
         triples = TripleStatements(self._names, build._words, selection, self._spool, f"{number}")
-        entities = EntityStatements(self._names, build._words, selection, self._spool)
         if resumed and self._held:
             triples.restore(self._held)
-        reader, records = _records(
-            path,
-            kind,
-            after,
-            build.skipped,
-            LineFilter(selection) if selection.sliced else None,
-            (lambda identifier, _: selection.wants(identifier)) if selection.sliced else None,
-        )
+        reader: _Reader
+        records: Iterator[tuple[int, Any]]
+        take: Callable[[Any], None]
+        if kind == "nt":
+            line_filter = LineFilter(selection) if selection.sliced else None
+            reader = blocks = LineBlocks(path, after)
+            records = ((block.record, block) for block in blocks)
+            take = LineStatements(
+                path, triples, self._names, build._words, selection, self._spool, build.skipped,
+                resumed=bool(after), wanted=line_filter,
+            ).take  # fmt: skip
+        else:
+            wanted = (lambda identifier, _: selection.wants(identifier)) if selection.sliced else None
+            reader, records = _records(path, kind, after, build.skipped, None, wanted)
+            entities = EntityStatements(self._names, build._words, selection, self._spool)
+            take = entities.take_all if kind == "wikidata-json" else triples.take
         saved = reader.position
         for record, items in records:
             before = len(self._spool)
-            if kind == "wikidata-json":
-                for entity in items:
-                    entities.take(entity)
-            else:
-                triples.take(items)
+            take(items)
             build._triples += len(self._spool) - before
             build._report("reading facts", build._before + reader.position)
             if len(self._spool) >= PIECE_TRIPLES or reader.position - saved >= CHECKPOINT_BYTES:
@@ -404,7 +418,6 @@ class _Pieces:
     def _checkpoint(self, file: int, record: int, held: dict[str, Any] | None, done: bool = False) -> None:
         build = self._build
         build._check_space()
-        build._report("reading facts", build._before)
         piece = self._piece if len(self._spool) else None
         if piece is not None:
             self._spool.write(piece)
@@ -417,18 +430,8 @@ class _Pieces:
             }
         )  # fmt: skip
         if piece is not None:
-            self._start(piece)
-
-    def _start(self, piece: int) -> None:
-        self._wait()
-        self._loader.start(piece)
-        self._waiting = piece
-
-    def _wait(self) -> None:
-        self._loader.wait()
-        if self._waiting is not None:
-            self._build._loaded(self._waiting)
-            self._waiting = None
+            self._loader.start(piece)
+        build._take_loaded(self._loader, _QUEUE, "reading facts")
 
 
 def _records(

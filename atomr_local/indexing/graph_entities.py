@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
@@ -48,6 +48,10 @@ class EntityStatements:
         self._words = words
         self._selection = selection
         self._sink = sink
+
+    def take_all(self, entities: Iterable[dict[str, Any]]) -> None:
+        for entity in entities:
+            self.take(entity)
 
     def take(self, entity: dict[str, Any]) -> None:
         """Names into the name database, statements into the sink."""

@@ -24,7 +24,7 @@ __all__ = ["FORMATS", "STORE", "BuildProgress", "GraphFormat", "build_graph_inde
 # Facts without ids join the entities that dumps name, so they are read last.
 _ORDER = {"facts-jsonl": 1}
 # Raised when what a build writes changes, so that an older unfinished one is not gone on with.
-_LAYOUT = 1
+_LAYOUT = 2
 
 
 def build_graph_index(

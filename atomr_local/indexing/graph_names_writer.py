@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from atomr_local.indexing.graph_names import FILE, RANGES
-from atomr_local.indexing.names import base_key, name_key, split_qualifier
+from atomr_local.indexing.names import name_forms, name_key
 
 _PENDING = 200_000
 _SCHEMA = """
@@ -48,11 +48,13 @@ _CHOOSE = (
     "DELETE FROM unit",
 )
 _INDEXES = (
-    "CREATE INDEX IF NOT EXISTS name_key ON name(key)",
-    "CREATE INDEX name_base ON name(base)",
+    # An index that covers the key would hand FTS5 the rows in the key's order, and it writes a piece at each step back.
+    "DROP INDEX IF EXISTS name_key",
     "CREATE VIRTUAL TABLE name_fts USING fts5(key, content='name', content_rowid='id', tokenize='trigram', "
     "detail='none')",
     "INSERT INTO name_fts(name_fts) VALUES('rebuild')",
+    "CREATE INDEX name_key ON name(key)",
+    "CREATE INDEX name_base ON name(base)",
     "CREATE VIRTUAL TABLE name_vocab USING fts5vocab(name_fts, 'row')",
     "CREATE TABLE piece(text TEXT PRIMARY KEY, names INTEGER NOT NULL) WITHOUT ROWID",
     "INSERT INTO piece SELECT term, doc FROM name_vocab",
@@ -78,7 +80,7 @@ class NamesWriter:
         self._names: dict[tuple[str, str], int] = defaultdict(int)
         self._descriptions: dict[str, str] = {}
         self._sitelinks: Counter[str] = Counter()
-        self._ranges: dict[str, Counter[str]] = defaultdict(Counter)
+        self._uses: Counter[tuple[str, str]] = Counter()
         self._property_names: dict[tuple[str, str], int] = defaultdict(int)
         self._property_descriptions: dict[str, str] = {}
         self._texts: list[tuple[str, str, str, str]] = []
@@ -115,7 +117,17 @@ class NamesWriter:
         self._statements[subject] += 1
         if entity_object is not None:
             self._statements[entity_object] += 1
-        self._ranges[predicate][value_range] += 1
+        self._uses[predicate, value_range] += 1
+
+    def statements(self, entities: Iterable[str], uses: Iterable[tuple[str, str]], namespace: str) -> None:
+        """Count many statements: the entities in them, each as often as it occurs, and (property, kind of value).
+
+        Args:
+            namespace: begins the IRI of each property.
+        """
+        self._statements.update(entities)
+        for (name, value_range), count in Counter(uses).items():
+            self._uses[namespace + name, value_range] += count
 
     def name(self, iri: str, text: str, weight: int) -> None:
         """A name of an entity; of all its names, the one of the greatest summed weight becomes the label."""
@@ -169,32 +181,30 @@ class NamesWriter:
     def flush(self) -> None:
         """Merge what is held in memory into the database; nothing is lasting before :meth:`commit`."""
         db = self._db
-        iris = dict.fromkeys((*self._statements, *self._descriptions, *self._sitelinks, *(i for i, _ in self._names)))
-        db.executemany("INSERT OR IGNORE INTO entity(iri) VALUES(?)", ((iri,) for iri in iris))
-        for column, counts in (("statements", self._statements), ("sitelinks", self._sitelinks)):
-            db.executemany(
-                f"UPDATE entity SET {column} = {column} + ? WHERE iri = ?",  # noqa: S608
-                ((count, iri) for iri, count in counts.items()),
-            )
+        statements, sitelinks, descriptions = self._statements, self._sitelinks, self._descriptions
+        # Sorted, so that neighbours in the index are written together.
+        iris = sorted({*statements, *descriptions, *sitelinks, *(iri for iri, _ in self._names)})
         db.executemany(
-            "UPDATE entity SET description = ? WHERE iri = ? AND description = ''",
-            ((text, iri) for iri, text in self._descriptions.items()),
+            "INSERT INTO entity(iri, description, statements, sitelinks) VALUES(?, ?, ?, ?) ON CONFLICT(iri) DO UPDATE "
+            "SET statements = statements + excluded.statements, sitelinks = sitelinks + excluded.sitelinks, "
+            "description = CASE WHEN description = '' THEN excluded.description ELSE description END",
+            ((iri, descriptions.get(iri, ""), statements.get(iri, 0), sitelinks.get(iri, 0)) for iri in iris),
         )
         db.executemany(
             "INSERT INTO name(entity, text, key, base, qualifier, weight) "
             "VALUES((SELECT id FROM entity WHERE iri = ?), ?, ?, ?, ?, ?) "
             "ON CONFLICT(entity, text) DO UPDATE SET weight = weight + excluded.weight",
-            (
-                (iri, text, name_key(text), base_key(text), split_qualifier(text)[1], weight)
-                for (iri, text), weight in self._names.items()
-            ),
+            ((iri, text, *name_forms(text), weight) for (iri, text), weight in self._names.items()),
         )
-        properties = {*self._ranges, *self._property_descriptions, *(iri for iri, _ in self._property_names)}
+        uses: dict[str, Counter[str]] = defaultdict(Counter)
+        for (iri, value_range), count in self._uses.items():
+            uses[iri][value_range] = count
+        properties = {*uses, *self._property_descriptions, *(iri for iri, _ in self._property_names)}
         db.executemany("INSERT OR IGNORE INTO property(iri) VALUES(?)", ((iri,) for iri in properties))
         db.executemany(
             "UPDATE property SET entities = entities + ?, dates = dates + ?, numbers = numbers + ?, texts = texts + ? "
             "WHERE iri = ?",
-            ((*(counts[kind] for kind in RANGES), iri) for iri, counts in self._ranges.items()),
+            ((*(counts[kind] for kind in RANGES), iri) for iri, counts in uses.items()),
         )
         db.executemany(
             "UPDATE property SET description = ? WHERE iri = ? AND description = ''",
@@ -208,13 +218,13 @@ class NamesWriter:
         db.executemany("INSERT OR IGNORE INTO statement_text VALUES(?, ?, ?, ?)", self._texts)
         db.executemany("INSERT OR IGNORE INTO unit VALUES(?, ?, ?, ?, ?)", self._units)
         for pending in (
-            self._statements, self._names, self._descriptions, self._sitelinks, self._ranges, self._property_names,
+            self._statements, self._names, self._descriptions, self._sitelinks, self._uses, self._property_names,
             self._property_descriptions, self._texts, self._units,
         ):  # fmt: skip
             pending.clear()
 
-    def finish(self, progress: Mapping[str, Any], kept: Callable[[str], bool] | None = None) -> None:
-        """Choose labels, build the indexes and commit, all at once; call once, after everything was taken in.
+    def choose(self, progress: Mapping[str, Any], kept: Callable[[str], bool] | None = None) -> None:
+        """Choose labels and commit, all at once; call once, after everything was taken in.
 
         Args:
             kept: entities without a statement that stay; None: all of them.
@@ -224,7 +234,13 @@ class NamesWriter:
             self._db.create_function("kept", 1, lambda iri: int(kept(iri)), deterministic=True)
             self._db.execute("DELETE FROM entity WHERE statements = 0 AND NOT kept(iri)")
             self._db.execute("DELETE FROM name WHERE entity NOT IN (SELECT id FROM entity)")
-        for statement in (*_CHOOSE, *_INDEXES):
+        for statement in _CHOOSE:
+            self._db.execute(statement)
+        self.commit(progress)
+
+    def index(self, progress: Mapping[str, Any]) -> None:
+        """Build the indexes and commit, all at once; call once, after :meth:`choose`."""
+        for statement in _INDEXES:
             self._db.execute(statement)
         self.commit(progress)
 
@@ -257,6 +273,14 @@ class NamesWriter:
                 current[4].append(text)
         if current is not None:
             yield current
+
+    def label_triples(self) -> int:
+        """How many triples :meth:`labelled` comes to: a label and a description an entity, and its other names."""
+        (own,) = self._db.execute("SELECT coalesce(sum((label <> '') + (description <> '')), 0) FROM entity").fetchone()
+        (others,) = self._db.execute(
+            "SELECT count(*) FROM name JOIN entity ON entity.id = name.entity WHERE text <> '' AND text <> label"
+        ).fetchone()
+        return int(own) + int(others)
 
     def counts(self) -> tuple[int, int]:
         """(entities, properties in use)."""

@@ -1,11 +1,13 @@
-"""Where triples go: spool files, each loaded into Oxigraph as a whole by a thread while the next one is written."""
+"""Where triples go: spool files, each loaded into Oxigraph as a whole by a thread while the next ones are written."""
 
 from __future__ import annotations
 
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.graph_qualifiers import QUALIFIER_GRAPH
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from pyoxigraph import Store
 
 STORE = "oxigraph"
+_PATIENCE = 0.5  # seconds between two looks at whether the user wants to stop
 
 
 class Sink(Protocol):
@@ -33,6 +36,7 @@ class Spool:
         self._facts: list[str] = []
         self._qualifiers: list[str] = []
         self.fact = self._facts.append
+        self.facts = self._facts.extend
         self.qualifier = self._qualifiers.append
 
     def __len__(self) -> int:
@@ -58,7 +62,7 @@ def spool_files(directory: Path, number: int) -> tuple[Path, Path]:
 
 
 class Loader:
-    """Loads pieces into the store of one build, one at a time, beside the caller's own work.
+    """Loads pieces into the store of one build, one after the other, beside the caller's own work.
 
     A piece may be loaded twice: a graph is a set. A kill during a load leaves all of the piece or nothing.
     """
@@ -73,21 +77,31 @@ class Loader:
         except (OSError, ValueError, RuntimeError) as error:
             raise KnowledgeIndexError(f"{directory / STORE} cannot be opened: {error}") from error
         self._thread = ThreadPoolExecutor(1, "graph-load")
-        self._running: Future[None] | None = None
+        self._running: deque[tuple[int, dict[str, Any], Future[None]]] = deque()
 
-    def start(self, number: int) -> None:
-        """Begin to load a piece; :meth:`wait` for the one before first."""
-        self._running = self._thread.submit(self._load, number)
+    def start(self, number: int, **said: Any) -> None:
+        """Load a piece after those that wait; `said` comes back with it from :meth:`finished`."""
+        self._running.append((number, said, self._thread.submit(self._load, number)))
 
-    def wait(self) -> None:
-        """Wait until the piece that was begun is loaded.
+    def finished(self, most: int, waiting: Callable[[], None]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The pieces that are loaded, in their order; waits until at most `most` others are left.
+
+        Args:
+            waiting: called now and then while there is nothing to give.
 
         Raises:
-            KnowledgeIndexError: it cannot be loaded.
+            KnowledgeIndexError: a piece cannot be loaded.
         """
-        running, self._running = self._running, None
-        if running is not None:
+        while self._running:
+            number, said, running = self._running[0]
+            while not running.done() and len(self._running) > most:
+                wait((running,), _PATIENCE)
+                waiting()
+            if not running.done():
+                return
             running.result()
+            self._running.popleft()
+            yield number, said
 
     def counts(self) -> tuple[int, int]:
         """(facts, triples about qualified statements) in the store."""
@@ -101,8 +115,8 @@ class Loader:
         return total - qualified, qualified
 
     def close(self) -> None:
-        """Wait for what runs and give the store back; its lock is then free."""
-        self._thread.shutdown(wait=True)
+        """Wait for the piece that is being loaded and give the store back; its lock is then free."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
         if self._store is not None:
             self._store.flush()
             self._store = None

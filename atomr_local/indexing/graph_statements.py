@@ -165,9 +165,11 @@ _DATES = {XSD + name for name in ("date", "dateTime", "gYear", "gYearMonth")}
 _NUMBERS = {XSD + name for name in ("decimal", "integer", "double", "float", "int", "long", "nonNegativeInteger")}
 
 
+RANGES_OF = dict.fromkeys(_DATES, "dates") | dict.fromkeys(_NUMBERS, "numbers")
+
+
 def range_of(value: Literal) -> str:
-    datatype = value.datatype.value
-    return "dates" if datatype in _DATES else "numbers" if datatype in _NUMBERS else "texts"
+    return RANGES_OF.get(value.datatype.value, "texts")
 
 
 def literal_text(lexical: str, datatype: str) -> str:

@@ -61,6 +61,10 @@ class TripleStatements:
 
     Args:
         blank_scope: keeps apart the blank nodes of different files.
+
+    Attributes:
+        item: whose plain statements were taken last.
+        plain: those statements, as lines of N-Triples.
     """
 
     def __init__(
@@ -71,9 +75,9 @@ class TripleStatements:
         self._selection = selection
         self._sink = sink
         self._blanks = f"{_BLANK}{blank_scope}:"
-        # The plain statements of the item that was last seen, and the statements by their own nodes.
-        self._item = ""
-        self._plain: set[str] = set()
+        # The item that was last seen, its plain statements as lines, and its statements by their own nodes.
+        self.item = ""
+        self.plain: set[str] = set()
         self._owner = ""
         self._nodes: dict[str, Claim] = {}
 
@@ -101,11 +105,11 @@ class TripleStatements:
         nodes = [
             [c.node, c.property, c.term, c.entity, c.value_range, c.rank, c.qualifiers] for c in self._nodes.values()
         ]  # fmt: skip
-        return {"item": self._item, "plain": sorted(self._plain), "owner": self._owner, "nodes": nodes}
+        return {"item": self.item, "plain": sorted(self.plain), "owner": self._owner, "nodes": nodes}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from what :meth:`state` gave."""
-        self._item, self._plain, self._owner = state["item"], set(state["plain"]), state["owner"]
+        self.item, self.plain, self._owner = state["item"], set(state["plain"]), state["owner"]
         self._nodes = {
             node: Claim(node, pid, term, entity, value_range, rank, [(q, v) for q, v in qualifiers])
             for node, pid, term, entity, value_range, rank, qualifiers in state["nodes"]
@@ -114,8 +118,15 @@ class TripleStatements:
     def end(self) -> None:
         """The file has ended: take what is held back."""
         self._close_owner()
-        self._item = ""
-        self._plain.clear()
+        self.item = ""
+        self.plain.clear()
+
+    def begin(self, iri: str) -> None:
+        """A plain statement of another item than `item` follows."""
+        if self._owner != iri:
+            self._close_owner()
+        self.item = iri
+        self.plain.clear()
 
     # -- Wikidata
 
@@ -164,14 +175,11 @@ class TripleStatements:
         if found is None:
             return
         term, entity, value_range = found
-        if iri != self._item:
-            if self._owner != iri:
-                self._close_owner()
-            self._item = iri
-            self._plain.clear()
+        if iri != self.item:
+            self.begin(iri)
         line = f"<{iri}> <{PROPERTY}{pid}> {term} .\n"
-        if line not in self._plain:
-            self._plain.add(line)
+        if line not in self.plain:
+            self.plain.add(line)
             self._names.statement(iri, PROPERTY + pid, entity, value_range)
             self._sink.fact(line)
 
@@ -220,13 +228,13 @@ class TripleStatements:
         """The statements of one item are complete: take the best of each property, and what is qualified."""
         claims = [claim for claim in self._nodes.values() if claim.property]
         if self._owner and claims:
-            if self._item != self._owner:
-                self._item = self._owner
-                self._plain.clear()
+            if self.item != self._owner:
+                self.item = self._owner
+                self.plain.clear()
             for claim in best(claims):
                 line = f"<{self._owner}> <{PROPERTY}{claim.property}> {claim.term} .\n"
-                if line not in self._plain:
-                    self._plain.add(line)
+                if line not in self.plain:
+                    self.plain.add(line)
                     self._names.statement(self._owner, PROPERTY + claim.property, claim.entity, claim.value_range)
                     self._sink.fact(line)
             for claim in claims:

@@ -17,8 +17,10 @@ _ARTICLE = re.compile(r"^(?:the|an?) (?=\S)")
 
 def name_key(text: str) -> str:
     """`text` casefolded, accents stripped, punctuation as single spaces; never empty for a text with a mark in it."""
-    folded = unicodedata.normalize("NFKD", text.casefold())
-    bare = "".join(character for character in folded if not unicodedata.combining(character)).translate(_LETTERS)
+    bare = text.casefold()
+    if not bare.isascii():  # what follows changes nothing in ASCII
+        folded = unicodedata.normalize("NFKD", bare)
+        bare = "".join(character for character in folded if not unicodedata.combining(character)).translate(_LETTERS)
     key = _NOT_WORD.sub(" ", _APOSTROPHES.sub("", bare).replace("&", " and ")).strip()
     joined = _INITIALS.sub(lambda match: match[0].replace(" ", ""), key)
     return joined or " ".join(text.casefold().split())
@@ -33,6 +35,15 @@ def split_qualifier(text: str) -> tuple[str, str]:
 def base_key(text: str) -> str:
     """The key without a parenthetical qualifier and without a leading English article."""
     return _ARTICLE.sub("", name_key(split_qualifier(text)[0]))
+
+
+def name_forms(text: str) -> tuple[str, str, str]:
+    """(key, base key, qualifier): what the three functions above give."""
+    key = name_key(text)
+    if not text.endswith(")") and not text[-1:].isspace():  # no qualifier, so the base is the key without its article
+        return key, _ARTICLE.sub("", key), ""
+    name, qualifier = split_qualifier(text)
+    return key, _ARTICLE.sub("", name_key(name)), qualifier
 
 
 def words(text: str) -> list[str]:

@@ -32,7 +32,7 @@ if sys.argv[2]:
 from atomr_local.indexing import graph_build, graph_index
 from atomr_local.indexing.readers import ntriples, turtle
 graph_build.PIECE_TRIPLES, graph_build.CHECKPOINT_BYTES = 400, 40_000
-ntriples._BLOCK_LINES = ntriples._TRIAL = turtle._BLOCK_TRIPLES = 97
+ntriples._CHUNK, ntriples._BLOCK_LINES, ntriples._TRIAL, turtle._BLOCK_TRIPLES = 9_700, 97, 97, 97
 entities = Path(sys.argv[3]) if sys.argv[3] else None
 graph_index.build_graph_index([Path(p) for p in sys.argv[4:]], sys.argv[1], entities=entities)
 """

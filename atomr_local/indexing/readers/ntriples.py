@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.readers.lines import LineReader, Skipped
+from atomr_local.indexing.readers.lines import LineReader, Skipped, decompressed, reading
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 _BLOCK_LINES = 5_000
 _BLOCK_BYTES = 4 << 20
 _TRIAL = 1_000
+_CHUNK = 1 << 20
+_LONGEST_LINE = 16 << 20
 
 
 class Block(NamedTuple):
@@ -41,9 +45,9 @@ def read_ntriples(
 
     def parsed() -> Block:
         nonlocal usable, block, size, seen
-        triples = _parse_block(lines, block, skipped)
+        triples = parse_lines(lines.path, block, skipped)
         usable += len(triples)
-        _must_have_triples(lines, usable, skipped, first)
+        must_have_triples(lines.path, usable, skipped, first)
         block, size, seen = [], 0, 0
         return Block(number, triples)
 
@@ -61,15 +65,83 @@ def read_ntriples(
         yield parsed()
 
 
-def _must_have_triples(lines: LineReader, usable: int, skipped: Skipped, first: int) -> None:
+class LineBlock(NamedTuple):
+    """Whole lines, the last one ended too; `first` and `record` are the numbers of the first and the last of them."""
+
+    first: int
+    record: int
+    data: bytes
+
+
+class LineBlocks:
+    """Iterates over blocks of a file's lines, cut at the same places at every reading.
+
+    Args:
+        after: lines up to this number are passed over (resuming).
+
+    Attributes:
+        position: bytes read so far of the file as it lies on disk.
+
+    Raises (while iterating):
+        InputError: the file cannot be opened, is truncated or damaged, or has a line over 16 MiB.
+    """
+
+    def __init__(self, path: Path, after: int = 0) -> None:
+        self.path = path
+        self.after = after
+        self._raw: BinaryIO | None = None
+
+    @property
+    def position(self) -> int:
+        return self._raw.tell() if self._raw is not None and not self._raw.closed else 0
+
+    def __iter__(self) -> Iterator[LineBlock]:
+        number = 0
+        rest = b""
+        with reading(self.path, lambda: f"after line {number}"), ExitStack() as stack:
+            self._raw = stack.enter_context(self.path.open("rb"))
+            stream = stack.enter_context(decompressed(self._raw))
+            while chunk := stream.read(_CHUNK):
+                end = chunk.rfind(b"\n") + 1
+                if len(rest) + (chunk.find(b"\n") if end else len(chunk)) > _LONGEST_LINE:
+                    raise InputError(f"{self.path}, line {number + 1}: longer than {_LONGEST_LINE >> 20} MiB")
+                if not end:
+                    rest += chunk
+                    continue
+                block, rest = rest + chunk[:end], chunk[end:]
+                first, number = number + 1, number + block.count(b"\n")
+                if number > self.after:
+                    yield self._cut(first, number, block)
+            if rest:
+                yield LineBlock(number + 1, number + 1, rest + b"\n")
+
+    def _cut(self, first: int, last: int, block: bytes) -> LineBlock:
+        """The block without the lines that an earlier run is done with."""
+        while first <= self.after:
+            block = block[block.index(b"\n") + 1 :]
+            first += 1
+        return LineBlock(first, last, block)
+
+
+def must_have_triples(path: Path, usable: int, skipped: Skipped, first: int) -> None:
+    """Make sure that some lines of the first block were N-Triples.
+
+    Args:
+        usable: how many of the lines were.
+        first: what `skipped` had counted before the file.
+
+    Raises:
+        InputError: none of its filled lines was.
+    """
     if usable or skipped.count == first:
         return
-    reasons = [sample for sample in skipped.samples if sample[0] == str(lines.path)]
+    reasons = [sample for sample in skipped.samples if sample[0] == str(path)]
     where = f", line {reasons[0][1]}: not N-Triples: {reasons[0][2]}" if reasons else " is not N-Triples"
-    raise InputError(f"{lines.path}{where}", hint="Each line is: <subject> <predicate> <object or literal> .")
+    raise InputError(f"{path}{where}", hint="Each line is: <subject> <predicate> <object or literal> .")
 
 
-def _parse_block(lines: LineReader, block: list[tuple[int, bytes]], skipped: Skipped) -> list[Quad]:
+def parse_lines(path: Path, block: Sequence[tuple[int, bytes]], skipped: Skipped) -> list[Quad]:
+    """The triples of numbered lines of the file; malformed lines are counted in `skipped`."""
     from pyoxigraph import RdfFormat, parse
 
     try:
@@ -81,5 +153,5 @@ def _parse_block(lines: LineReader, block: list[tuple[int, bytes]], skipped: Ski
         try:
             triples.extend(parse(line + b"\n", format=RdfFormat.N_TRIPLES))
         except (SyntaxError, ValueError) as error:
-            skipped.add(lines.path, number, getattr(error, "msg", None) or str(error))
+            skipped.add(path, number, getattr(error, "msg", None) or str(error))
     return triples

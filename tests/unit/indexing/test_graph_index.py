@@ -183,8 +183,7 @@ def test_loading_in_several_pieces_gives_the_same(tmp_path: Path, monkeypatch: p
     file.write_text(NT, encoding="utf-8")
     build_graph_index([file], "whole")
     monkeypatch.setattr(graph_build, "PIECE_TRIPLES", 2)
-    monkeypatch.setattr(ntriples, "_BLOCK_LINES", 1)
-    monkeypatch.setattr(ntriples, "_TRIAL", 1)
+    monkeypatch.setattr(ntriples, "_CHUNK", 64)
     build_graph_index([file], "pieces")
     assert triples("pieces") == triples("whole")
 
@@ -264,8 +263,7 @@ def test_a_disk_that_fails_is_told_and_the_build_goes_on(
     file = tmp_path / "a.nt"
     file.write_text(NT, encoding="utf-8")
     monkeypatch.setattr(graph_build, "PIECE_TRIPLES", 1)
-    monkeypatch.setattr(ntriples, "_BLOCK_LINES", 1)
-    monkeypatch.setattr(ntriples, "_TRIAL", 1)
+    monkeypatch.setattr(ntriples, "_CHUNK", 64)
     build_graph_index([file], "whole")
     calls = 0
     write = Spool.write
