@@ -77,7 +77,7 @@ class Linker:
         asked = _content(question) - said - _content(name)
         weighed = [self._weigh(row, match, name, said, asked) for row, match in matched.values()]
         scored = [candidate for candidate in weighed if candidate is not None]
-        scored.sort(key=lambda item: (-item.score, -item.entity.statements, item.entity.iri))
+        scored.sort(key=lambda item: (-item.score, -_fame(item.entity), item.entity.iri))
         return _normalised(scored)[:limit]
 
     def namesakes(self, iri: str) -> list[EntityRow]:
@@ -145,7 +145,7 @@ class Linker:
         qualifier = _content(row.qualifier)
         if qualifier and name_key(row.text) != name_key(name) and not (qualifier | own) & (said | asked):
             score -= _QUALIFIER_LOSS
-        score += _POPULARITY_GAIN * min(1.0, math.log10(1 + row.entity.statements) / 4)
+        score += _POPULARITY_GAIN * min(1.0, math.log10(1 + _fame(row.entity)) / 4)
         return Candidate(row.entity, score, row.text)
 
     def _find_context_words(self, iri: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -183,6 +183,11 @@ def _normalised(candidates: list[Candidate]) -> list[Candidate]:
     tied = sum(1 for item in candidates if candidates[0].score - item.score < _TIE)
     factor = 1.0 if tied == 1 else 0.75 if tied == 2 else 0.6
     return [Candidate(c.entity, round(min(1.0, max(0.0, c.score)) * factor, 4), c.name) for c in candidates]
+
+
+def _fame(entity: EntityRow) -> int:
+    """How much is said of an entity: statements, and pages about it in all languages."""
+    return entity.statements + entity.sitelinks
 
 
 def _content(text: str) -> set[str]:
