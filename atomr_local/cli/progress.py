@@ -8,6 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from atomr_local.fetching.estimates import duration
+
+__all__ = ["BuildState", "Pace", "build_progress", "duration", "report_skipped"]
+
 _LINE_EVERY = 30.0  # seconds between plain lines of one stage, unless ATOMR_PROGRESS_EVERY says otherwise
 
 
@@ -67,18 +71,6 @@ class Pace:
         if self.remaining is not None and self._done < self._total:
             parts.append(f"about {duration(self.remaining)} left")
         return ", ".join(parts)
-
-
-def duration(seconds: float) -> str:
-    """As in "45 s", "12 min", "3 h 20 min", "2 d 4 h"."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    if minutes < 48 * 60:
-        return f"{minutes // 60} h {minutes % 60} min"
-    return f"{minutes // 1440} d {minutes % 1440 // 60} h"
 
 
 @contextmanager
