@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -23,6 +24,7 @@ from atomr_local.tui.widgets.source_switches import SourceSwitches
 from atomr_local.tui.widgets.status_line import StatusLine
 
 if TYPE_CHECKING:
+    from textual.timer import Timer
     from textual.widgets import OptionList, Tree
 
     from atomr_local.reasoning.events import Event
@@ -37,6 +39,7 @@ _NARROW = 110  # columns below which the tree and the evidence stand one above t
 _LOW = 26  # rows below which the question box gives up its frame
 _SHORT = 20  # rows below which what the program says of itself goes too
 _TICK = 0.25
+_REST = 0.03  # seconds that the cursor must rest on a step before its evidence is laid out
 _STEP = 5  # percent that a key moves the bar between the panes
 
 
@@ -127,6 +130,7 @@ class AskScreen(AskWindows):
         self._first = 0  # the node to show when the plan is there: of a corrected one, the one that was shown
         self._share = 50  # percent of the width that the tree has
         self._citation = -1
+        self._resting: Timer | None = None
         self.furnished = False
 
     def compose(self) -> ComposeResult:
@@ -367,8 +371,12 @@ class AskScreen(AskWindows):
         return self._selected
 
     def on_tree_node_highlighted(self, message: Tree.NodeHighlighted[int]) -> None:
-        if message.node.data is not None:
-            self.select(message.node.data)
+        """The cursor moves at once; what it stands on is shown when it rests, so that a held key never waits."""
+        if message.node.data is None or message.node.data == self._selected:
+            return
+        if self._resting is not None:
+            self._resting.stop()
+        self._resting = self.set_timer(_REST, partial(self.select, message.node.data))
 
     def on_tree_node_selected(self, message: Tree.NodeSelected[int]) -> None:
         if message.node.data is not None:
@@ -377,6 +385,8 @@ class AskScreen(AskWindows):
 
     def select(self, node_id: int) -> None:
         """Show the node in the panel, and the cursor on its line."""
+        if self._resting is not None:
+            self._resting.stop()
         if node_id == self._selected:
             return
         self._selected = node_id
