@@ -367,26 +367,10 @@ class _Pieces:
         if kind == "facts-jsonl":
             self._facts(number, path, after, labels)
             return
-        selection = build._plan.selection
-        triples = TripleStatements(self._names, build._words, selection, self._spool, f"{number}")
+        triples = TripleStatements(self._names, build._words, build._plan.selection, self._spool, f"{number}")
         if resumed and self._held:
             triples.restore(self._held)
-        reader: _Reader
-        records: Iterator[tuple[int, Any]]
-        take: Callable[[Any], None]
-        if kind == "nt":
-            line_filter = LineFilter(selection) if selection.sliced else None
-            reader = blocks = LineBlocks(path, after)
-            records = ((block.record, block) for block in blocks)
-            take = LineStatements(
-                path, triples, self._names, build._words, selection, self._spool, build.skipped,
-                resumed=bool(after), wanted=line_filter,
-            ).take  # fmt: skip
-        else:
-            wanted = (lambda identifier, _: selection.wants(identifier)) if selection.sliced else None
-            reader, records = _records(path, kind, after, build.skipped, None, wanted)
-            entities = EntityStatements(self._names, build._words, selection, self._spool)
-            take = entities.take_all if kind == "wikidata-json" else triples.take
+        reader, records, take = self._source(path, kind, after, triples)
         saved = reader.position
         for record, items in records:
             before = len(self._spool)
@@ -399,6 +383,23 @@ class _Pieces:
         before = len(self._spool)
         triples.end()
         build._triples += len(self._spool) - before
+
+    def _source(
+        self, path: Path, kind: str, after: int, triples: TripleStatements
+    ) -> tuple[_Reader, Iterator[tuple[int, Any]], Callable[[Any], None]]:
+        """The reader of a dump, its records, and what takes these in."""
+        selection, skipped = self._build._plan.selection, self._build.skipped
+        if kind == "nt":
+            blocks = LineBlocks(path, after)
+            lines = LineStatements(
+                path, triples, self._names, self._build._words, selection, self._spool, skipped,
+                resumed=bool(after), wanted=LineFilter(selection) if selection.sliced else None,
+            )  # fmt: skip
+            return blocks, ((block.record, block) for block in blocks), lines.take
+        wanted = (lambda identifier, _: selection.wants(identifier)) if selection.sliced else None
+        reader, records = _records(path, kind, after, skipped, None, wanted)
+        entities = EntityStatements(self._names, self._build._words, selection, self._spool)
+        return reader, records, entities.take_all if kind == "wikidata-json" else triples.take
 
     def _facts(self, number: int, path: Path, after: int, labels: LabelIds) -> None:
         build = self._build
