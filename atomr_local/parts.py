@@ -101,7 +101,7 @@ class Parts:
     def _load(self, local: Sequence[str], stage: Stage) -> None:
         """The model on one thread, the sources on another."""
         with self._loading:
-            from atomr_local.backbone.threads import prepare_threads
+            from atomr_local.threads import prepare_threads
 
             prepare_threads()
             wanted = [SourceName(name) for name in local if SourceName(name) not in self.sources]

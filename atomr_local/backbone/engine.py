@@ -18,8 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from atomr_local.backbone.threads import batch_threads, generation_threads, prepare_threads
 from atomr_local.errors import Cancelled, MissingPartError, ModelError
+from atomr_local.threads import batch_threads, generation_threads, prepare_threads
 
 BATCH_TOKENS = 512
 _ABORTED = 2

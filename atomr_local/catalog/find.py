@@ -7,15 +7,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from atomr_local import paths
 from atomr_local.catalog.starter import starter_embedder_path, starter_model_path
 from atomr_local.errors import AtomrError, MissingPartError, ModelError
 from atomr_local.gguf import GgufHeader, read_header
-
-if TYPE_CHECKING:
-    from atomr_local.settings import Settings
 
 STARTER = "starter"
 _CARD_BYTES = 1 << 20
@@ -123,15 +120,15 @@ def list_models() -> tuple[CatalogEntry, ...]:
     return (*_starter(), *map(_entry, _files(paths.models_dir())), *map(_entry, _adapter_files()))
 
 
-def chosen_paths(settings: Settings) -> set[Path]:
-    """Model, adapter and embedder that the settings choose; a choice that cannot be found is left out."""
+def chosen_paths(model_setting: str, adapter_setting: str, embedder_setting: str) -> set[Path]:
+    """Model, adapter and embedder that these settings choose; a choice that cannot be found is left out."""
     chosen: set[Path] = set()
     with contextlib.suppress(AtomrError):
-        chosen.add(starter_embedder_path() if settings.embedder == STARTER else Path(settings.embedder).expanduser())
+        chosen.add(starter_embedder_path() if embedder_setting == STARTER else Path(embedder_setting).expanduser())
     with contextlib.suppress(AtomrError):
-        model = find_model(settings.model)
+        model = find_model(model_setting)
         chosen.add(model)
-        if adapter := find_adapter(settings.adapter, model):
+        if adapter := find_adapter(adapter_setting, model):
             chosen.add(adapter)
     return {path.resolve() for path in chosen}
 

@@ -28,7 +28,8 @@ def list_(as_json: bool) -> None:
 
     Example: atomr models list --json
     """
-    chosen = chosen_paths(load_settings())
+    settings = load_settings()
+    chosen = chosen_paths(settings.model, settings.adapter, settings.embedder)
     rows = [_row(entry, chosen) for entry in list_models()]
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))

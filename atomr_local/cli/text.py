@@ -69,12 +69,12 @@ def build(
 
     Example: atomr text build articles.jsonl --name mine
     """
-    from atomr_local.backbone.threads import prepare_threads
     from atomr_local.catalog.starter import find_embedder
     from atomr_local.cli.progress import build_progress, report_skipped
     from atomr_local.indexing.embedding import SentenceEmbedder
     from atomr_local.indexing.readers.detect import TEXT_FORMATS
     from atomr_local.indexing.text_index import add_to_text_index, build_text_index
+    from atomr_local.threads import prepare_threads
 
     prepare_threads()
     wanted = _read_titles(titles) if titles is not None else None
@@ -178,7 +178,6 @@ def search(query: str, top_k: int, text_index: str | None, as_json: bool) -> Non
 
     Example: atomr text search "who discovered radium" -k 3
     """
-    from atomr_local.backbone.threads import prepare_threads
     from atomr_local.cancellation import Cancellation
     from atomr_local.catalog.starter import find_embedder
     from atomr_local.indexing.embedding import SentenceEmbedder
@@ -186,6 +185,7 @@ def search(query: str, top_k: int, text_index: str | None, as_json: bool) -> Non
     from atomr_local.indexing.store import resolve
     from atomr_local.sources.protocol import Request
     from atomr_local.sources.text import TextSource
+    from atomr_local.threads import prepare_threads
 
     prepare_threads()
     settings = load_settings(text_index=text_index)

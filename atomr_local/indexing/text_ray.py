@@ -23,7 +23,7 @@ import pickle
 import re
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -340,9 +340,8 @@ def _embedded(batch: Any, embedder: bytes, vector: Any) -> Any:
 @functools.cache
 def _opened(embedder: bytes) -> Embedder:
     """The embedder, loaded once in each worker."""
-    with suppress(ImportError):
-        from atomr_local.backbone.threads import prepare_threads
+    from atomr_local.threads import prepare_threads
 
-        prepare_threads()
+    prepare_threads()
     found: Embedder = pickle.loads(embedder)  # noqa: S301  # our own
     return found

@@ -25,8 +25,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from atomr_local.backbone.protocol import Completion, Message, Prompt
-from atomr_local.backbone.threads import SPIN_COUNT, available_cores
 from atomr_local.catalog.find import find_model
+from atomr_local.threads import SPIN_COUNT, available_cores
 
 Row = dict[str, Any]
 

@@ -29,6 +29,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -291,7 +292,7 @@ def linking(source: GraphSource, made: Made, count: int, rng: random.Random) -> 
     results = {}
     for kind, names in named.items():
 
-        def fits(found: Any, qid: str) -> bool:
+        def fits(qid: str, found: Any) -> bool:
             if not qid:
                 return not found
             if not found:
@@ -300,10 +301,7 @@ def linking(source: GraphSource, made: Made, count: int, rng: random.Random) -> 
             return iri == qid or name_key(made.labels[iri]) == name_key(made.labels[qid])
 
         results[kind] = timed(
-            [
-                (lambda name=name: source.linker.link(*name.split("\t")), lambda found, qid=qid: fits(found, qid))
-                for qid, name in names
-            ]
+            [(partial(source.linker.link, *name.split("\t")), partial(fits, qid)) for qid, name in names]
         )
     return results
 
@@ -337,7 +335,7 @@ def relating(source: GraphSource, made: Made, count: int, rng: random.Random) ->
     def run(pairs: list[tuple[str, str]], linked: bool) -> dict[str, float]:
         return timed(
             [
-                (lambda q=qid, r=relation: retrieve(q, r, linked), lambda found: found.decided or bool(found.values))
+                (partial(retrieve, qid, relation, linked), lambda found: found.decided or bool(found.values))
                 for qid, relation in pairs
             ]
         )
@@ -369,7 +367,7 @@ def main() -> None:
         Request("", "", Operator.RELATE, (Value(made.labels["Q900"]), Value("place of birth"))), Cancellation()
     )
     first = (time.perf_counter() - started) * 1000
-    report = {
+    report: dict[str, Any] = {
         "triples": source.graph.manifest.counts, "megabytes": round(source.graph.manifest.bytes / 1e6, 1),
         "build_seconds": None if built is None else round(built, 1), "open_ms": round(opened, 1),
         "first_ms": round(first, 1),

@@ -28,7 +28,6 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from atomr_local.backbone.threads import prepare_threads
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import find_embedder
 from atomr_local.errors import AtomrError
@@ -40,6 +39,7 @@ from atomr_local.settings import load_settings
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.reranking import CrossEncoderReranker
 from atomr_local.sources.text import TextSource
+from atomr_local.threads import prepare_threads
 from atomr_local.tree.nodes import Operator
 
 DEPTHS = (3, 10)

@@ -27,7 +27,6 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from atomr_local.backbone.threads import prepare_threads
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import find_embedder
 from atomr_local.errors import AtomrError
@@ -37,6 +36,7 @@ from atomr_local.indexing.text_index import SEARCHED, TABLE, VECTOR, build_text_
 from atomr_local.settings import load_settings
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.text import TextSource
+from atomr_local.threads import prepare_threads
 from atomr_local.tree.nodes import Operator
 
 NAME = "speed"

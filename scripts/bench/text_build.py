@@ -54,12 +54,12 @@ class Timed:
 
 
 def speed(corpus: Path, wanted: int, rounds: int) -> None:
-    from atomr_local.backbone.threads import prepare_threads
     from atomr_local.catalog.starter import find_embedder
     from atomr_local.indexing import store
     from atomr_local.indexing.embedding import SentenceEmbedder
     from atomr_local.indexing.text_build import BATCH, encode_all
     from atomr_local.indexing.text_index import SEARCHED, TABLE, build_text_index, connect
+    from atomr_local.threads import prepare_threads
 
     prepare_threads()
     embedder = SentenceEmbedder(find_embedder("starter"))

@@ -134,7 +134,7 @@ async def keys(nodes: int, evidence: int, size: tuple[int, int], clock: Callable
             shown = asyncio.Event()
             started = clock()
             app.post_message(Key(key, None))
-            # Behind the key in the queue of the app, then in that of the widget which it goes to, then behind the frame.
+            # Behind the key in the queue of the app, then in that of the widget it goes to, then behind the frame.
             app.call_later(lambda: (app.focused or app.screen).call_later(app.screen.call_after_refresh, shown.set))
             await shown.wait()
             taken = 1000 * (clock() - started)

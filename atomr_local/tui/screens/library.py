@@ -233,7 +233,7 @@ def _models(settings: Settings) -> list[Holding]:
     from atomr_local.catalog.find import chosen_paths, list_models
 
     found = []
-    chosen = chosen_paths(settings)
+    chosen = chosen_paths(settings.model, settings.adapter, settings.embedder)
     for entry in list_models():
         header, details = entry.header, [str(entry.path)]
         if header is not None:
