@@ -19,6 +19,7 @@ No embedder is given: words alone decide.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import random
@@ -29,7 +30,6 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -301,7 +301,10 @@ def linking(source: GraphSource, made: Made, count: int, rng: random.Random) -> 
             return iri == qid or name_key(made.labels[iri]) == name_key(made.labels[qid])
 
         results[kind] = timed(
-            [(partial(source.linker.link, *name.split("\t")), partial(fits, qid)) for qid, name in names]
+            [
+                (functools.partial(source.linker.link, *name.split("\t")), functools.partial(fits, qid))
+                for qid, name in names
+            ]
         )
     return results
 
@@ -335,7 +338,7 @@ def relating(source: GraphSource, made: Made, count: int, rng: random.Random) ->
     def run(pairs: list[tuple[str, str]], linked: bool) -> dict[str, float]:
         return timed(
             [
-                (partial(retrieve, qid, relation, linked), lambda found: found.decided or bool(found.values))
+                (functools.partial(retrieve, qid, relation, linked), lambda found: found.decided or bool(found.values))
                 for qid, relation in pairs
             ]
         )
