@@ -289,6 +289,11 @@ def linking(source: GraphSource, made: Made, count: int, rng: random.Random) -> 
         "middle name left out": [(qid, f"{parts[0]} {parts[-1]}") for qid, parts in partial],
         "unknown": [("", f"{word(rng, 4)} {word(rng, 4)}") for _ in range(count)],
     }
+
+    def link(name: str) -> Any:
+        mention, _, descriptor = name.partition("\t")
+        return source.linker.link(mention, descriptor)
+
     results = {}
     for kind, names in named.items():
 
@@ -300,12 +305,8 @@ def linking(source: GraphSource, made: Made, count: int, rng: random.Random) -> 
             iri = found[0].entity.iri.removeprefix(ENTITY)
             return iri == qid or name_key(made.labels[iri]) == name_key(made.labels[qid])
 
-        results[kind] = timed(
-            [
-                (functools.partial(source.linker.link, *name.split("\t")), functools.partial(fits, qid))
-                for qid, name in names
-            ]
-        )
+        calls = [(functools.partial(link, name), functools.partial(fits, qid)) for qid, name in names]
+        results[kind] = timed(calls)
     return results
 
 
