@@ -28,7 +28,7 @@ import subprocess
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -261,7 +261,7 @@ class Timing:
                 "cpu_p95_ms": at(cpu, 0.95), "right": round(self.right / len(wall), 3)}  # fmt: skip
 
 
-def timed(calls: list[tuple[Callable[[], Any], Callable[[Any], bool]]]) -> dict[str, float]:
+def timed(calls: Sequence[tuple[Callable[[], Any], Callable[[Any], bool]]]) -> dict[str, float]:
     timing = Timing()
     for call, is_right in calls:
         started, busy = time.perf_counter(), time.thread_time()
