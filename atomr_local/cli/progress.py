@@ -10,7 +10,7 @@ from typing import Protocol
 
 from atomr_local.fetching.estimates import duration
 
-__all__ = ["BuildState", "Pace", "build_progress", "duration", "report_skipped"]
+__all__ = ["BuildState", "Pace", "build_progress", "duration", "line_every", "report_skipped"]
 
 _LINE_EVERY = 30.0  # seconds between plain lines of one stage, unless ATOMR_PROGRESS_EVERY says otherwise
 
@@ -90,7 +90,7 @@ def build_progress(
     pace = Pace()
     if not console.is_terminal:
         last_stage, last_time = "", 0.0
-        every = _line_every()
+        every = line_every()
 
         def plain(state: BuildState) -> None:
             nonlocal last_stage, last_time
@@ -128,22 +128,38 @@ def build_progress(
         yield show
 
 
-def _line_every() -> float:
+def line_every() -> float:
+    """Seconds between plain lines."""
     try:
         return max(0.0, float(os.environ.get("ATOMR_PROGRESS_EVERY", _LINE_EVERY)))
     except ValueError:
         return _LINE_EVERY
 
 
-def report_skipped(skipped: dict[str, object]) -> None:
-    """Tell on standard error how many records of the input were skipped, and the first of them."""
+def report_skipped(skipped: dict[str, object], kind: Callable[[str], str] = lambda _: "line") -> None:
+    """Tell on standard error how many records of the input were skipped, and the first of them.
+
+    Args:
+        kind: what the records of a file are, from its path: "line", "page".
+    """
     import click
 
     from atomr_local.sanitize import sanitize_line
 
     if not skipped.get("count"):
         return
-    click.echo(f"{skipped['count']} lines were skipped, such as:", err=True)
-    samples = skipped.get("samples")
-    for file, line, reason in samples if isinstance(samples, list) else ():
-        click.echo(f"  {sanitize_line(str(file))}:{line}: {sanitize_line(str(reason))}", err=True)
+    found = skipped.get("samples")
+    samples = [(str(file), number, str(reason)) for file, number, reason in (found if isinstance(found, list) else ())]
+    kinds = {file: kind(file) for file, _, _ in samples}
+    # Only the first are known one by one: where these are of several kinds, all are called by a word for any.
+    each = next(iter(kinds.values())) if len(set(kinds.values())) == 1 else "record"
+    single = skipped["count"] == 1
+    told = f"1 {each} was skipped" if single else f"{skipped['count']} {_plural(each)} were skipped, such as"
+    click.echo(f"{told}:", err=True)
+    for file, number, reason in samples:
+        place = f":{number}" if kinds[file] == "line" else f", {kinds[file]} {number}"
+        click.echo(f"  {sanitize_line(file)}{place}: {sanitize_line(reason)}", err=True)
+
+
+def _plural(word: str) -> str:
+    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"

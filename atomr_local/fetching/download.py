@@ -19,10 +19,9 @@ from typing import IO
 
 import httpx
 
+from atomr_local.fetching.client import Client, FetchError, Passing, checked_url, shown
 from atomr_local.indexing.ledger import write_durably
 from atomr_local.indexing.space import RESERVE, free_space, human_size
-
-from .client import Client, FetchError, Passing, checked_url, shown
 
 DIGESTS = {"sha256": 64, "sha1": 40, "md5": 32}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -40,7 +39,7 @@ class RemoteFile:
     Attributes:
         name: under which it is kept; never taken from the server unchecked.
         size: bytes.
-        algorithm: sha256, sha1 or md5.
+        algorithm: sha256, sha1 or md5; empty where no checksum is published: then only the length can be checked.
         digest: hexadecimal, lower case.
     """
 
@@ -56,7 +55,7 @@ class RemoteFile:
             raise FetchError(f"{self.name[:80]!r} is no name for a file here")
         if self.size <= 0:
             raise FetchError(f"{shown(self.url)}: the server says that it is empty")
-        if not re.fullmatch(rf"[0-9a-f]{{{DIGESTS[self.algorithm]}}}", self.digest):
+        if self.algorithm and not re.fullmatch(rf"[0-9a-f]{{{DIGESTS[self.algorithm]}}}", self.digest):
             raise FetchError(f"{shown(self.url)}: what is published as its {self.algorithm} is none")
 
 
@@ -143,7 +142,8 @@ class _Download:
         """
         validator = self._validator()
         begin = self._length()
-        if begin and (validator is None or begin > self._file.size):
+        unsure = not self._file.algorithm and not _if_range(validator or {})
+        if begin and (validator is None or begin > self._file.size or unsure):
             self._empty()
             begin = 0
         require_room(self._part.parent, self._file.size - begin)
@@ -244,6 +244,8 @@ class _Download:
         return {key: str(notes.get(key) or "") for key in ("etag", "last_modified")}
 
     def _is_right(self, path: Path) -> bool:
+        if not self._file.algorithm:
+            return path.stat().st_size == self._file.size
         digest = hashlib.new(self._file.algorithm, usedforsecurity=False)
         done = 0
         with path.open("rb") as stream:
@@ -256,8 +258,8 @@ class _Download:
 
 def _if_range(validator: dict[str, str]) -> str:
     """A weak tag does not promise the same bytes."""
-    etag = validator["etag"]
-    return etag if etag and not etag.startswith("W/") else validator["last_modified"]
+    etag = validator.get("etag", "")
+    return etag if etag and not etag.startswith("W/") else validator.get("last_modified", "")
 
 
 def _changed(validator: dict[str, str], response: httpx.Response) -> bool:

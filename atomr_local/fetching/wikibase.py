@@ -10,9 +10,8 @@ from urllib.parse import urlencode
 
 import httpx
 
+from atomr_local.fetching.client import Client, FetchError, Limiter, Passing, checked_url, retry_after, shown
 from atomr_local.sanitize import sanitize_line
-
-from .client import Client, FetchError, Limiter, Passing, checked_url, retry_after, shown
 
 BATCH = 50
 _MAXLAG = "5"  # seconds that the servers' copies may be behind; above, they ask robots to wait

@@ -7,7 +7,6 @@ import hashlib
 import os
 import random
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,14 +15,19 @@ import faulty_server as faulty
 import httpx
 import pytest
 from faulty_server import FaultyServer
-from script_loader import SCRIPTS
 
-sys.path.insert(0, str(SCRIPTS))
-
-from fetching import download as module
-from fetching.client import Client, FetchError, checked_contact, checked_url, given_contact, redirected, retry_after
-from fetching.console import contact_of
-from fetching.download import RemoteFile, download
+from atomr_local.cli.fetch_console import contact_of
+from atomr_local.fetching import download as module
+from atomr_local.fetching.client import (
+    Client,
+    FetchError,
+    checked_contact,
+    checked_url,
+    given_contact,
+    redirected,
+    retry_after,
+)
+from atomr_local.fetching.download import RemoteFile, download
 
 BODY = random.Random(4).randbytes(300_000)
 OTHER = random.Random(5).randbytes(300_000)

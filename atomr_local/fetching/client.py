@@ -123,12 +123,14 @@ class Client:
         headers: dict[str, str] | None = None,
         data: dict[str, str] | None = None,
         accepted: Collection[int] = (200,),
+        enough: Callable[[httpx.Headers], bool] = lambda _: False,
     ) -> Iterator[httpx.Response]:
         """The answer to one request, its body still unread. Redirects are followed to https, or from http to http.
 
         Args:
             data: sent as a form.
             accepted: statuses that are taken.
+            enough: whether a redirect's own headers are all that is wanted; it is not followed then.
 
         Raises:
             Passing: no connection, a break, or a status that may pass; also for breaks while the body is read.
@@ -138,6 +140,9 @@ class Client:
             client = self._client(checked_url(url))
             try:
                 with client.stream(method, url, headers=headers, data=data) as response:
+                    if response.status_code in _REDIRECTS and enough(response.headers):
+                        yield response
+                        return
                     if response.status_code not in _REDIRECTS:
                         _check_status(response, url, accepted, self._has_contact)
                         yield response
@@ -173,21 +178,23 @@ class Client:
         """The same with tries and pauses."""
         return self.persist(lambda: self.body(url, limit)[0])
 
+    def head(self, url: str, enough: Callable[[httpx.Headers], bool] = lambda _: False) -> httpx.Headers:
+        """What a server says of a file, without the file; `enough` as for :meth:`open`."""
+
+        def ask() -> httpx.Headers:
+            headers = {"accept-encoding": "identity"}
+            with self.open(url, method="HEAD", headers=headers, enough=enough) as response:
+                return response.headers
+
+        return self.persist(ask)
+
     def size(self, url: str) -> int:
         """How long a file is, in bytes.
 
         Raises:
             FetchError: the server does not say.
         """
-
-        def ask() -> str:
-            with self.open(url, method="HEAD", headers={"accept-encoding": "identity"}) as response:
-                return str(response.headers.get("content-length", ""))
-
-        length = self.persist(ask)
-        if not (length.isascii() and length.isdecimal() and len(length) < 16):
-            raise FetchError(f"{shown(url)}: the server does not say how long it is")
-        return int(length)
+        return told_length(url, self.head(url).get("content-length", ""))
 
     def persist(self, work: Callable[[], T], gained: Callable[[], int] | None = None) -> T:
         """What `work` gives, tried again with growing pauses as long as faults may pass.
@@ -294,6 +301,17 @@ def shown(url: str) -> str:
     return sanitize_line(url.partition("?")[0])[:_SHOWN]
 
 
+def told_length(url: str, text: str) -> int:
+    """A length as a header tells it, in bytes.
+
+    Raises:
+        FetchError: it is none.
+    """
+    if not (text.isascii() and text.isdecimal() and len(text) < 16):
+        raise FetchError(f"{shown(url)}: the server does not say how long it is")
+    return int(text)
+
+
 def retry_after(headers: httpx.Headers) -> float:
     """Seconds that the server asks to wait, 0 where it does not say."""
     value = headers.get("retry-after", "").strip()
@@ -335,7 +353,7 @@ def redirected(url: str, response: httpx.Response, *, posted: bool) -> str:
         raise FetchError(f"{shown(url)}: a redirect that cannot be followed", hint="Is the address right?")
     new = checked_url(target)
     old = urlsplit(url)
-    if new.scheme != "https" and new.scheme != old.scheme:
+    if new.scheme not in ("https", old.scheme):
         raise FetchError(f"{shown(url)} redirects to an address that is not encrypted, {shown(target)}: refused")
     if _is_loopback(new.hostname) and not _is_loopback(old.hostname):
         raise FetchError(f"{shown(url)} redirects to this machine itself, {shown(target)}: refused")

@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from atomr_local.fetching.client import FetchError
+from atomr_local.fetching.download import held, require_room, writing
+from atomr_local.fetching.wikibase import BATCH, Wikibase
 from atomr_local.indexing.graph_ids import HIGHEST, IdSet
 from atomr_local.indexing.graph_selection import LEFT_OUT, TYPE_IDS
 from atomr_local.indexing.ledger import write_durably
-
-from .client import FetchError
-from .download import held, require_room, writing
-from .wikibase import BATCH, Wikibase
 
 ENTITIES, LINKED, CLASSES, PROPERTIES = STAGES = ("entities", "linked", "classes", "properties")
 _NAMES = ("info", "labels", "descriptions", "aliases")

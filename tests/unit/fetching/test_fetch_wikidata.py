@@ -1,33 +1,29 @@
-"""The script that fetches a slice of Wikidata, against an API on this machine that misbehaves."""
+"""`atomr fetch wikidata`, against an API on this machine that misbehaves."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
+import click
 import faulty_server as faulty
 import pytest
 from faulty_server import FaultyServer
-from script_loader import SCRIPTS, load_script
 
+from atomr_local.cli.fetch import WikidataWish, fetch_wikidata, wikidata, wikidata_wish
+from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
+from atomr_local.fetching import slices, wikibase
+from atomr_local.fetching.client import Client, FetchError, Limiter
 from atomr_local.indexing.readers.articles import Article
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from atomr_local.indexing.readers.wikidata_json import read_entities
 from atomr_local.indexing.store import index_path
 from atomr_local.indexing.text_catalog import Catalog
-
-sys.path.insert(0, str(SCRIPTS))
-
-from fetching import slices, wikibase
-from fetching.client import Client, FetchError, Limiter
-
-script = load_script("fetch_wikidata")
 
 API = "/w/api.php"
 
@@ -142,12 +138,17 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slices.os, "fsync", lambda _: None)  # what it guards against is a power cut
 
 
-def given(server: FaultyServer, tmp_path: Path, *options: str, ids: str = "Q1 Q2 Q3 Q4 Q5 Q6 Q7 Q8 Q9") -> Any:
+def arguments(options: list[str]) -> WikidataWish:
+    params = wikidata.make_context("wikidata", list(options)).params
+    return wikidata_wish(**{name: value for name, value in params.items() if name not in ("contact", "build")})
+
+
+def given(server: FaultyServer, tmp_path: Path, *options: str, ids: str = "Q1 Q2 Q3 Q4 Q5 Q6 Q7 Q8 Q9") -> WikidataWish:
     listed = tmp_path / "list.txt"
     listed.write_text(ids.replace(" ", "\n"))
     about = [] if "--text-index" in options else ["--entities", str(listed)]
     fixed = ["--base-url", server.url + API, "--to", str(tmp_path / "out.jsonl"), "--yes"]
-    return script.arguments([*about, *fixed, *options])
+    return arguments([*about, *fixed, *options])
 
 
 def lines(path: Path) -> dict[str, dict[str, Any]]:
@@ -161,7 +162,7 @@ def lines(path: Path) -> dict[str, dict[str, Any]]:
 def test_the_slice(
     server: FaultyServer, client: Client, api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    script.fetch(client, given(server, tmp_path, ids="Q1 Q8 Q9 Q404"))
+    fetch_wikidata(client, given(server, tmp_path, ids="Q1 Q8 Q9 Q404"))
     found = lines(tmp_path / "out.jsonl")
     assert list(found) == [
         "Q1", "Q8", "Q9",
@@ -180,9 +181,6 @@ def test_the_slice(
     assert found["P57"]["datatype"] == "wikibase-item"
     assert (tmp_path / "out.jsonl.entities.txt").read_text() == "Q1\nQ8\nQ9\n"
     told = capsys.readouterr()
-    assert told.out == (
-        f"atomr graph build {tmp_path}/out.jsonl --entities {tmp_path}/out.jsonl.entities.txt --name list\n"
-    )
     assert "1 of the entities are not there" in told.err
     assert all(asked["maxlag"] == "5" and asked["languages"] == "en|mul" for asked in api.asked)
     assert all(
@@ -191,12 +189,12 @@ def test_the_slice(
 
 
 def test_batches_of_fifty(server: FaultyServer, client: Client, api: Api, tmp_path: Path) -> None:
-    script.fetch(client, given(server, tmp_path, ids=" ".join(["Q1", *(f"Q{n}" for n in range(1000, 1060))])))
+    fetch_wikidata(client, given(server, tmp_path, ids=" ".join(["Q1", *(f"Q{n}" for n in range(1000, 1060))])))
     assert [len(asked["ids"].split("|")) for asked in api.asked][:2] == [50, 11]
 
 
 def test_all_statements(server: FaultyServer, client: Client, tmp_path: Path) -> None:
-    script.fetch(client, given(server, tmp_path, "--all-statements", ids="Q1"))
+    fetch_wikidata(client, given(server, tmp_path, "--all-statements", ids="Q1"))
     assert set(lines(tmp_path / "out.jsonl")["Q1"]["claims"]) == {"P57", "P345"}
 
 
@@ -215,11 +213,11 @@ def test_a_text_index_by_id_and_by_title(
     server: FaultyServer, client: Client, api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text_index(("One", "Q1"), ("Film_2", None), ("Film 3", None), ("Nowhere", None), ("a|b", None))
-    script.fetch(client, given(server, tmp_path, "--text-index", "films"))
+    fetch_wikidata(client, given(server, tmp_path, "--text-index", "films"))
     assert (tmp_path / "out.jsonl.entities.txt").read_text() == "Q1\nQ2\nQ3\n"
     told = capsys.readouterr()
     assert "2 of the titles" in told.err
-    assert "--name films" in told.out
+    assert given(server, tmp_path, "--text-index", "films").stem == "films"
     assert api.asked[0]["sites"] == "enwiki"
     assert [method for method, _, _ in server.requests][:2] == ["POST", "GET"]
 
@@ -227,13 +225,13 @@ def test_a_text_index_by_id_and_by_title(
 def test_titles_of_another_wiki(server: FaultyServer, client: Client, tmp_path: Path) -> None:
     text_index(("Film 2", None))
     with pytest.raises(FetchError, match="none of the entities"):
-        script.fetch(client, given(server, tmp_path, "--text-index", "films", "--site", "dewiki"))
+        fetch_wikidata(client, given(server, tmp_path, "--text-index", "films", "--site", "dewiki"))
     assert not (tmp_path / "out.jsonl").exists()
 
 
 def test_no_such_text_index(server: FaultyServer, client: Client, tmp_path: Path) -> None:
     with pytest.raises(AtomrError, match="films"):
-        script.fetch(client, given(server, tmp_path, "--text-index", "films"))
+        fetch_wikidata(client, given(server, tmp_path, "--text-index", "films"))
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -245,7 +243,7 @@ def test_stopped_anywhere_it_goes_on_to_the_same_bytes(
     )
     options = given(server, tmp_path, "--text-index", "films")
     out, listed = tmp_path / "out.jsonl", tmp_path / "out.jsonl.entities.txt"
-    script.fetch(client, options)
+    fetch_wikidata(client, options)
     whole = out.read_bytes(), listed.read_bytes()
     count = len(api.asked)
     assert count > 10
@@ -254,12 +252,12 @@ def test_stopped_anywhere_it_goes_on_to_the_same_bytes(
         listed.unlink()
         server.faults[API] = [*[None] * place, *[faulty.status(502)] * 3]
         with pytest.raises(FetchError, match="502"):
-            script.fetch(client, options)
+            fetch_wikidata(client, options)
         assert not out.exists()
         with (tmp_path / "out.jsonl.part").open("ab") as part:
             part.write(b'{"type":"item","id":"Q7')  # what a kill may leave behind
         api.asked.clear()
-        script.fetch(client, options)
+        fetch_wikidata(client, options)
         assert (out.read_bytes(), listed.read_bytes()) == whole
         assert len(api.asked) <= count - place + 1
         assert sorted(path.name for path in tmp_path.glob("out*")) == ["out.jsonl", "out.jsonl.entities.txt"]
@@ -269,8 +267,8 @@ def test_stopped_anywhere_it_goes_on_to_the_same_bytes(
 def test_other_entities_begin_anew(server: FaultyServer, client: Client, tmp_path: Path) -> None:
     server.faults[API] = [None, *[faulty.status(500)] * 3]
     with pytest.raises(FetchError):
-        script.fetch(client, given(server, tmp_path))
-    script.fetch(client, given(server, tmp_path, ids="Q8"))
+        fetch_wikidata(client, given(server, tmp_path))
+    fetch_wikidata(client, given(server, tmp_path, ids="Q8"))
     assert "Q1" not in lines(tmp_path / "out.jsonl")
 
 
@@ -311,7 +309,7 @@ def test_answers_that_are_asked_for_again(
     server: FaultyServer, client: Client, tmp_path: Path, slept: list[float], fault: faulty.Fault, pause: float
 ) -> None:
     server.faults[API] = [fault]
-    script.fetch(client, given(server, tmp_path, "--rate", "10", ids="Q1"))
+    fetch_wikidata(client, given(server, tmp_path, "--rate", "10", ids="Q1"))
     assert next(iter(lines(tmp_path / "out.jsonl"))) == "Q1"
     assert pause in slept
 
@@ -324,25 +322,25 @@ def test_refusals(
 ) -> None:
     server.faults[API] = [fault]
     with pytest.raises(FetchError) as caught:
-        script.fetch(client, given(server, tmp_path, ids="Q1"))
+        fetch_wikidata(client, given(server, tmp_path, ids="Q1"))
     assert "\x1b" not in caught.value.message
     assert not (tmp_path / "out.jsonl").exists()
 
 
 def test_an_id_that_the_api_does_not_take_spoils_no_other(server: FaultyServer, client: Client, tmp_path: Path) -> None:
-    script.fetch(client, given(server, tmp_path, ids="Q1 Q2 Q12345678 Q8"))
+    fetch_wikidata(client, given(server, tmp_path, ids="Q1 Q2 Q12345678 Q8"))
     assert (tmp_path / "out.jsonl.entities.txt").read_text() == "Q1\nQ2\nQ8\n"
 
 
 def test_merged_entities_are_written_once(server: FaultyServer, client: Client, tmp_path: Path) -> None:
-    script.fetch(client, given(server, tmp_path, ids="Q1 Q70"))
+    fetch_wikidata(client, given(server, tmp_path, ids="Q1 Q70"))
     assert (tmp_path / "out.jsonl.entities.txt").read_text() == "Q1\n"
 
 
 def test_a_file_that_is_there_is_left_alone(server: FaultyServer, client: Client, tmp_path: Path) -> None:
     (tmp_path / "out.jsonl").write_text("mine")
     with pytest.raises(FetchError, match="there already"):
-        script.fetch(client, given(server, tmp_path))
+        fetch_wikidata(client, given(server, tmp_path))
     assert (tmp_path / "out.jsonl").read_text() == "mine"
     assert server.requests == []
 
@@ -350,15 +348,15 @@ def test_a_file_that_is_there_is_left_alone(server: FaultyServer, client: Client
 def test_a_damaged_part_is_named(server: FaultyServer, client: Client, tmp_path: Path) -> None:
     server.faults[API] = [None, *[faulty.status(500)] * 3]
     with pytest.raises(FetchError):
-        script.fetch(client, given(server, tmp_path))
+        fetch_wikidata(client, given(server, tmp_path))
     part = tmp_path / "out.jsonl.part"
     part.write_bytes(b"\0" * part.stat().st_size)
     with pytest.raises(FetchError, match="damaged"):
-        script.fetch(client, given(server, tmp_path))
+        fetch_wikidata(client, given(server, tmp_path))
 
 
 def test_keeps_to_the_rate(server: FaultyServer, client: Client, api: Api, tmp_path: Path, slept: list[float]) -> None:
-    script.fetch(client, given(server, tmp_path, "--rate", "0.5"))
+    fetch_wikidata(client, given(server, tmp_path, "--rate", "0.5"))
     assert sum(slept) == pytest.approx(2 * len(api.asked))
 
 
@@ -368,7 +366,7 @@ def test_size_and_time_are_told_before_anything_is_fetched(
     options = given(server, tmp_path)
     options.yes = False
     with pytest.raises(AtomrError, match="nobody is there"):
-        script.fetch(client, options)
+        fetch_wikidata(client, options)
     assert re.search(r"9 entities .* An estimate: 1 requests, \d+\.\d kB on disk", capsys.readouterr().err)
     assert server.requests == []
 
@@ -385,15 +383,54 @@ def test_size_and_time_are_told_before_anything_is_fetched(
     ],
 )
 def test_wrong_usage(options: list[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        script.arguments(options)
-    assert caught.value.code == 2
+    with pytest.raises(click.UsageError):
+        arguments(options)
 
 
 def test_languages() -> None:
-    assert script.arguments(["--entities", "x", "--languages", "de, en"]).languages == ["de", "en", "mul"]
+    assert arguments(["--entities", "x", "--languages", "de, en"]).languages == ["de", "en", "mul"]
 
 
 def test_an_address_that_is_none(client: Client) -> None:
     with pytest.raises(FetchError, match="no address"):
         wikibase.Wikibase(client, "file:///etc/passwd", ["en"], Limiter(1, client.clock, client.sleep))
+
+
+def test_where_it_goes(tmp_path: Path, own_home: Path) -> None:
+    assert arguments(["--text-index", "films"]).to == own_home / "downloads" / "wikidata-films.jsonl"
+    assert arguments(["--entities", "a b.txt", "--to", str(tmp_path)]).to == tmp_path / "wikidata-a-b.jsonl"
+
+
+def test_fetched_and_built_and_built_again(
+    server: FaultyServer, tmp_path: Path, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = tmp_path / "list.txt"
+    listed.write_text("Q1\nQ8\n")
+    command = ["fetch", "wikidata", "--entities", str(listed), "--base-url", server.url + API, "--yes"]
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--build", "films"])
+    assert ended.value.code == 0
+    assert "facts on" in capsys.readouterr().out
+    assert (own_home / "indexes" / "graph" / "films" / "manifest.json").is_file()
+    count = len(server.requests)
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--build", "more"])
+    assert ended.value.code == 0
+    assert "there already" in capsys.readouterr().err
+    assert len(server.requests) == count  # an index that is built later asks nobody
+    assert (own_home / "indexes" / "graph" / "more" / "manifest.json").is_file()
+
+
+def test_the_command_that_builds_is_told(
+    server: FaultyServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = tmp_path / "list.txt"
+    listed.write_text("Q1\n")
+    out = tmp_path / "out.jsonl"
+    fixed = ["--entities", str(listed), "--base-url", server.url + API, "--to", str(out), "--yes"]
+    with pytest.raises(SystemExit) as ended:
+        main(["fetch", "wikidata", *fixed, "--languages", "de"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == (
+        f"atomr graph build {out} --entities {out}.entities.txt --name list --language de\n"
+    )

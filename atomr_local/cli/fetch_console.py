@@ -1,24 +1,21 @@
-"""What a fetch script says and asks: size and time beforehand, progress, errors; all of it on standard error."""
+"""What a command that fetches says and asks: sizes, times and progress, all of it on standard error."""
 
 from __future__ import annotations
 
 import re
 import sys
 import time
-from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from atomr_local.cli.progress import Pace, duration
+from atomr_local.cli.progress import Pace, line_every
 from atomr_local.errors import AtomrError
+from atomr_local.fetching.client import CONTACT, given_contact
+from atomr_local.fetching.estimates import duration
 from atomr_local.indexing.space import human_size
 from atomr_local.sanitize import sanitize, sanitize_line
 
-from .client import CONTACT, given_contact
-
-_LINE_EVERY = 30.0  # seconds between lines where there is no terminal
 _SCREEN_EVERY = 0.2
-_SLOW, _FAST = 1_000_000, 10_000_000  # bytes per second: connections that the time is told for
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
@@ -27,19 +24,15 @@ def say(text: str) -> None:
 
 
 def size_argument(text: str) -> int:
-    """Bytes, from a command line: 500MB, 1.5 GB, 2000000."""
+    """Bytes, from a command line: 500MB, 1.5 GB, 2000000.
+
+    Raises:
+        ValueError: it is no size.
+    """
     match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)\s*([kmgt]?)b?", text.strip(), re.IGNORECASE | re.ASCII)
     if match is None or not float(match[1]):
-        raise ArgumentTypeError(f"{text!r} is no size such as 500MB or 1.5GB")
+        raise ValueError(f"{text!r} is no size such as 500MB or 1.5GB")
     return int(float(match[1]) * _UNITS[match[2].lower()])
-
-
-def contact_option(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--contact",
-        metavar="EMAIL_OR_URL",
-        help=f"how servers can reach you, told with every request; else the environment variable {CONTACT}",
-    )
 
 
 def contact_of(option: str | None) -> str:
@@ -55,14 +48,6 @@ def contact_of(option: str | None) -> str:
             f"add --contact you@example.org, or set {CONTACT}."
         )
     return contact
-
-
-def transfer_time(size: int, rate: float) -> str:
-    """How long it takes to fetch `size` bytes, in words; `rate` is the user's limit in bytes per second or 0."""
-    if rate and rate <= _SLOW:
-        return f"about {duration(size / rate)} at {human_size(int(rate))}/s"
-    fast = min(rate or _FAST, _FAST)
-    return f"about {duration(size / fast)} at {human_size(int(fast))}/s, {duration(size / _SLOW)} at 1 MB/s"
 
 
 def agreed(yes: bool) -> bool:
@@ -107,7 +92,7 @@ class Progress:
         self._pace.take(_State(stage, done, total), done)
         terminal, now = sys.stderr.isatty(), time.monotonic()
         stage_changed = stage != self._last[0]
-        if not stage_changed and done < total and now - self._last[1] < (_SCREEN_EVERY if terminal else _LINE_EVERY):
+        if not stage_changed and done < total and now - self._last[1] < (_SCREEN_EVERY if terminal else line_every()):
             return
         self._last = (stage, now)
         parts = [f"{sanitize_line(self._name)}: {stage}", self._words(done, total)]
@@ -136,16 +121,3 @@ def bytes_progress(name: str) -> Progress:
         lambda done, total: f"{human_size(done)} of {human_size(total)}",
         lambda rate: f"{human_size(int(rate))}/s",
     )
-
-
-def run(main: Callable[[], None]) -> int:
-    """Run a script; its exit status: 0, 1 for an error, 130 where the user broke it off."""
-    try:
-        main()
-    except AtomrError as error:
-        say(f"\n{error.title}: {error.message}" + (f"\n{error.hint}" if error.hint else ""))
-        return 1
-    except KeyboardInterrupt:
-        say("\nBroken off. What was fetched is kept: run the same command again, and it goes on.")
-        return 130
-    return 0

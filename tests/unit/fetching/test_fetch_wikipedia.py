@@ -1,4 +1,4 @@
-"""The script that fetches a Wikipedia, against a server laid out like Wikimedia's and one like Hugging Face."""
+"""`atomr fetch wikipedia`, against a server laid out like Wikimedia's and one like Hugging Face."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ import os
 import random
 import subprocess
 import sys
-from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import faulty_server as faulty
 import pytest
 from faulty_server import FaultyServer
-from script_loader import SCRIPTS, load_script
 
+from atomr_local.cli import fetch as module
+from atomr_local.cli import text
+from atomr_local.cli.fetch import WikipediaWish, fetch_wikipedia, wikipedia
+from atomr_local.cli.fetch_console import size_argument
+from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
+from atomr_local.fetching.client import Client, FetchError
+from atomr_local.fetching.estimates import transfer_time
+from atomr_local.fetching.wikipedia import parse_sums
 
-sys.path.insert(0, str(SCRIPTS))
-
-from fetching.client import Client, FetchError
-from fetching.console import size_argument, transfer_time
-
-script = load_script("fetch_wikipedia")
+SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
 
 BODIES = [random.Random(number).randbytes(40_000) for number in range(4)]
 REVISION = "0123456789" * 4
@@ -79,9 +81,14 @@ def hub(server: FaultyServer, language: str, dates: list[str], bodies: list[byte
         server.files[f"{api}/tree/{REVISION}/{date}.{language}"] = json.dumps(entries).encode()
 
 
-def fetch(client: Client, server: FaultyServer, to: Path, *options: str, yes: bool = True) -> None:
+def arguments(options: list[str]) -> WikipediaWish:
+    params = wikipedia.make_context("wikipedia", list(options)).params
+    return WikipediaWish(**{name: params[name] for name in WikipediaWish.__dataclass_fields__})
+
+
+def fetch(client: Client, server: FaultyServer, to: Path, *options: str, yes: bool = True) -> list[Path]:
     given = ["--base-url", server.url, "--to", str(to), *(["--yes"] if yes else []), *options]
-    script.fetch(client, script.arguments(given))
+    return fetch_wikipedia(client, arguments(given))
 
 
 def there(to: Path) -> dict[str, bytes]:
@@ -95,10 +102,9 @@ def test_the_latest_dump(
     dump(server, "20261101", {".xml.bz2": BODIES[0], "-index.txt.bz2": BODIES[2]})
     name = "simplewiki-20261101-pages-articles-multistream.xml.bz2"
     server.faults[f"/simplewiki/20261101/{name}"] = [faulty.breaks_after(10_000), faulty.wrong_bytes]
-    fetch(client, server, tmp_path / "new")
+    assert fetch(client, server, tmp_path / "new") == [tmp_path / "new" / name]
     assert there(tmp_path / "new") == {name: BODIES[0]}
     told = capsys.readouterr()
-    assert told.out == f"atomr text build {tmp_path}/new/{name} --name wikipedia-simple\n"
     assert "40.0 kB" in told.err
     assert "10.0 MB/s" in told.err
 
@@ -160,21 +166,16 @@ def test_no_such_wiki(server: FaultyServer, client: Client, tmp_path: Path) -> N
 
 
 def test_names_in_a_list_of_checksums_are_not_trusted() -> None:
-    sums = script.parse_sums(
-        b"\n".join([b"0" * 40 + b"  ../../x", b"1" * 40 + b" *a.bz2", b"oops", b"\xff", b"2" * 39])
-    )
+    sums = parse_sums(b"\n".join([b"0" * 40 + b"  ../../x", b"1" * 40 + b" *a.bz2", b"oops", b"\xff", b"2" * 39]))
     assert sums == {"a.bz2": "1" * 40}
 
 
-def test_parquet_of_the_newest_date(
-    server: FaultyServer, client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_parquet_of_the_newest_date(server: FaultyServer, client: Client, tmp_path: Path) -> None:
     hub(server, "simple", ["20220301", "20231101"], BODIES[:2])
-    fetch(client, server, tmp_path / "new", "--kind", "parquet")
+    found = fetch(client, server, tmp_path / "new", "--kind", "parquet")
     names = [f"wikipedia-20231101.simple-0000{number}-of-00002.parquet" for number in range(2)]
     assert there(tmp_path / "new") == dict(zip(names, BODIES, strict=False))
-    files = " ".join(f"{tmp_path}/new/{name}" for name in names)
-    assert capsys.readouterr().out == f"atomr text build {files} --name wikipedia-simple\n"
+    assert found == [tmp_path / "new" / name for name in names]
 
 
 def test_parquet_as_much_as_fits_by_date(server: FaultyServer, client: Client, tmp_path: Path) -> None:
@@ -229,16 +230,15 @@ def test_a_server_that_is_no_hub(server: FaultyServer, client: Client, tmp_path:
     "options",
     [["--language", "../x"], ["--language", "EN"], ["--date", "1"], ["--max-size", "much"], ["--max-size", "0"]],
 )
-def test_wrong_usage(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        script.arguments(options)
-    assert caught.value.code == 2
-    assert options[0] in capsys.readouterr().err
+def test_wrong_usage(options: list[str]) -> None:
+    with pytest.raises(click.UsageError) as caught:
+        arguments(options)
+    assert options[0] in caught.value.format_message()
 
 
 def test_an_address_that_is_none(client: Client, tmp_path: Path) -> None:
     with pytest.raises(FetchError, match="no address"):
-        script.fetch(client, script.arguments(["--base-url", "ftp://x", "--to", str(tmp_path)]))
+        fetch_wikipedia(client, arguments(["--base-url", "ftp://x", "--to", str(tmp_path)]))
 
 
 @pytest.mark.parametrize(("text", "size"), [("500MB", 500_000_000), ("1.5 g", 1_500_000_000), ("7", 7), ("2kb", 2000)])
@@ -248,7 +248,7 @@ def test_sizes(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "-1", "1e3", "MB", "1 XB", "nan", "0MB"])
 def test_sizes_that_are_none(text: str) -> None:
-    with pytest.raises(ArgumentTypeError):
+    with pytest.raises(ValueError, match="is no size"):
         size_argument(text)
 
 
@@ -277,3 +277,42 @@ def test_as_a_program(server: FaultyServer, tmp_path: Path) -> None:
     assert "No contact is given" in failed.stderr
     assert "Download failed" in failed.stderr
     assert "Traceback" not in failed.stderr
+
+
+def test_fetched_and_built_at_once(
+    server: FaultyServer, own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub(server, "simple", ["20231101"], BODIES[:1])
+    built = []
+    monkeypatch.setattr(text.build, "callback", lambda **given: built.append(given))
+    command = ["fetch", "wikipedia", "--kind", "parquet", "--base-url", server.url, "--yes", "--limit", "2"]
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--build", "towns"])
+    assert ended.value.code == 0
+    (given,) = built
+    assert given["inputs"] == tuple((own_home / "downloads").glob("*.parquet"))
+    assert (given["name"], given["limit"], given["format_"], given["add"]) == ("towns", 2, "auto", False)
+    with pytest.raises(SystemExit):
+        main(command)
+    assert capsys.readouterr().out.endswith("--name wikipedia-simple --limit 2\n")
+
+
+def test_a_name_that_is_none_is_told_before_anything_is_fetched(
+    server: FaultyServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["fetch", "wikipedia", "--base-url", server.url, "--yes", "--build", "../x"])
+    assert ended.value.code == 1
+    assert server.requests == []
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_breaking_it_off_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "fetch_wikipedia", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main(["fetch", "wikipedia", "--yes"])
+    assert ended.value.code == 130
+    assert "it goes on" in capsys.readouterr().err

@@ -1,0 +1,337 @@
+"""`atomr fetch`: get a Wikipedia, or the facts of Wikidata that go with a text index, and build an index of them."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from atomr_local import paths
+from atomr_local.catalog.offered import DATA_HUB, DUMPS, WIKIDATA
+from atomr_local.cli.fetch_console import Progress, agreed, bytes_progress, contact_of, say, size_argument
+from atomr_local.errors import InputError
+from atomr_local.fetching.client import CONTACT, Client, Limiter, checked_url
+from atomr_local.fetching.download import download, remaining, require_room
+from atomr_local.fetching.estimates import duration, transfer_time
+from atomr_local.fetching.slices import Slice
+from atomr_local.fetching.wikibase import Wikibase
+from atomr_local.fetching.wikidata import DUMPS_OF_ENTITIES, MANY, estimate, of_text_index
+from atomr_local.fetching.wikipedia import DATE, LANGUAGE, dump_files, parquet_files
+from atomr_local.indexing.graph_ids import read_entity_ids
+from atomr_local.indexing.space import human_size
+from atomr_local.indexing.store import check_name
+
+
+class _Size(click.ParamType):
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            return size_argument(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class _Matching(click.ParamType):
+    """A text of a form."""
+
+    def __init__(self, form: re.Pattern[str], name: str) -> None:
+        self._form = form
+        self.name = name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value and not self._form.fullmatch(value):
+            self.fail(f"{value!r} is no {self.name}", param, ctx)
+        return str(value)
+
+
+class _Languages(click.ParamType):
+    name = "languages"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
+        if isinstance(value, list):
+            return value
+        found = [part.strip() for part in value.split(",") if part.strip()]
+        if not found or not all(re.fullmatch(r"[a-z]{2,12}(-[a-z0-9]{1,12})*", part) for part in found):
+            self.fail(f"{value!r} is no list of languages such as en,de", param, ctx)
+        return list(dict.fromkeys([*found, "mul"]))  # names that are the same in many languages stand there alone
+
+
+class _Rate(click.FloatRange):
+    """A range that holds no NaN."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        rate: float = super().convert(value, param, ctx)
+        if math.isnan(rate):
+            self.fail(f"{value!r} is no number of requests per second", param, ctx)
+        return rate
+
+
+_YES = click.option("--yes", is_flag=True, help="Do not ask.")
+_CONTACT = click.option(
+    "--contact",
+    metavar="EMAIL_OR_URL",
+    help=f"How servers can reach you, told with every request; else the environment variable {CONTACT}.",
+)
+_BUILD = click.option("--build", metavar="NAME", default="", help="Build the index NAME of it at once.")
+
+
+@click.group()
+def fetch() -> None:
+    """Get a Wikipedia, or the facts of Wikidata about its articles. Nothing else of this program goes online by itself.
+
+    Example: atomr fetch wikipedia --language simple --build simple
+    """
+
+
+@dataclass
+class WikipediaWish:
+    """What is wanted of a Wikipedia; sizes in bytes, 0 for no limit."""
+
+    language: str
+    kind: str
+    date: str
+    max_size: int
+    to: Path
+    yes: bool
+    rate_limit: int
+    base_url: str
+
+
+@fetch.command()
+@click.option(
+    "--language",
+    type=_Matching(LANGUAGE, "language such as simple or en"),
+    default="simple",
+    show_default=True,
+    help="Of Wikipedia.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["dump", "parquet"]),
+    default="dump",
+    show_default=True,
+    help="Wiki text of the latest dump, or plain text of the data set wikimedia/wikipedia.",
+)
+@click.option("--date", type=_Matching(DATE, "date such as 20261101"), default="", help="Else the newest.")
+@click.option("--max-size", type=_Size(), default=0, help="To fetch at most, such as 1GB.")
+@click.option("--to", type=click.Path(path_type=Path), help="Directory; else the data folder's downloads/.")
+@click.option("--rate-limit", type=_Size(), default=0, help="Per second, such as 2MB.")
+@click.option("--base-url", default="", help="A mirror, instead of Wikimedia or Hugging Face.")
+@click.option("--limit", type=click.IntRange(min=1), help="With --build: take this many articles only.")
+@_BUILD
+@_CONTACT
+@_YES
+def wikipedia(contact: str | None, build: str, limit: int | None, to: Path | None, **wanted: Any) -> None:
+    """Get a Wikipedia; sizes and times are told, and asked about, before anything large is fetched.
+
+    What is broken off goes on with the same command. A file gets its name only once its length and checksum are the
+    published ones. Wikimedia asks for a contact: --contact.
+
+    Example: atomr fetch wikipedia --language en --max-size 1GB --build english
+    """
+    if build:
+        check_name(build)
+    wish = WikipediaWish(to=to.expanduser() if to is not None else paths.downloads_dir(), **wanted)
+    with _kept(), Client(contact=contact_of(contact), rate=wish.rate_limit, tell=say) as client:
+        files = fetch_wikipedia(client, wish)
+    if not files:
+        return
+    if build:
+        from atomr_local.cli.text import build as build_text
+
+        click.get_current_context().invoke(build_text, inputs=tuple(files), name=build, limit=limit)
+        return
+    say("All there, as published. The index is built by:")
+    names = [shlex.quote(str(file)) for file in files]
+    few = ["--limit", str(limit)] if limit else []
+    click.echo(" ".join(["atomr text build", *names, "--name", f"wikipedia-{wish.language}", *few]))
+
+
+def fetch_wikipedia(client: Client, wish: WikipediaWish) -> list[Path]:
+    """Ask and fetch; the files, none where the user does not want to.
+
+    Raises:
+        FetchError: something cannot be fetched or written.
+    """
+    base = (wish.base_url or (DUMPS if wish.kind == "dump" else DATA_HUB)).rstrip("/")
+    checked_url(base)
+    choose = dump_files if wish.kind == "dump" else parquet_files
+    files = choose(client, base, wish.language, wish.date, wish.max_size)
+    total, left = sum(file.size for file in files), sum(remaining(file, wish.to) for file in files)
+    names = files[0].name if len(files) == 1 else f"{len(files)} files, {files[0].name} to {files[-1].name}"
+    say(f"{names}: {human_size(total)}, of which {human_size(left)} are still to be fetched into {wish.to}")
+    if left:
+        say(f"From {base}, {transfer_time(left, wish.rate_limit)}.")
+        require_room(wish.to, left)
+        if not agreed(wish.yes):
+            say("Nothing was fetched.")
+            return []
+    fetched = []
+    for file in files:
+        progress = bytes_progress(file.name)
+        try:
+            fetched.append(download(client, file, wish.to, progress))
+        finally:
+            progress.end()
+    return fetched
+
+
+@dataclass
+class WikidataWish:
+    """What is wanted of Wikidata: the entities of a text index or of a list; `rate` in requests a second."""
+
+    text_index: str
+    entities: Path | None
+    to: Path
+    site: str
+    languages: list[str]
+    all_statements: bool
+    yes: bool
+    rate: float
+    base_url: str
+
+    @property
+    def stem(self) -> str:
+        """What to name things after."""
+        if self.entities is None:
+            return self.text_index
+        return re.sub(r"[^A-Za-z0-9._-]+", "-", self.entities.stem).strip(".-_") or "entities"
+
+
+@fetch.command()
+@click.option("--text-index", metavar="NAME", default="", help="The entities of the articles of this text index.")
+@click.option("--entities", metavar="FILE", type=click.Path(path_type=Path), help="A Q-id a line.")
+@click.option(
+    "--to",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Else wikidata-NAME.jsonl in the data folder's downloads/; a directory works too.",
+)
+@click.option(
+    "--site",
+    type=_Matching(re.compile(r"[a-z][a-z0-9_]{1,40}"), "site such as enwiki or simplewiki"),
+    default="enwiki",
+    show_default=True,
+    help="Where the titles of articles are looked up.",
+)
+@click.option("--languages", type=_Languages(), default="en", show_default=True, help="Of names, such as en,de.")
+@click.option("--all-statements", is_flag=True, help="Keep external identifiers and media as well.")
+@click.option("--rate", type=_Rate(0.001, 10), default=2.0, show_default=True, help="Requests per second at most.")
+@click.option("--base-url", default=WIKIDATA, help="The api.php to ask, instead of Wikidata's.")
+@_BUILD
+@_CONTACT
+@_YES
+def wikidata(contact: str | None, build: str, **wanted: Any) -> None:
+    """Get the part of Wikidata that goes with a text index, or with a list of entities, through Wikidata's API.
+
+    Articles that know their Wikidata id are taken by it, the others by their title on --site. After the entities come
+    names and types of all that they point to. What is broken off goes on with the same command.
+
+    Example: atomr fetch wikidata --text-index simple --site simplewiki --build simple
+    """
+    wish = wikidata_wish(**wanted)
+    if build:
+        check_name(build)
+    with _kept():
+        found = _at_hand(wish) if build else None
+        if found is None:
+            with Client(contact=contact_of(contact), tell=say) as client:
+                found = fetch_wikidata(client, wish)
+    if found is None:
+        return
+    target, listed = found
+    language = wish.languages[0]
+    if build:
+        from atomr_local.cli.graph import build as build_graph
+
+        click.get_current_context().invoke(
+            build_graph, inputs=(target,), name=build, entities=listed, language=language
+        )
+        return
+    say("All there. The index is built by:")
+    files = [shlex.quote(str(file)) for file in found]
+    other = f" --language {language}" if language != "en" else ""
+    click.echo(f"atomr graph build {files[0]} --entities {files[1]} --name {wish.stem}{other}")
+
+
+def wikidata_wish(*, text_index: str, entities: Path | None, to: Path | None, **wanted: Any) -> WikidataWish:
+    """What the options say.
+
+    Raises:
+        UsageError: neither or both of text index and list are given.
+    """
+    if bool(text_index) == (entities is not None):
+        raise click.UsageError("give one of --text-index NAME and --entities FILE")
+    if text_index:
+        check_name(text_index)
+    wish = WikidataWish(text_index, entities, to=Path(), **wanted)
+    place = to.expanduser() if to is not None else paths.downloads_dir()
+    wish.to = place / f"wikidata-{wish.stem}.jsonl" if to is None or place.is_dir() else place
+    return wish
+
+
+def _at_hand(wish: WikidataWish) -> tuple[Path, Path] | None:
+    """What an earlier run of the same command has fetched, so that one whose build was stopped goes on with that."""
+    listed = wish.to.with_name(f"{wish.to.name}.entities.txt")
+    if not wish.to.is_file() or not listed.is_file():
+        return None
+    say(f"{wish.to} is there already and is used; move it away to fetch it anew.")
+    return wish.to, listed
+
+
+def fetch_wikidata(client: Client, wish: WikidataWish) -> tuple[Path, Path] | None:
+    """Ask and fetch; the file and the list of its entities, None where the user does not want to.
+
+    Raises:
+        AtomrError: the entities cannot be told, or something cannot be fetched or written.
+    """
+    if wish.entities is not None:
+        wanted, titles = read_entity_ids(wish.entities), list[str]()
+    else:
+        wanted, titles = of_text_index(wish.text_index)
+    count = len(wanted) + len(titles)
+    if not count:
+        raise InputError(f"the text index {wish.text_index!r} holds no articles")
+    requests, size, seconds = estimate(count, len(titles), wish.rate)
+    say(
+        f"{count} entities and what they point to, from {wish.base_url}. An estimate: {requests} requests, "
+        f"{human_size(size)} on disk, {duration(seconds)}; articles of some kinds point to much more than others."
+    )
+    if count > MANY:
+        say(f"For so many a dump is the better way: {DUMPS_OF_ENTITIES}")
+    if not agreed(wish.yes):
+        say("Nothing was fetched.")
+        return None
+    api = Wikibase(client, wish.base_url, wish.languages, Limiter(wish.rate, client.clock, client.sleep))
+    progress = Progress("Wikidata", lambda done, total: f"{done} of {total}")
+    settings = {"languages": wish.languages}
+    work = Slice(
+        api, wish.to, wanted, titles, site=wish.site, settings=settings, whole=wish.all_statements, progress=progress
+    )
+    try:
+        missing = work.fetch()
+    finally:
+        progress.end()
+    for what, number in missing.items():
+        if number:
+            say(f"{number} of the {what} are not there.")
+    return wish.to, work.entity_list
+
+
+@contextmanager
+def _kept() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("\nBroken off. What was fetched is kept: run the same command again, and it goes on.")
+        raise
