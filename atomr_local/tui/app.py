@@ -6,6 +6,7 @@ The assistant works on worker threads that only post messages; the handlers here
 from __future__ import annotations
 
 import time
+import traceback
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,8 +16,11 @@ from textual.actions import parse
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.worker import Worker, WorkerState
 
+from atomr_local import paths
 from atomr_local.errors import AtomrError
+from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.core import Asked
 from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.screens.ask import AskScreen
@@ -99,6 +103,7 @@ class AtomrApp(App[None]):
         self.animation_level = "none"  # quick keys would overtake a scroll that glides
         self._given = assistant
         self._opened: Answerer | None = None
+        self.fault: AtomrError | None = None  # ours, that ended the program
         self.jobs = Jobs(self._tell_job)
         self._share: int | None = None
         self.ask_screen = AskScreen(clock=clock)
@@ -169,6 +174,19 @@ class AtomrApp(App[None]):
         self._show_loading("" if message.error is None else "not ready")
         if message.error is not None:
             self.show_error(message.error)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A fault of ours on a thread is told as any error is."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            self.show_error(fault(event.worker.error))
+
+    def _handle_exception(self, error: Exception) -> None:
+        # Textual would print a traceback over the terminal. Headless it shall: tests need it.
+        if self.is_headless:
+            super()._handle_exception(error)
+            return
+        self.fault = fault(error)
+        self.exit(return_code=1)
 
     def show_error(self, error: AtomrError) -> None:
         """Show the error in a panel of its own."""
@@ -408,8 +426,24 @@ def run() -> None:
         opened.append(Assistant.open())
         return opened[0]
 
+    app = AtomrApp(opener)
     try:
-        AtomrApp(opener).run()
+        app.run()
     finally:
         for assistant in opened:
             assistant.close()
+    if app.fault is not None:
+        raise app.fault
+
+
+def fault(error: BaseException) -> AtomrError:
+    """A fault of this program as an error that can be read, with its traceback in a file."""
+    file = paths.data_dir() / "fault.txt"
+    told = f"The details are in {file}. What was asked is kept in the history. Please report it."
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("".join(traceback.format_exception(error)), encoding="utf-8", errors="replace")
+    except OSError:
+        told = "What was asked is kept in the history. Please report it."
+    message = sanitize_line(f"{type(error).__name__}: {error}")
+    return AtomrError(message, title="A fault of the program itself", hint=told)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
-from fake_assistant import QUESTION, FakeAssistant
+import pytest
+from fake_assistant import QUESTION, FakeAssistant, script
 from test_tui import ask, done, screen_text, until
 from textual.binding import Binding
 
+from atomr_local import paths
 from atomr_local.errors import SettingsError
 from atomr_local.history.store import History
+from atomr_local.reasoning.events import Event
 from atomr_local.settings import load_settings
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.ask import AskScreen
@@ -173,3 +177,31 @@ def test_every_key_of_the_main_screen_has_an_id_and_no_two_are_the_same() -> Non
     assert len(set(ids)) == len(ids)
     keys = [key for binding in bindings for key in binding.key.split(",")]
     assert len(set(keys)) == len(keys)
+
+
+async def test_a_fault_on_a_thread_is_a_readable_panel_and_ends_the_question() -> None:
+    class Faulty(FakeAssistant):
+        def ask(self, question: str, **extras: object) -> Iterator[Event]:
+            yield from super().ask(question, **extras)
+            raise KeyError("an \x1b[2J oversight")
+
+    app = AtomrApp(Faulty(script()[:4]))
+    async with app.run_test(size=SIZE) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: "A fault of the program itself" in screen_text(app))
+        assert "KeyError" in screen_text(app)
+        assert "\x1b" not in screen_text(app)
+        assert not app.ask_screen.state.running
+    assert "an \\x1b[2J oversight" in (paths.data_dir() / "fault.txt").read_text("utf-8")
+
+
+async def test_a_fault_in_the_interface_ends_the_program_with_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        monkeypatch.setattr(type(app), "is_headless", property(lambda _self: False))
+        app._handle_exception(ValueError("an oversight"))
+        await pilot.pause()
+    assert app.fault is not None
+    assert "ValueError: an oversight" in app.fault.message
+    assert app.return_code == 1

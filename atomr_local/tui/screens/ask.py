@@ -14,6 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.events import Paste, Resize
 from textual.message import Message
+from textual.worker import Worker, WorkerState
 
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.tui.core import Answerer, Asked
@@ -346,6 +347,13 @@ class AskScreen(AskWindows):
         self.refresh_bindings()
         if trace is not None:
             self.post_message(self.Ended(trace))
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A fault of ours on the thread that asks must not leave the question running for ever."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            from atomr_local.tui.app import fault
+
+            self.post_message(self.Broke(self._number, fault(event.worker.error)))
 
     @on(Broke)
     def _broke(self, message: Broke) -> None:
