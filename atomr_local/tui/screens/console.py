@@ -14,10 +14,10 @@ from textual.screen import Screen
 from textual.widgets import Footer, Static, TextArea
 
 from atomr_local.errors import AtomrError
-from atomr_local.sanitize import sanitize
 from atomr_local.tui.clipboard import copy_text
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.sparql import formatted
+from atomr_local.tui.widgets.clean_area import CleanArea
 from atomr_local.tui.widgets.rows_table import RowsTable
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class ConsoleScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield Static(Text("SPARQL console: read-only, on the graph index in use", "bold"), id="console-title")
-        yield TextArea.code_editor(sanitize(self._first), language=None, tab_behavior="indent", id="console-query")
+        yield CleanArea.code_editor(self._first, language=None, tab_behavior="indent", id="console-query")
         yield Static(id="console-told", markup=False)
         yield RowsTable(id="console-rows")
         yield Footer(show_command_palette=False)

@@ -18,6 +18,7 @@ from atomr_local.sanitize import sanitize_line
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import ROOT_ID, Operator, Tree
 from atomr_local.tui.correction import DIRECT, Checked, check_tree, operation_of, with_step
+from atomr_local.tui.screens.ask_path import CleanInput
 
 if TYPE_CHECKING:
     from atomr_local.settings import LimitSettings
@@ -68,7 +69,7 @@ class NodeEditor(ModalScreen[Changed | None]):
         with VerticalScroll(id="step", can_focus=False) as body:
             body.border_title = f"Step {node.id}"
             yield Label("Question; [1] stands for the answer of step 1")
-            yield Input(sanitize_line(node.question), id="step-question", select_on_focus=False)
+            yield CleanInput(sanitize_line(node.question), id="step-question", select_on_focus=False)
             if not node.children and node.id != ROOT_ID:
                 yield Label("Operator")
                 yield Select(
@@ -81,13 +82,13 @@ class NodeEditor(ModalScreen[Changed | None]):
                     id="step-operator",
                 )
                 yield Label('Arguments, such as [1], "director"')
-                yield Input(sanitize_line(arguments), id="step-arguments", select_on_focus=False)
+                yield CleanInput(sanitize_line(arguments), id="step-arguments", select_on_focus=False)
             yield Label("Sources that this step may ask")
             with Horizontal(id="step-sources"):
                 for name in self._sources:
                     yield Checkbox(name, name in self._chosen, id=f"step-source-{name}", compact=True)
             yield Label("Answer of your own, in place of what is found; several by semicolons; empty: look it up")
-            yield Input(id="step-answer", placeholder=sanitize_line(self._view.answer), select_on_focus=False)
+            yield CleanInput(id="step-answer", placeholder=sanitize_line(self._view.answer), select_on_focus=False)
             yield Static(id="step-check", markup=False)
         yield Footer(show_command_palette=False)
 

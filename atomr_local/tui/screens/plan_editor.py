@@ -19,6 +19,7 @@ from atomr_local.tree.compact import to_compact
 from atomr_local.tui.correction import check_plan
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.error import ErrorScreen
+from atomr_local.tui.widgets.clean_area import CleanArea
 
 if TYPE_CHECKING:
     from atomr_local.settings import LimitSettings
@@ -57,7 +58,7 @@ class PlanEditor(Screen["Tree | None"]):
 
     def compose(self) -> ComposeResult:
         yield Static(Text(sanitize_line(self._question), "bold"), id="plan-title")
-        yield TextArea(self._first, id="plan-text", show_line_numbers=True, tab_behavior="focus")
+        yield CleanArea(self._first, id="plan-text", show_line_numbers=True, tab_behavior="focus")
         yield Static(id="plan-check", markup=False)
         yield Static(Text(_HELP), id="plan-help")
         yield Footer(show_command_palette=False)

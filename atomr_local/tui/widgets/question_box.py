@@ -8,12 +8,13 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widgets import TextArea
+
+from atomr_local.tui.widgets.clean_area import CleanArea
 
 _LONGEST = 2000
 
 
-class QuestionBox(TextArea):
+class QuestionBox(CleanArea):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "Ask", tooltip="Ask the question", id="question.ask"),
         Binding(
