@@ -48,7 +48,8 @@ class AnswerPanel(VerticalScroll):
             self._text = Markdown(source, id="answer-text", open_links=False)
             self.mount(self._text)
         else:
-            self._text.update(source)
+            # In its own turn: what comes before it is mounted would be lost to its first text.
+            self._text.call_later(self._text.update, source)
         self.scroll_home(animate=False)
 
     def on_markdown_link_clicked(self, event: Markdown.LinkClicked) -> None:
