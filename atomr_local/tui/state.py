@@ -148,7 +148,7 @@ class QuestionState:
                 view.result = event
                 for item in view.evidence:
                     self._users[item].discard(view.node.id)
-                view.evidence = list(event.evidence)
+                view.evidence = list(dict.fromkeys(event.evidence))  # a file from elsewhere may name one twice
                 self._used(view)
                 view.state = _ended(event)
 
