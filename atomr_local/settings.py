@@ -126,7 +126,7 @@ class UISettings(BaseModel):
         for name, key in keys.items():
             if not name.strip():
                 raise ValueError(f"the key {key!r} has no id before it")
-            if not _KEYS.fullmatch(key):
+            if not _KEYS.fullmatch(key) or not key.isprintable():
                 raise ValueError(f"{name}: {key!r} is no key; write one such as f5 or ctrl+n, or several with commas")
         return keys
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from atomr_local.sanitize import sanitize
 from atomr_local.tui.core import Answerer, Asked
 from atomr_local.tui.state import QuestionState
 from atomr_local.tui.widgets.question_box import QuestionBox
@@ -58,7 +59,7 @@ class AskWindows(Screen[None]):
     def tell(self, text: str) -> None:
         """Tell the user in passing; only the newest counts."""
         self.app.clear_notifications()
-        self.app.notify(text, markup=False)
+        self.app.notify(sanitize(text), markup=False)
 
     def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
         if message.option_list is self._panel:

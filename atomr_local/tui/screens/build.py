@@ -64,7 +64,11 @@ class BuildScreen(ModalScreen[Build | None]):
             yield Label("Name of the index; an older one of this name is replaced when all is done")
             yield CleanInput(id="build-name", placeholder="such as simple-wiki")
             yield Label("Graph only about the articles of this text index", id="build-slice-label")
-            yield Select([(name, name) for name in self._text_indexes], prompt="everything", id="build-slice")
+            yield Select(
+                [(Text(sanitize_line(name)), name) for name in self._text_indexes],
+                prompt="everything",
+                id="build-slice",
+            )
             yield Static(id="build-told", markup=False)
         yield Footer(show_command_palette=False)
 
@@ -88,8 +92,8 @@ class BuildScreen(ModalScreen[Build | None]):
         try:
             self.dismiss(self._made())
         except AtomrError as error:
-            told = Text(f"✗ {sanitize_line(error.message)}" + (f" → {error.hint}" if error.hint else ""), "red")
-            self.query_one("#build-told", Static).update(told)
+            hint = f" → {sanitize_line(error.hint)}" if error.hint else ""
+            self.query_one("#build-told", Static).update(Text(f"✗ {sanitize_line(error.message)}{hint}", "red"))
 
     def _made(self) -> Build:
         path = path_from(self.query_one("#build-file", Input).value, Path.cwd())

@@ -185,4 +185,5 @@ def _is_page(url: str) -> bool:
         parts = urlsplit(url)
     except ValueError:
         return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname)
+    # An address that cannot be shown as it is would be opened as another than the one asked about.
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and sanitize_line(url) == url
