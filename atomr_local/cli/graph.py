@@ -68,6 +68,7 @@ def build(
     """
     from atomr_local.cli.progress import build_progress, report_skipped
     from atomr_local.indexing.graph_index import FORMATS, BuildProgress, build_graph_index
+    from atomr_local.indexing.space import human_size
 
     chosen = next(item for item in FORMATS if item == format_)
     told = ""
@@ -97,7 +98,7 @@ def build(
     counts = manifest.counts
     click.echo(
         f"{manifest.name}: {counts['triples']} facts on {counts['entities']} entities with {counts['properties']} "
-        f"properties, {manifest.bytes / 1e6:.1f} MB"
+        f"properties, {human_size(manifest.bytes)}"
     )
     missing = manifest.settings.get("slice", {}).get("titles_not_found", 0)
     if missing:

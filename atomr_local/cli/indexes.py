@@ -32,7 +32,9 @@ def list_(as_json: bool) -> None:
 
     Example: atomr indexes list
     """
+    from atomr_local.indexing.space import human_size
     from atomr_local.indexing.store import list_indexes, list_unfinished
+    from atomr_local.indexing.verify import unfinished_report
 
     entries = list_indexes()
     if as_json:
@@ -45,12 +47,12 @@ def list_(as_json: bool) -> None:
             continue
         counts = ", ".join(f"{count} {sanitize_line(what)}" for what, count in entry.manifest.counts.items())
         files = ", ".join(sanitize_line(Path(item.path).name) for item in entry.manifest.inputs)
-        size = f"{entry.manifest.bytes / 1e6:.1f} MB"
+        size = human_size(entry.manifest.bytes)
         click.echo(f"{line} {counts}; {size}; built {sanitize_line(entry.manifest.built_at)} from {files}")
-    unfinished = [item for item in list_unfinished() if item.resumable]
-    for item in unfinished:
-        what = "is being built" if item.running else "is half-built; the command that began it goes on"
-        click.echo(f"{item.kind} {sanitize_line(item.name)} {what}.", err=True)
+    unfinished = [unfinished_report(item) for item in list_unfinished()]
+    for report in unfinished:
+        click.echo(f"{report.kind} {sanitize_line(report.name)} is {report.state}.", err=True)
+        _explain(report, err=True)
     if not entries and not unfinished:
         click.echo("No index is built yet; the starter's are built when they are first used.", err=True)
 
@@ -114,13 +116,19 @@ def _embedder() -> str | None:
 
 
 def _show(report: Report) -> None:
+    from atomr_local.indexing.space import human_size
+
     counts = ", ".join(f"{count} {sanitize_line(what)}" for what, count in report.counts.items())
     measured = ", ".join(f"{what} {value:.3f} of exact search" for what, value in report.measured.items())
-    details = "; ".join(part for part in (counts, f"{report.bytes / 1e6:.1f} MB", measured) if part)
+    details = "; ".join(part for part in (counts, human_size(report.bytes), measured) if part)
     click.echo(f"{report.kind:<6} {sanitize_line(report.name):<20} {report.state}: {details}")
+    _explain(report)
+
+
+def _explain(report: Report, *, err: bool = False) -> None:
     for problem in report.problems:
-        click.echo(f"  - {sanitize_line(problem)}")
+        click.echo(f"  - {sanitize_line(problem)}", err=err)
     for note in report.notes:
-        click.echo(f"  ({sanitize_line(note)})")
+        click.echo(f"  ({sanitize_line(note)})", err=err)
     if report.hint:
-        click.echo(f"  → {sanitize_line(report.hint)}")
+        click.echo(f"  → {sanitize_line(report.hint)}", err=err)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -72,20 +73,22 @@ def build(
     from atomr_local.catalog.starter import find_embedder
     from atomr_local.cli.progress import build_progress, report_skipped
     from atomr_local.indexing.embedding import SentenceEmbedder
-    from atomr_local.indexing.readers.detect import TEXT_FORMATS
+    from atomr_local.indexing.readers.detect import TEXT_FORMATS, record_kind
     from atomr_local.indexing.text_index import add_to_text_index, build_text_index
     from atomr_local.threads import prepare_threads
 
     prepare_threads()
     wanted = _read_titles(titles) if titles is not None else None
     embedder = SentenceEmbedder(find_embedder(load_settings().embedder), tell=lambda note: click.echo(note, err=True))
-    run = add_to_text_index if add else build_text_index
+    # Where the titles lie is told by the manifest of a new index, for whoever has to build it again.
+    run = add_to_text_index if add else partial(build_text_index, titles_file=titles)
+    chosen = next(item for item in TEXT_FORMATS if item == format_)
     with build_progress(lambda state: f"{_passages(state)} passages", _passages) as progress:
         manifest = run(
             inputs,
             name,
             embedder=embedder,
-            format=next(item for item in TEXT_FORMATS if item == format_),
+            format=chosen,
             limit=limit,
             titles=wanted,
             engine=engine,
@@ -99,7 +102,7 @@ def build(
             f"  {change['articles']} articles are new, {change['replaced']} were replaced, "
             f"{change['unchanged']} were there already"
         )
-    report_skipped(manifest.settings["skipped"])
+    report_skipped(manifest.settings["skipped"], lambda file: record_kind(Path(file), chosen))
     missing = {} if add else manifest.settings.get("not_found", {})
     if missing.get("count"):
         _report_missing(missing["count"], missing["samples"])
@@ -134,8 +137,10 @@ def remove(titles: tuple[str, ...], name: str, file: Path | None) -> None:
 
 
 def _show_counts(manifest: Manifest) -> None:
+    from atomr_local.indexing.space import human_size
+
     counts = manifest.counts
-    size = f"{manifest.bytes / 1e6:.1f} MB"
+    size = human_size(manifest.bytes)
     click.echo(f"{manifest.name}: {counts['passages']} passages of {counts['articles']} articles, {size}")
 
 

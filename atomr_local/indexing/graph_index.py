@@ -94,6 +94,13 @@ def build_graph_index(
             counts, said = build.run()
             ledger.check_inputs()
             settings.pop("layout")
+            # Not in the ledger: a build goes on though the lists lie elsewhere now.
+            lists = {"entities": entities, "properties": properties}
+            asked = {what: str(file.absolute()) for what, file in lists.items() if file is not None}
+            if format != "auto":
+                asked["format"] = format
+            if asked:
+                settings["asked"] = asked
             manifest = store.Manifest(
                 kind="graph", name=name, counts=counts, inputs=ledger.inputs, settings=settings | said
             )

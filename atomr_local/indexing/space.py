@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing.library_errors import library_line
 
 # Kept free for everything else on the disk; bytes.
 RESERVE = 200_000_000
@@ -44,7 +45,7 @@ def write_error(what: str, error: BaseException, *, resumable: bool = False) -> 
     full = number in (errno.ENOSPC, errno.EDQUOT) or any(mark in text.casefold() for mark in _FULL)
     broken = number == errno.EIO or any(mark in text.casefold() for mark in _BROKEN)
     again = "run the same command again" + (": it goes on where it stopped." if resumable else ".")
-    reason = str(getattr(error, "strerror", None) or (text.splitlines() or [type(error).__name__])[0][:300])
+    reason = str(getattr(error, "strerror", None) or library_line(error))
     if full or broken:
         reason = "the disk is full" if full else "the disk reports an input/output error"
     hint = f"Free some space and {again}" if full else f"Check the disk, then {again}"

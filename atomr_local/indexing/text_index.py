@@ -47,6 +47,7 @@ def build_text_index(
     format: TextFormat = "auto",
     limit: int | None = None,
     titles: Iterable[str] | None = None,
+    titles_file: Path | None = None,
     engine: Engine = "local",
     progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
@@ -61,6 +62,7 @@ def build_text_index(
         format: of all inputs; "auto" recognises each by its content.
         limit: take this many articles only.
         titles: take only articles with these titles (case, accents and punctuation aside).
+        titles_file: where the titles come from, for the manifest.
         engine: "ray" reads and embeds with Ray's workers (see `text_ray.py`); the index is the same.
         tell: called with what the user should know, such as that an unfinished build goes on.
 
@@ -70,7 +72,8 @@ def build_text_index(
         MissingPartError: the engine is not installed.
         Cancelled: `cancellation` was thrown.
     """
-    return _run("build", inputs, name, embedder, format, limit, titles, engine, progress, tell, cancellation)
+    asked = {"titles": str(titles_file.absolute())} if titles_file is not None else {}
+    return _run("build", inputs, name, embedder, format, limit, titles, engine, progress, tell, cancellation, asked)
 
 
 def add_to_text_index(
@@ -150,6 +153,7 @@ def _run(
     progress: Progress | None,
     tell: Callable[[str], None] | None,
     cancellation: Cancellation | None,
+    asked: dict[str, str] | None = None,
 ) -> store.Manifest:
     files = [Path(item) for item in inputs]
     if not files:
@@ -200,7 +204,7 @@ def _run(
             build = make(ledger, files, embedder, selection, show, cancellation, trained=trained)
             build.run()
             ledger.check_inputs()
-            manifest = _manifest(name, build, ledger, embedder, wanted, before)
+            manifest = _manifest(name, build, ledger, embedder, wanted, before, asked or {})
             return store.read_manifest(store.publish(scratch, manifest))
     except OSError as error:
         raise write_error(f"the text index {name!r}", error, resumable=True) from error
@@ -222,6 +226,7 @@ def _manifest(
     embedder: Embedder,
     titles: list[str] | None,
     before: store.Manifest | None,
+    asked: dict[str, str],
 ) -> store.Manifest:
     counts = build.counts()
     state = build.state
@@ -233,6 +238,8 @@ def _manifest(
         "trained_rows": state.trained,
         "skipped": asdict(build.skipped),
     }
+    if asked:  # not in the ledger: a build goes on though the list of titles lies elsewhere now
+        settings["asked"] = asked
     if titles is not None:
         reader = CatalogReader(ledger.directory)
         missing = list(reader.missing(titles))
@@ -246,6 +253,7 @@ def _manifest(
         inputs = [*before.inputs, *(item for item in inputs if (item.size, item.sha256) not in known)]
         settings = before.settings | {key: settings[key] for key in ("vector_index", "trained_rows", "skipped")}
         settings["last_change"] = change | {"at": _now()}
+        settings.setdefault("first_inputs", len(before.inputs))
     return store.Manifest(kind="text", name=name, counts=counts, inputs=inputs, settings=settings)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
 from atomr_local.indexing.text_catalog import CATALOG, CatalogReader, passage_id
-from atomr_local.indexing.text_table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect, nearest, unindexed
+from atomr_local.indexing.text_table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect, nearest
 from atomr_local.indexing.verify import Report, damage
 
 _SCANNED = 2048
@@ -19,6 +19,8 @@ _NEAREST = 10
 _RECALL = 0.98
 _NOISE = 0.5
 _LENGTH_OFF = 0.01
+# The indexes by the column they are of.
+_PARTS = {SEARCHED: "the full-text index", "id": "the index of ids", VECTOR: "the vector index"}
 
 
 def verify_text(report: Report, manifest: store.Manifest, embedder: str | None, cancellation: Cancellation) -> None:
@@ -27,19 +29,22 @@ def verify_text(report: Report, manifest: store.Manifest, embedder: str | None, 
     if None not in (embedder, built_with) and built_with != embedder:
         report.notes.append(f"made with another embedder ({built_with}) than the settings give: searches are refused")
     if not (report.path / f"{TABLE}.lance").is_dir():
-        report.problems.append(f"{TABLE}.lance is missing")
+        report.problems.append(f"the passages are missing: there is no {TABLE}.lance")
         return
-    table = connect(report.path).open_table(TABLE)
-    rows = int(table.count_rows())
+    table = None
+    with damage(report, "the table of the passages cannot be opened"):
+        table = connect(report.path).open_table(TABLE)
+        rows = int(table.count_rows())
+    if table is None:
+        return
     if rows != (wanted := manifest.counts.get("passages")):
         report.problems.append(f"{rows} passages are there, {wanted} were built")
     with damage(report, "the passages cannot be read"):
         checksum, vectors = _scan(report, table, rows, cancellation)
         _check_catalog(report, manifest, checksum)
-        with damage(report, "the indexes cannot be used"):
-            _check_indexes(report, table, rows)
-            _check_words(report, table, cancellation)
-            if rows > EXACT_ROWS:
+        _check_indexes(report, table, rows, cancellation)
+        if rows > EXACT_ROWS:
+            with damage(report, f"{_PARTS[VECTOR]} cannot be used"):
                 recall = measure_recall(table, vectors, rows, cancellation)
                 report.measured["recall@10"] = round(recall, 4)
                 if recall < _RECALL:
@@ -79,13 +84,13 @@ def _check_catalog(report: Report, manifest: store.Manifest, checksum: int) -> N
         )
         return
     if not (report.path / CATALOG).is_file():
-        report.problems.append(f"{CATALOG} is missing")
+        report.problems.append(f"the list of articles is missing: there is no {CATALOG}")
         return
-    with damage(report, CATALOG):
+    with damage(report):  # what the catalogue raises names it
         catalog = CatalogReader(report.path)
         try:
             if problem := catalog.check():
-                report.problems.append(f"{CATALOG} is damaged: {problem}")
+                report.problems.append(f"the list of articles ({CATALOG}) is damaged: {problem}")
                 return
             articles, _, _ = catalog.counts()
             if articles != (wanted := manifest.counts.get("articles")):
@@ -101,28 +106,43 @@ def _check_catalog(report: Report, manifest: store.Manifest, checksum: int) -> N
             catalog.close()
 
 
-def _check_indexes(report: Report, table: Any, rows: int) -> None:
-    there = {tuple(index.columns) for index in table.list_indices()}
-    wanted = {(SEARCHED,): "full-text index", ("id",): "index of ids"}
-    if rows > EXACT_ROWS:
-        wanted[(VECTOR,)] = "vector index"
-    report.problems += [f"the {what} is missing" for columns, what in wanted.items() if columns not in there]
-    report.problems += [f"the index {name} does not cover all passages" for name in unindexed(table)]
+def _check_indexes(report: Report, table: Any, rows: int, cancellation: Cancellation) -> None:
+    """Each index must be there, cover all passages and find some of them."""
+    named: dict[str, str] = {}
+    sample: list[dict[str, str]] | None = None
+    with damage(report, "the list of the indexes cannot be read"):
+        named = {index.columns[0]: index.name for index in table.list_indices()}
+        sample = table.search().select(["id", SEARCHED]).limit(3).to_list()
+    if sample is None:
+        return
+    finders = {SEARCHED: _finds_words, "id": _finds_ids}
+    for column, part in _PARTS.items():
+        cancellation.check()
+        if column not in named:
+            if column != VECTOR or rows > EXACT_ROWS:
+                report.problems.append(f"{part} is missing")
+            continue
+        with damage(report, f"{part} cannot be used"):
+            stats = table.index_stats(named[column])
+            if stats is not None and stats.num_unindexed_rows:
+                report.problems.append(f"{part} does not cover all passages")
+            if column in finders and not all(finders[column](table, row) for row in sample):
+                report.problems.append(f"{part} does not find a passage that is there")
 
 
-def _check_words(report: Report, table: Any, cancellation: Cancellation) -> None:
-    """A passage must be found by its words and by its id."""
+def _finds_words(table: Any, row: dict[str, str]) -> bool:
+    """Whether a passage is found by its words."""
     from lancedb.query import MatchQuery
 
-    for row in table.search().select(["id", SEARCHED]).limit(3).to_list():
-        cancellation.check()
-        words = " ".join(re.findall(r"\w+", row[SEARCHED])[:12])
-        found = table.search(MatchQuery(words, SEARCHED), query_type="fts").select(["id", "_score"]).limit(5).to_list()
-        if words and not found:
-            report.problems.append("the full-text index does not find a passage by its words")
-        quoted = row["id"].replace("'", "''")
-        if not table.search().where(f"id = '{quoted}'").select(["id"]).limit(1).to_list():
-            report.problems.append("the index of ids does not find a passage")
+    words = " ".join(re.findall(r"\w+", row[SEARCHED])[:12])
+    search = table.search(MatchQuery(words, SEARCHED), query_type="fts")
+    return not words or bool(search.select(["id", "_score"]).limit(5).to_list())
+
+
+def _finds_ids(table: Any, row: dict[str, str]) -> bool:
+    """Whether a passage is found by its id."""
+    quoted = row["id"].replace("'", "''")
+    return bool(table.search().where(f"id = '{quoted}'").select(["id"]).limit(1).to_list())
 
 
 def measure_recall(table: Any, vectors: Any, rows: int, cancellation: Cancellation) -> float:

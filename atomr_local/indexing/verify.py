@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,6 +13,8 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.ledger import read_ledger
+from atomr_local.indexing.library_errors import library_line
+from atomr_local.indexing.rebuilding import rebuild_hint
 from atomr_local.indexing.space import human_size
 
 _GRAPH_STORE = "oxigraph"
@@ -64,7 +65,7 @@ def verify_indexes(
     reports = [
         _verified(entry, embedder, cancellation) for entry in store.list_indexes() if name in ("", entry.name)
     ]  # fmt: skip
-    reports += [_unfinished(item) for item in store.list_unfinished() if name in ("", item.name)]
+    reports += [unfinished_report(item) for item in store.list_unfinished() if name in ("", item.name)]
     if name and not reports:
         raise KnowledgeIndexError(
             f"there is no index named {name!r}", hint="`atomr indexes list` shows what there is."
@@ -93,7 +94,7 @@ def _verified(entry: store.IndexEntry, embedder: str | None, cancellation: Cance
                 _verify_graph(report, manifest, cancellation)
     if report.problems:
         report.state = "damaged"
-        report.hint = _rebuild(entry)
+        report.hint = rebuild_hint(entry)
     return report
 
 
@@ -110,12 +111,7 @@ def damage(report: Report, what: str = "") -> Iterator[None]:
             raise
         report.problems.append(before + error.message)
     except BaseException as error:  # a panic in Rust code is no Exception
-        report.problems.append(f"{before}{_first_line(error)}")
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:300]
+        report.problems.append(f"{before}{library_line(error, report.path)}")
 
 
 def _note_inputs(report: Report, manifest: store.Manifest) -> None:
@@ -151,7 +147,8 @@ def _verify_graph(report: Report, manifest: store.Manifest, cancellation: Cancel
             report.problems.append(f"{triples} facts are there, {wanted} were built")
 
 
-def _unfinished(item: store.Unfinished) -> Report:
+def unfinished_report(item: store.Unfinished) -> Report:
+    """What an unfinished build is, and whether any command goes on from it."""
     report = Report(item.kind, item.name, item.path, bytes=item.bytes)
     if item.running:
         report.state = "being built"
@@ -174,12 +171,3 @@ def _how_far(state: dict[str, Any]) -> str:
         f"{state[what]} {what}" for what in ("articles", "passages", "triples") if isinstance(state.get(what), int)
     ]
     return f"after {', '.join(amounts)}" if amounts else "before its end"
-
-
-def _rebuild(entry: store.IndexEntry) -> str:
-    """The command that builds the index again, as far as the manifest tells."""
-    if entry.name == store.STARTER:
-        return f"Remove it with `atomr indexes remove {entry.kind} {entry.name}`; it is built anew when it is needed."
-    inputs = [item.path for item in entry.manifest.inputs] if entry.manifest else []
-    files = shlex.join(inputs) if 0 < len(inputs) <= 5 else "INPUT..."
-    return f"Build it again: atomr {entry.kind} build {files} --name {shlex.quote(entry.name)}"

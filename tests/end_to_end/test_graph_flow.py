@@ -39,7 +39,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = atomr(home, "graph", "build", str(facts), "--name", "small")
     assert built.returncode == 0, built.stderr
     assert built.stdout.startswith("small: 4 facts on ")
-    assert "1 lines were skipped" in built.stderr
+    assert "1 line was skipped" in built.stderr
     assert f"{facts}:6: not JSON" in built.stderr.replace("\n", "")
     return home
 

@@ -1,6 +1,6 @@
 """A text build killed at any moment goes on, and its result is that of a build that nobody disturbed.
 
-The moments are drawn from a seed, over the time that an undisturbed build takes. KILL_MOMENTS sets how many (6).
+The moments are drawn from a seed, over the time that an undisturbed build takes. ATOMR_KILLS sets how many (6).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from atomr_local.indexing.text_catalog import CATALOG
 from atomr_local.indexing.text_table import TABLE, connect
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="builds are forked from one process")
-MOMENTS = int(os.environ.get("KILL_MOMENTS", "6"))
+MOMENTS = int(os.environ.get("ATOMR_KILLS", "6"))
 TESTS = Path(__file__).parents[1]
 
 

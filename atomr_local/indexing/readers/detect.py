@@ -71,6 +71,15 @@ def detect_text_format(path: Path) -> TextFormat:
     return "mediawiki" if _MEDIAWIKI.match(_unpacked(head)) else "jsonl"
 
 
+def record_kind(path: Path, format: TextFormat = "auto") -> str:
+    """What the reader of this file counts: "line", "page", "row" or "entry"; "record" where the file is gone."""
+    try:
+        kind = detect_text_format(path) if format == "auto" else format
+    except InputError:
+        return "record"
+    return {"mediawiki": "page", "parquet": "row", "zim": "entry"}.get(kind, "line")
+
+
 def _unpacked(head: bytes) -> bytes:
     # What is damaged gives less or nothing here; the reader then tells the place.
     try:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ from atomr_local.indexing.readers.wikinames import is_disambiguation
 
 _MAX_PAGE = 8 << 20
 _MAX_HOPS = 8
+_NOTE = re.compile(rb"^No stemming for language .*\n?", re.M)
 
 
 class ZimReader:
@@ -50,7 +55,7 @@ class ZimReader:
                 hint="Install it: pip install 'atomr-local[zim]' (or: pip install libzim).",
             ) from error
         try:
-            with self.path.open("rb"):
+            with self.path.open("rb"), _without_notes():
                 return Archive(self.path)
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from error
@@ -88,6 +93,31 @@ class ZimReader:
             raise ValueError(f"{title}: a page without prose")
         metadata = {"url": page.url} if page.url else {}
         return Article(path, title, page.prose.text, page.qid, metadata, page.prose.sections, record)
+
+
+@contextmanager
+def _without_notes() -> Iterator[None]:
+    """libzim writes to the standard error stream that it knows no stemming of a language, which does not matter here.
+
+    What else is written meanwhile, by whatever thread, is written when the block ends.
+    """
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is no such stream
+        yield
+        return
+    with tempfile.TemporaryFile() as caught:
+        os.dup2(caught.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            caught.seek(0)
+            rest = _NOTE.sub(b"", caught.read())
+            with suppress(OSError):
+                while rest:
+                    rest = rest[os.write(2, rest) :]
 
 
 def _target(entry: Any) -> Any | None:

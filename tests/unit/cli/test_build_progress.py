@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from atomr_local.cli import progress as progress_module
-from atomr_local.cli.progress import Pace, build_progress, duration
+from atomr_local.cli.progress import Pace, build_progress, duration, report_skipped
 
 
 @dataclass
@@ -63,3 +63,22 @@ def test_plain_lines_when_not_a_terminal(capsys: pytest.CaptureFixture[str], mon
         "embedding: 60%, 600 passages, 10/s, about 40 s left",
         "indexing …",
     ]
+
+
+@pytest.mark.parametrize(
+    ("count", "kinds", "lines"),
+    [
+        (0, [], []),
+        (1, ["line"], ["1 line was skipped:", "  a:7: torn"]),
+        (4, ["line", "line"], ["4 lines were skipped, such as:", "  a:7: torn", "  b:7: torn"]),
+        (1, ["page"], ["1 page was skipped:", "  a, page 7: torn"]),
+        (9, ["entry"], ["9 entries were skipped, such as:", "  a, entry 7: torn"]),
+        (9, ["row", "line"], ["9 records were skipped, such as:", "  a, row 7: torn", "  b:7: torn"]),
+    ],
+)
+def test_skipped_records_are_called_what_the_reader_counts(
+    count: int, kinds: list[str], lines: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    of = dict(zip("ab", kinds, strict=False))
+    report_skipped({"count": count, "samples": [[file, 7, "torn"] for file in of]}, lambda file: of[file])
+    assert capsys.readouterr().err.splitlines() == lines

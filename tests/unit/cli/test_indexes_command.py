@@ -8,6 +8,7 @@ from fake_embedder import FakeEmbedder
 
 from atomr_local.cli.main import main
 from atomr_local.indexing import store
+from atomr_local.indexing.ledger import Ledger
 from atomr_local.indexing.text_index import build_text_index
 
 Capture = pytest.CaptureFixture[str]
@@ -97,7 +98,7 @@ def test_verify_tells_what_is_whole_and_what_is_not(tmp_path: Path, capsys: Capt
     out, _ = capsys.readouterr()
     bad, problem, hint, good = [line for line in out.splitlines() if "another embedder" not in line]
     assert bad.startswith("text   ev                   damaged: ")
-    assert problem == "  - passages.lance is missing"
+    assert problem == "  - the passages are missing: there is no passages.lance"
     assert hint.startswith("  → Build it again: atomr text build ")
     assert " whole: " in good
     assert not {"\x1b", "\u202e"} & set(out)
@@ -105,7 +106,7 @@ def test_verify_tells_what_is_whole_and_what_is_not(tmp_path: Path, capsys: Capt
     assert atomr("indexes", "verify", "--json") == 1
     reports = json.loads(capsys.readouterr().out)
     assert [(report["name"], report["state"]) for report in reports] == [("ev", "damaged"), ("good", "whole")]
-    assert reports[0]["problems"] == ["passages.lance is missing"]
+    assert reports[0]["problems"] == ["the passages are missing: there is no passages.lance"]
 
     assert atomr("indexes", "verify", "absent") == 1
     assert "no index named 'absent'" in capsys.readouterr().err
@@ -125,3 +126,35 @@ def test_remove_frees_the_space_and_asks_first(capsys: Capture) -> None:
     assert "no text index named 'mine'" in capsys.readouterr().err
     assert atomr("indexes", "remove", "text", "../evil", "--yes") == 1
     assert "cannot name an index" in capsys.readouterr().err
+
+
+def test_small_indexes_are_not_told_as_nothing(tmp_path: Path, capsys: Capture) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"id": "1", "title": "Como", "text": "A lake."}')
+    build_text_index([corpus], "tiny", embedder=FakeEmbedder())
+    for command in ("list", "verify"):
+        assert atomr("indexes", command) == 0
+        assert " kB" in capsys.readouterr().out.splitlines()[0]
+
+
+def test_what_goes_on_and_what_does_not_is_told_alike(capsys: Capture) -> None:
+    store.index_path("text", "thinned").parent.mkdir(parents=True)
+    for name, resumable in (("begun", True), ("thinned", False)):  # removing articles keeps no ledger
+        scratch = store.unfinished_path("text", name)
+        scratch.mkdir()
+        (scratch / store.LOCK).touch()
+        (scratch / "data").write_bytes(b"x" * 3000)
+        if resumable:
+            Ledger.open(scratch, "text", [], {}).commit({"articles": 3, "passages": 512})
+            (scratch / "data").write_bytes(b"x" * 3000)
+    assert atomr("indexes", "list") == 0
+    out, told = capsys.readouterr()
+    assert out == ""
+    assert told.splitlines()[0] == "text begun is half-built."
+    assert "text thinned is left over." in told
+    assert atomr("indexes", "verify") == 1
+    verified, _ = capsys.readouterr()
+    explained = [line for line in verified.splitlines() if line.startswith("  ")]
+    assert [line for line in told.splitlines() if line.startswith("  ")] == explained
+    assert [line for line in explained if "nothing goes on" in line] == [explained[2]]
+    assert [line for line in explained if "it goes on" in line] == [explained[1]]

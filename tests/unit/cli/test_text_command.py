@@ -44,7 +44,7 @@ def test_build_then_search(embedder: None, corpus: Path, capsys: Capture) -> Non
     assert atomr("text", "build", str(corpus), "--name", "mine") == 0
     out, err = capsys.readouterr()
     assert out.startswith("mine: 2 passages of 2 articles, ")
-    assert "1 lines were skipped" in err
+    assert "1 line was skipped" in err
     assert f"{corpus}:3: " in err
     assert "\x1b" not in out + err
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -109,19 +110,22 @@ def add_row(directory: Path) -> None:
         (lambda d: manifest(d, schema=99), "another version"),
         (lambda d: manifest(d, counts={"articles": 40, "passages": 41}), "40 passages are there, 41 were built"),
         (lambda d: manifest(d, counts={"articles": 39, "passages": 40}), "40 articles are listed, 39 were built"),
-        (lambda d: shutil.rmtree(d / f"{TABLE}.lance"), "passages.lance is missing"),
+        (lambda d: shutil.rmtree(d / f"{TABLE}.lance"), "the passages are missing: there is no passages.lance"),
         (lambda d: shutil.rmtree(d / f"{TABLE}.lance" / "data"), "the passages cannot be read"),
-        (lambda d: shutil.rmtree(d / f"{TABLE}.lance" / "_versions"), "not found"),
+        (lambda d: shutil.rmtree(d / f"{TABLE}.lance" / "_versions"), "the table of the passages cannot be opened: "),
         (lambda d: cut(largest(d, "data/*.lance")), "the passages cannot be read"),
-        (lambda d: shutil.rmtree(d / f"{TABLE}.lance" / "_indices"), "the indexes cannot be used"),
-        (lambda d: [p.unlink() for p in d.rglob("*token*")], "the indexes cannot be used"),
-        (lambda d: (d / CATALOG).unlink(), "articles.sqlite is missing"),
+        (lambda d: shutil.rmtree(d / f"{TABLE}.lance" / "_indices"), "the full-text index cannot be used: "),
+        (lambda d: shutil.rmtree(d / f"{TABLE}.lance" / "_indices"), "the index of ids cannot be used: "),
+        (lambda d: [p.unlink() for p in d.rglob("*token*")], "the full-text index cannot be used: Not found: "),
+        (lambda d: [cut(p) for p in d.rglob("page_lookup*")], "the index of ids cannot be used: "),
+        (lambda d: connect(d).open_table(TABLE).drop_index("id_idx"), "the index of ids is missing"),
+        (lambda d: (d / CATALOG).unlink(), "the list of articles is missing: there is no articles.sqlite"),
         (lambda d: (d / CATALOG).write_bytes(b"x" * 5000), "articles.sqlite"),
         (lambda d: cut(d / CATALOG), "articles.sqlite"),
         (lose_articles, "the passages are not those of the listed articles"),
         (lose_rows, "39 passages are there, 40 were built"),
         (add_row, "1 passages have no unit vector"),
-        (add_row, "does not cover all passages"),
+        (add_row, "the full-text index does not cover all passages"),
     ],
 )  # fmt: skip
 def test_damage_of_a_text_index_is_found_and_explained(
@@ -134,6 +138,11 @@ def test_damage_of_a_text_index_is_found_and_explained(
     assert any(problem in found for found in report.problems), report.problems
     assert report.hint.startswith("Build it again: atomr text build ")
     assert report.hint.endswith(" --name mine")
+    told = " ".join(report.problems)
+    assert not re.search(r"\.rs\b|rustc|LanceError|lance error", told), (
+        "the library's own sources are no one's business"
+    )
+    assert f"{text}/" not in told
 
 
 @pytest.mark.parametrize(

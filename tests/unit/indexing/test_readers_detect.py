@@ -11,7 +11,7 @@ import pytest
 
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers.articles import Article
-from atomr_local.indexing.readers.detect import TEXT_FORMATS, detect_text_format, open_articles
+from atomr_local.indexing.readers.detect import TEXT_FORMATS, detect_text_format, open_articles, record_kind
 from atomr_local.indexing.readers.lines import Skipped
 
 LINE = b'{"id": "1", "title": "Paris", "text": "Paris is a city."}\n'
@@ -87,3 +87,15 @@ def test_json_lines_go_on_after_a_line(tmp_path: Path) -> None:
     assert isinstance(rome, Article)
     assert (rome.title, rome.record, skipped.count) == ("Rome", 3, 0)
     assert list(reader.records(skipped, after=3)) == [], "nothing is left, and that is no fault"
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [(b"PAR1", "row"), (b"ZIM\x04", "entry"), (b"<mediawiki>", "page"), (b'{"id": 1}', "line"), (None, "record")],
+)
+def test_what_a_reader_counts(content: bytes | None, kind: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    if content is not None:
+        file.write_bytes(content)
+    assert record_kind(file) == kind
+    assert record_kind(file, "parquet") == "row"

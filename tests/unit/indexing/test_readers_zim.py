@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from atomr_local.errors import InputError, MissingPartError
+from atomr_local.indexing.readers import zim
 from atomr_local.indexing.readers.articles import Article, Redirect
 from atomr_local.indexing.readers.detect import open_articles
 from atomr_local.indexing.readers.lines import Skipped
@@ -113,3 +115,17 @@ class TestRealFiles:
         path.unlink()
         with pytest.raises(InputError, match=r"gone\.zim: cannot be read"):
             list(reader.records(Skipped()))
+
+    def test_what_the_library_says_of_stemming_is_not_the_users_business(
+        self, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        next(iter(open_articles(FIXTURES / "small_withns.zim").records(Skipped())))
+        assert capfd.readouterr().err == ""
+
+
+def test_only_the_note_of_the_library_is_kept_back(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(RuntimeError), zim._without_notes():
+        os.write(2, b"a picture\nNo stemming for language '=en'\nof another thread")
+        raise RuntimeError
+    os.write(2, b"\n")
+    assert capfd.readouterr().err == "a picture\nof another thread\n"
