@@ -25,8 +25,6 @@ _PASSAGE_BYTES = 600
 _INDEXED_BYTES = 3_000
 _SLACK = 1.3  # how much more than its share is fetched for a number of articles: the first ones are longer
 _FIRST_FILE = 700_000_000  # of a data set or dump in parts, at most; less cannot be fetched
-# Wikidata: about as many items are pointed to; bytes of a line, items of a request, seconds of an answer.
-_ITEM_BYTES, _LINKED_BYTES, _BATCH, _ANSWER_SECONDS = 15_000, 6_000, 50, 2.0
 
 
 class OfferedModel(BaseModel):
@@ -123,13 +121,3 @@ def offered_model(name: str) -> OfferedModel:
             f"no model {name!r} is offered", hint=f"Offered: {names}. The https:// address of a file works."
         )
     return model
-
-
-def wikidata_estimate(articles: int, rate: float = 2.0) -> tuple[int, float]:
-    """Bytes and seconds that the slice of Wikidata about so many articles takes, roughly.
-
-    Args:
-        rate: requests a second at most.
-    """
-    requests = 2 * -(-articles // _BATCH)
-    return articles * (_ITEM_BYTES + _LINKED_BYTES), requests * max(_ANSWER_SECONDS, 1 / rate)

@@ -19,10 +19,10 @@ from atomr_local.cli.fetch_console import Progress, agreed, bytes_progress, cont
 from atomr_local.errors import InputError
 from atomr_local.fetching.client import CONTACT, Client, Limiter, checked_url
 from atomr_local.fetching.download import download, remaining, require_room
-from atomr_local.fetching.estimates import duration, transfer_time
+from atomr_local.fetching.estimates import duration, transfer_time, wikidata_slice
 from atomr_local.fetching.slices import Slice
 from atomr_local.fetching.wikibase import Wikibase
-from atomr_local.fetching.wikidata import DUMPS_OF_ENTITIES, MANY, estimate, of_text_index
+from atomr_local.fetching.wikidata import DUMPS_OF_ENTITIES, MANY, of_text_index
 from atomr_local.fetching.wikipedia import DATE, LANGUAGE, dump_files, parquet_files
 from atomr_local.indexing.graph_ids import read_entity_ids
 from atomr_local.indexing.space import human_size
@@ -302,7 +302,7 @@ def fetch_wikidata(client: Client, wish: WikidataWish) -> tuple[Path, Path] | No
     count = len(wanted) + len(titles)
     if not count:
         raise InputError(f"the text index {wish.text_index!r} holds no articles")
-    requests, size, seconds = estimate(count, len(titles), wish.rate)
+    requests, size, seconds = wikidata_slice(count, len(titles), wish.rate)
     say(
         f"{count} entities and what they point to, from {wish.base_url}. An estimate: {requests} requests, "
         f"{human_size(size)} on disk, {duration(seconds)}; articles of some kinds point to much more than others."

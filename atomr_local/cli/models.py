@@ -1,21 +1,29 @@
-"""`atomr models`: what models, adapters and embedders are at hand."""
+"""`atomr models`: what models, adapters and embedders are at hand; getting, choosing and checking them."""
 
 from __future__ import annotations
 
 import json
+import os
+import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
 from atomr_local.catalog.find import CatalogEntry, chosen_paths, find_model, list_models
+from atomr_local.catalog.offered import catalogue
+from atomr_local.catalog.record import verify_model
+from atomr_local.fetching.estimates import FAST, SLOW, duration
+from atomr_local.gguf import check_model
+from atomr_local.indexing.space import human_size
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
 
 
 @click.group()
 def models() -> None:
-    """List the models and adapters at hand.
+    """List, get, choose and check models and adapters. Only `pull` goes online.
 
     Example: atomr models list
     """
@@ -53,6 +61,100 @@ def path(name: str) -> None:
     """
     entries = (entry.path for entry in list_models() if entry.name == name)
     click.echo(str(next(entries, None) or find_model(name)))
+
+
+@models.command()
+@click.argument("name", required=False, default="", metavar="[NAME|URL]")
+@click.option("--name", "called", default="", help="What to call the model; else as in the catalogue or the address.")
+@click.option("--use", is_flag=True, help="Use it from then on.")
+@click.option("--replace", is_flag=True, help="Replace another model of this name, without asking.")
+@click.option("--base-url", default="", help="A mirror, instead of Hugging Face.")
+@click.option("--yes", is_flag=True, help="Do not ask before it is fetched.")
+def pull(name: str, called: str, use: bool, replace: bool, base_url: str, yes: bool) -> None:
+    """Get a model of the catalogue, or the GGUF file at an address; without NAME, list the catalogue.
+
+    The server is asked for length and checksum; size and time are told, and asked about, before anything is fetched.
+    What is broken off goes on with the same command.
+
+    Example: atomr models pull qwen2.5-1.5b-instruct --use
+    """
+    if not name:
+        _show_catalogue()
+        return
+    from atomr_local.cli.pull import pull_model
+
+    done = pull_model(name, called=called, replace=replace, base_url=base_url, yes=yes)
+    if done is not None and use:
+        _use("model", done)
+
+
+@models.command()
+@click.argument("name")
+def use(name: str) -> None:
+    """Use the model or adapter NAME from now on: it is written to the settings.
+
+    Example: atomr models use starter
+    """
+    entries = [entry for entry in list_models() if entry.name == name]
+    if any(entry.kind == "adapter" for entry in entries) and all(entry.kind != "model" for entry in entries):
+        _use("adapter", name)
+        return
+    model = find_model(name)
+    check_model(model)
+    _use("model", name if entries else str(model.resolve()))
+
+
+@models.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+def verify(names: tuple[str, ...], as_json: bool) -> None:
+    """Read models and adapters through, all or those named, and say what is wrong; exit 1 if something is.
+
+    A fetched model is compared with the checksum that was recorded when it was fetched.
+
+    Example: atomr models verify qwen2.5-1.5b-instruct
+    """
+    entries = [entry for entry in list_models() if entry.kind != "embedder" and (not names or entry.name in names)]
+    known = {entry.name for entry in entries}
+    paths = [(entry.name, entry.path) for entry in entries]
+    paths += [(name, find_model(name)) for name in names if name not in known]
+    verdicts = [(name, path, verify_model(path)) for name, path in paths]
+    if as_json:
+        rows = [{"name": name, "path": str(path)} | asdict(verdict) for name, path, verdict in verdicts]
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+    else:
+        for name, _, verdict in verdicts:
+            told = f"damaged: {verdict.problem}" if verdict.problem else f"whole: {verdict.note}"
+            click.echo(f"{sanitize_line(name)} {sanitize_line(told)}")
+        if any(verdict.problem for *_, verdict in verdicts):
+            click.echo("  → Get what is damaged again: atomr models pull NAME --replace", err=True)
+    if any(verdict.problem for *_, verdict in verdicts):
+        sys.exit(1)
+
+
+def _use(setting: str, name: str) -> None:
+    from atomr_local.settings_file import save_settings
+
+    file = save_settings({setting: name})
+    click.echo(f"The {setting} {sanitize_line(name)} is used from now on ({file}).", err=True)
+    if variable := os.environ.get(f"ATOMR_{setting.upper()}"):
+        click.echo(f"But ATOMR_{setting.upper()}={sanitize_line(variable)} overrides it here.", err=True)
+
+
+def _show_catalogue() -> None:
+    table = [("NAME", "PARAMETERS", "SIZE", "TIME AT 10 MB/s", "AT 1 MB/s", "LICENCE", "")]
+    table += [
+        (
+            item.name, item.parameters, f"about {human_size(item.size)}", duration(item.size / FAST),
+            duration(item.size / SLOW), item.licence, item.about,
+        )
+        for item in catalogue().model
+    ]  # fmt: skip
+    widths = [max(len(row[column]) for row in table) for column in range(6)]
+    for row in table:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        click.echo("  ".join([*cells, row[6]]).rstrip())
+    click.echo("Get one with `atomr models pull NAME`, or any GGUF file by its https:// address.", err=True)
 
 
 def _row(entry: CatalogEntry, chosen: set[Path]) -> dict[str, Any]:

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from atomr_local.indexing.space import human_size
 
+ENTITIES_A_REQUEST = 50  # of Wikidata's API, at most
+# Experience with articles of Wikipedia: they point to about as many other items; a line takes some 15 kB of the
+# article's item and 6 kB of the others, an answer about two seconds.
+_LINKED = 1.0
+_BYTES, _LINKED_BYTES = 15_000, 6_000
+_ANSWER_SECONDS = 2.0
 SLOW, FAST = 1_000_000, 10_000_000  # bytes per second: connections that the time is told for
 
 
@@ -25,3 +31,15 @@ def transfer_time(size: int, rate: float = 0) -> str:
         return f"about {duration(size / rate)} at {human_size(int(rate))}/s"
     fast = min(rate or FAST, FAST)
     return f"about {duration(size / fast)} at {human_size(int(fast))}/s, {duration(size / SLOW)} at 1 MB/s"
+
+
+def wikidata_slice(count: int, titles: int = 0, rate: float = 2.0) -> tuple[int, int, float]:
+    """Requests, bytes on disk and seconds that a slice of Wikidata about `count` entities takes, roughly.
+
+    Args:
+        titles: how many of them are first to be found by their title.
+        rate: requests a second at most.
+    """
+    asked = -(-titles // ENTITIES_A_REQUEST) + -(-count // ENTITIES_A_REQUEST)
+    requests = asked + round(count * _LINKED / ENTITIES_A_REQUEST)
+    return requests, round(count * (_BYTES + _LINKED * _LINKED_BYTES)), requests * max(_ANSWER_SECONDS, 1 / rate)

@@ -11,9 +11,10 @@ from urllib.parse import urlencode
 import httpx
 
 from atomr_local.fetching.client import Client, FetchError, Limiter, Passing, checked_url, retry_after, shown
+from atomr_local.fetching.estimates import ENTITIES_A_REQUEST
 from atomr_local.sanitize import sanitize_line
 
-BATCH = 50
+BATCH = ENTITIES_A_REQUEST
 _MAXLAG = "5"  # seconds that the servers' copies may be behind; above, they ask robots to wait
 _ANSWER_BYTES = 256 << 20
 _ID = re.compile(r"[QP][1-9]\d{0,11}")

@@ -28,10 +28,9 @@ from atomr_local.catalog.offered import (
     OfferedWikipedia,
     WikipediaKind,
     catalogue,
-    wikidata_estimate,
 )
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.fetching.estimates import duration, transfer_time
+from atomr_local.fetching.estimates import duration, transfer_time, wikidata_slice
 from atomr_local.indexing.space import human_size
 from atomr_local.indexing.store import check_name
 from atomr_local.sanitize import sanitize_line
@@ -291,7 +290,7 @@ class FetchScreen(ModalScreen[Fetch | None]):
         index = next((item for item in self._indexes if item.name == self._value("#fetch-index")), None)
         if index is None:
             raise InputError("there is no text index to fetch facts for", hint="Get a Wikipedia first, or build one.")
-        size, seconds = wikidata_estimate(index.articles)
+        _, size, seconds = wikidata_slice(index.articles, index.articles)
         command = ["fetch", "wikidata", "--text-index", index.name, "--site", self._value("#fetch-site"),
                    "--build", index.name, "--yes"]  # fmt: skip
         told = (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from atomr_local import paths
-from atomr_local.catalog.offered import Catalogue, catalogue, offered_model, wikidata_estimate
+from atomr_local.catalog.offered import Catalogue, catalogue, offered_model
 from atomr_local.errors import InputError
 
 
@@ -57,9 +57,3 @@ def test_the_catalogue_takes_no_file_elsewhere() -> None:
     for file in ("../x.gguf", "x.bin", "a/b.gguf"):
         with pytest.raises(ValueError, match="file"):
             Catalogue.model_validate({"hub": "https://h", "model": [entry | {"file": file}]})
-
-
-def test_wikidata_takes_longer_at_a_lower_rate() -> None:
-    size, seconds = wikidata_estimate(1000)
-    assert size > 1_000_000
-    assert wikidata_estimate(1000, 0.1)[1] > 2 * seconds

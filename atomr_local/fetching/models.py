@@ -1,0 +1,129 @@
+"""Fetching a model: what a server publishes about it, the download, and the record that is kept beside it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import httpx
+
+from atomr_local.catalog.record import ModelRecord, read_record, record_path, sha256_of
+from atomr_local.errors import InputError, ModelError
+from atomr_local.fetching.client import Client, checked_url, shown, told_length
+from atomr_local.fetching.download import Progress, RemoteFile, download, writing
+from atomr_local.gguf import GgufHeader, check_model
+from atomr_local.indexing.ledger import write_durably
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+# The headers by which Hugging Face tells of a large file, in the redirect to where it is kept.
+_LINKED_DIGEST, _LINKED_SIZE = "x-linked-etag", "x-linked-size"
+_FETCHED = ".fetched"  # after the name of a file that is whole, but not yet looked into
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteModel:
+    """A model on a server; `file.algorithm` is empty where it publishes no checksum."""
+
+    name: str
+    licence: str
+    file: RemoteFile
+
+    def target(self, directory: Path) -> Path:
+        return directory / f"{self.name}.gguf"
+
+
+def name_of(url: str) -> str:
+    """What the model at an address is to be called: the last part of the address.
+
+    Raises:
+        FetchError: it is no address that can be fetched.
+        InputError: it is none of a GGUF file.
+    """
+    last = unquote(checked_url(url).path.rpartition("/")[2])
+    if not last.endswith(".gguf"):
+        raise InputError(f"{shown(url)} is no address of a GGUF file", hint="Its path ends in .gguf.")
+    return checked_name(last.removesuffix(".gguf"))
+
+
+def checked_name(name: str) -> str:
+    """A name that a model file may have.
+
+    Raises:
+        InputError: it may not.
+    """
+    if not _NAME.fullmatch(name):
+        raise InputError(f"{name[:80]!r} is no name for a model", hint="Letters, digits, '.', '_' and '-': see --name.")
+    return name
+
+
+def direct(url: str) -> str:
+    """The address of the file itself, of that of the page that shows it on Hugging Face."""
+    parts = urlsplit(url)
+    if parts.hostname == "huggingface.co" and "/blob/" in parts.path:
+        return parts._replace(path=parts.path.replace("/blob/", "/resolve/", 1), query="").geturl()
+    return url
+
+
+def look_up(client: Client, url: str, name: str, licence: str = "") -> RemoteModel:
+    """Ask the server for length and checksum; nothing is fetched.
+
+    Raises:
+        FetchError: it does not answer, refuses, or does not say how long the file is.
+    """
+    headers = client.head(url, enough=lambda answer: bool(_digest(answer)))
+    digest = _digest(headers)
+    size = told_length(url, headers.get(_LINKED_SIZE if digest else "content-length", ""))
+    file = RemoteFile(url, f"{name}.gguf{_FETCHED}", size, "sha256" if digest else "", digest)
+    return RemoteModel(name, licence, file)
+
+
+def _digest(headers: httpx.Headers) -> str:
+    """The SHA-256 that the headers tell; "" where they do not."""
+    tag = headers.get(_LINKED_DIGEST, "").strip().removeprefix("W/").strip('"').lower()
+    return tag if re.fullmatch(r"[0-9a-f]{64}", tag) else ""
+
+
+def is_there(model: RemoteModel, directory: Path) -> bool:
+    """Whether the model at hand under this name is the one that the server has, as far as it can be told."""
+    target = model.target(directory)
+    if not target.is_file() or target.stat().st_size != model.file.size:
+        return False
+    if model.file.algorithm:
+        return sha256_of(target) == model.file.digest
+    record = read_record(target)
+    return record is not None and record.url == model.file.url and sha256_of(target) == record.sha256
+
+
+def pull(client: Client, model: RemoteModel, directory: Path, progress: Progress = lambda *_: None) -> GgufHeader:
+    """Fetch the model, or go on fetching; what is there under its name is replaced once all is checked.
+
+    Raises:
+        FetchError: see its message; what was fetched stays, to go on from.
+        ModelError: what came is no model; it is removed.
+    """
+    target = model.target(directory)
+    fetched = download(client, model.file, directory, progress)
+    try:
+        check_model(fetched)
+    except ModelError as error:
+        fetched.unlink(missing_ok=True)
+        raise ModelError(
+            f"what {shown(model.file.url)} gives is no usable model: {error.message}",
+            hint="It was removed. Choose another file; a model in several parts cannot be used.",
+        ) from error
+    record = ModelRecord(
+        url=shown(model.file.url),
+        licence=model.licence,
+        size=model.file.size,
+        sha256=model.file.digest or sha256_of(fetched),
+        published=bool(model.file.algorithm),
+        fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    with writing(target):
+        record_path(target).unlink(missing_ok=True)  # never beside another file than its own
+        fetched.replace(target)
+        write_durably(record_path(target), record.text())
+    return check_model(target)

@@ -1,0 +1,275 @@
+"""`atomr models pull|use|verify`, against a server laid out like Hugging Face."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import faulty_server as faulty
+import pytest
+from faulty_server import FaultyServer
+from gguf_files import gguf_bytes, lora_adapter
+
+from atomr_local.catalog.offered import catalogue
+from atomr_local.cli import pull as pulling
+from atomr_local.cli.main import main
+from atomr_local.fetching import models as fetching
+from atomr_local.fetching.client import Client
+
+VALUES = {"general.architecture": "llama", "general.name": "Tiny 1B"}
+MODEL = gguf_bytes(VALUES, {"w.weight": ((64, 500), os.urandom(128_000))})
+OTHER = gguf_bytes(VALUES, {"w.weight": ((64, 500), os.urandom(128_000))})
+OFFERED = catalogue().model[0]
+PATH = f"/{OFFERED.repository}/resolve/main/{OFFERED.file}"
+STORED = "/cdn/blob"
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # what it guards against is a power cut
+
+    def impatient(**given: object) -> Client:
+        return Client(sleep=lambda _: None, timeout=5, tries=3, **given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(pulling, "Client", impatient)
+
+
+@pytest.fixture
+def server() -> Iterator[FaultyServer]:
+    with faulty.faulty_server() as found:
+        yield found
+
+
+def hub(server: FaultyServer, body: bytes = MODEL, digest: str = "", size: int | None = None) -> None:
+    """The model as the hub serves it: a redirect that tells of the file, to where it is kept."""
+    digest = digest or hashlib.sha256(body).hexdigest()
+    headers = [("x-linked-etag", f'"{digest}"'), ("x-linked-size", str(size or len(body))), ("location", STORED)]
+
+    def told(handler: faulty.Handler, _: bytes) -> None:
+        handler.send([("content-length", "0"), *headers], b"", 302)
+
+    def page(handler: faulty.Handler) -> bytes:
+        server.faults[PATH] = [told]
+        if handler.command == "HEAD":
+            told(handler, b"")
+            raise ConnectionAbortedError
+        return b""
+
+    server.pages[PATH] = page
+    server.files[STORED] = body
+
+
+def atomr(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    code = ended.value.code
+    return code if isinstance(code, int) else 0
+
+
+def pull(server: FaultyServer, *options: str, yes: bool = True) -> int:
+    return atomr("models", "pull", OFFERED.name, "--base-url", server.url, *(["--yes"] if yes else []), *options)
+
+
+def at_hand(home: Path) -> list[str]:
+    folder = home / "models"
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+NAMES = [f"{OFFERED.name}.gguf", f"{OFFERED.name}.json"]
+
+
+def test_a_model_of_the_catalogue(server: FaultyServer, own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hub(server)
+    server.faults[STORED] = [faulty.breaks_after(50_000), faulty.wrong_bytes]
+    assert pull(server, "--use") == 0
+    file = own_home / "models" / NAMES[0]
+    assert file.read_bytes() == MODEL
+    assert at_hand(own_home) == NAMES
+    record = json.loads(file.with_suffix(".json").read_text())
+    assert record["sha256"] == hashlib.sha256(MODEL).hexdigest()
+    assert (record["published"], record["licence"], record["size"]) == (True, OFFERED.licence, len(MODEL))
+    told = capsys.readouterr()
+    assert told.out == f"{file}\n"
+    assert f"licence {OFFERED.licence}" in told.err
+    assert "10.0 MB/s" in told.err
+    settings = tomllib.loads((own_home / "config.toml").read_text())
+    assert settings["model"] == OFFERED.name
+    assert atomr("models", "verify", OFFERED.name) == 0
+    assert "SHA-256 fit what was published" in capsys.readouterr().out
+
+
+def test_nothing_is_fetched_before_it_is_agreed_to(
+    server: FaultyServer, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub(server)
+    assert pull(server, yes=False) == 1
+    assert "nobody is there to agree" in capsys.readouterr().err
+    assert [method for method, _, _ in server.requests] == ["HEAD"]
+    assert at_hand(own_home) == []
+
+
+def test_another_run_goes_on(server: FaultyServer, own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hub(server)
+    server.faults[STORED] = [faulty.breaks_after(90_000), *[faulty.status(503)] * 2]
+    assert pull(server) == 1
+    assert "same command" in capsys.readouterr().err
+    assert not (own_home / "models" / NAMES[0]).exists()
+    server.requests.clear()
+    assert pull(server) == 0
+    assert f"{(len(MODEL) - 90_000) / 1000:.1f} kB are still to be fetched" in capsys.readouterr().err
+    assert [h.get("range") for _, path, h in server.requests if path == STORED] == ["bytes=90000-"]
+    assert at_hand(own_home) == NAMES
+
+
+def test_what_is_there_is_not_fetched_again(
+    server: FaultyServer, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub(server)
+    assert pull(server) == 0
+    server.requests.clear()
+    assert pull(server) == 0
+    assert "is there already" in capsys.readouterr().err
+    assert [method for method, _, _ in server.requests] == ["HEAD"]
+
+
+def test_another_model_of_this_name_is_replaced_only_at_the_users_word(
+    server: FaultyServer, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub(server)
+    file = own_home / "models" / NAMES[0]
+    file.parent.mkdir()
+    file.write_bytes(OTHER)
+    assert pull(server) == 1
+    assert "--replace" in capsys.readouterr().err
+    assert file.read_bytes() == OTHER
+    server.faults[STORED] = [faulty.status(404)]
+    assert pull(server, "--replace") == 1
+    assert file.read_bytes() == OTHER  # until the new one is whole
+    assert pull(server, "--replace") == 0
+    assert file.read_bytes() == MODEL
+    assert pull(server, "--name", "second") == 0
+    assert "second.gguf" in at_hand(own_home)
+
+
+def test_a_wrong_checksum_is_never_taken(server: FaultyServer, own_home: Path) -> None:
+    hub(server, digest="0" * 64)
+    assert pull(server) == 1
+    assert not (own_home / "models" / NAMES[0]).exists()
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>" * 100, MODEL[:5000], lora_adapter], ids=["a page", "cut short", "an adapter"]
+)
+def test_what_is_no_model_is_removed(
+    server: FaultyServer, own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], body: object
+) -> None:
+    pair = {"w.weight.lora_a": ((4, 1), bytes(16)), "w.weight.lora_b": ((1, 2), bytes(8))}
+    made = body if isinstance(body, bytes) else lora_adapter(tmp_path / "adapter.gguf", pair).read_bytes()
+    hub(server, made)
+    assert pull(server) == 1
+    assert "no usable model" in capsys.readouterr().err
+    assert at_hand(own_home) == []
+
+
+def test_a_disk_that_is_too_full(server: FaultyServer, own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hub(server, size=10**15 - 1)
+    assert pull(server) == 1
+    assert "too full" in capsys.readouterr().err
+    assert at_hand(own_home) == []
+
+
+def test_by_address_from_a_server_that_publishes_no_checksum(
+    server: FaultyServer, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.files["/files/tiny.gguf"] = MODEL
+    server.faults["/files/tiny.gguf"] = [faulty.breaks_after(40_000)]
+    url = f"{server.url}/files/tiny.gguf?download=true"
+    assert atomr("models", "pull", url, "--yes") == 0
+    assert "publishes no checksum" in capsys.readouterr().err
+    assert (own_home / "models" / "tiny.gguf").read_bytes() == MODEL
+    record = json.loads((own_home / "models" / "tiny.json").read_text())
+    assert record["sha256"] == hashlib.sha256(MODEL).hexdigest()
+    assert record["published"] is False
+    assert record["url"] == f"{server.url}/files/tiny.gguf"
+    assert atomr("models", "verify", "tiny") == 0
+
+
+def test_without_checksum_and_tag_it_is_begun_anew(server: FaultyServer, own_home: Path) -> None:
+    server.etag = ""
+    server.files["/tiny.gguf"] = MODEL
+    server.faults["/tiny.gguf"] = [faulty.breaks_after(40_000)]
+    assert atomr("models", "pull", f"{server.url}/tiny.gguf", "--yes") == 0
+    assert [headers.get("range") for method, _, headers in server.requests if method == "GET"] == [None, None]
+    assert (own_home / "models" / "tiny.gguf").read_bytes() == MODEL
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("no-such-model", "Offered:"),
+        ("https://x.example/model.bin", "no address of a GGUF file"),
+        ("file:///etc/passwd.gguf", "no address that can be fetched"),
+        ("https://x.example/%2e%2e%2f.gguf", "is no name"),
+        ("https://u:p@x.example/m.gguf", "no address that can be fetched"),
+    ],
+)
+def test_what_cannot_be_got(name: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert atomr("models", "pull", name, "--yes") == 1
+    assert told in capsys.readouterr().err
+
+
+def test_a_server_that_refuses(server: FaultyServer, capsys: pytest.CaptureFixture[str]) -> None:
+    assert pull(server) == 1
+    assert "404" in capsys.readouterr().err
+
+
+def test_the_address_of_the_page_is_that_of_the_file() -> None:
+    page = "https://huggingface.co/a/b/blob/main/x.gguf"
+    assert fetching.direct(page) == "https://huggingface.co/a/b/resolve/main/x.gguf"
+    assert fetching.direct("https://x.example/blob/x.gguf") == "https://x.example/blob/x.gguf"
+
+
+def test_the_catalogue_is_listed_without_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert atomr("models", "pull") == 0
+    out = capsys.readouterr().out
+    assert all(item.name in out and item.licence in out for item in catalogue().model)
+
+
+def test_a_damaged_model_is_found(own_home: Path, server: FaultyServer, capsys: pytest.CaptureFixture[str]) -> None:
+    hub(server)
+    assert pull(server) == 0
+    file = own_home / "models" / NAMES[0]
+    file.write_bytes(MODEL[:-1] + bytes([MODEL[-1] ^ 1]))
+    assert atomr("models", "verify", "--json") == 1
+    captured = capsys.readouterr()
+    rows = {row["name"]: row for row in json.loads(captured.out[captured.out.index("[") :])}
+    assert "SHA-256 is not" in rows[OFFERED.name]["problem"]
+    file.write_bytes(MODEL + b"x")
+    assert atomr("models", "verify", OFFERED.name) == 1
+    assert "were fetched" in capsys.readouterr().out
+    file.with_suffix(".json").write_text('{"sha256": 1}')
+    assert atomr("models", "verify", OFFERED.name) == 0
+    assert "no checksum is recorded" in capsys.readouterr().out
+
+
+def test_use_writes_what_exists(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = own_home / "models"
+    (folder / "adapters").mkdir(parents=True)
+    (folder / "tiny.gguf").write_bytes(MODEL)
+    pair = {"w.weight.lora_a": ((4, 1), bytes(16)), "w.weight.lora_b": ((1, 2), bytes(8))}
+    lora_adapter(folder / "adapters" / "plans.gguf", pair)
+    assert atomr("models", "use", "tiny") == 0
+    assert atomr("models", "use", "plans") == 0
+    assert tomllib.loads((own_home / "config.toml").read_text()) == {"model": "tiny", "adapter": "plans"}
+    assert atomr("models", "use", "huge") == 1
+    assert "no model named 'huge'" in capsys.readouterr().err
+    elsewhere = own_home / "elsewhere.gguf"
+    elsewhere.write_bytes(MODEL)
+    assert atomr("models", "use", str(elsewhere)) == 0
+    assert tomllib.loads((own_home / "config.toml").read_text())["model"] == str(elsewhere)
+    elsewhere.write_bytes(b"nothing")
+    assert atomr("models", "use", str(elsewhere)) == 1
