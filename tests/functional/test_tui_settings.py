@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
-from textual.widgets import Input, Select, Static, Switch, TextArea
+from textual.widgets import Checkbox, Input, OptionList, TextArea
 
 from atomr_local.errors import InputError, SettingsError
 from atomr_local.settings import Settings, load_settings
@@ -19,6 +19,7 @@ from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.settings import SettingsScreen
 from atomr_local.tui.screens.unsaved import Unsaved
 from atomr_local.tui.settings_choices import Choice, Choices
+from atomr_local.tui.widgets.picker import Picker
 from atomr_local.tui.widgets.setting_row import SettingRow
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
@@ -42,8 +43,14 @@ class Form(App[None]):
     def on_mount(self) -> None:
         self.push_screen(self.form, self.closed.append)
 
-    def row(self, key: str) -> SettingRow:
-        return next(row for row in self.form.query(SettingRow) if row.field.key == key)
+    async def row(self, key: str) -> SettingRow:
+        """The row of a setting, in its section, with the focus in it."""
+        await self.form.go(self.form.entries[key].field.group, key)
+        return self.there()[key]
+
+    def there(self) -> dict[str, SettingRow]:
+        """The rows that are mounted."""
+        return {row.field.key: row for row in self.form.query(SettingRow)}
 
     def shown(self) -> str:
         strips = self.screen._compositor.render_strips()
@@ -56,7 +63,7 @@ async def settle(pilot: Pilot[None]) -> None:
 
 
 async def enter(pilot: Pilot[None], key: str, text: str) -> SettingRow:
-    row = pilot.app.row(key)
+    row = await pilot.app.row(key)
     row.query_one(Input).value = text
     await pilot.pause()
     return row
@@ -67,20 +74,52 @@ def on_file(home: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [SIZES[0], SIZES[-1]])
 async def test_every_setting_has_a_row_with_its_description(size: tuple[int, int]) -> None:
     app = Form()
     async with app.run_test(size=size) as pilot:
         await settle(pilot)
-        keys = {row.field.key for row in app.form.query(SettingRow)}
         groups = {name for name, info in Settings.model_fields.items() if hasattr(info.annotation, "model_fields")}
+        keys: set[str] = set()
+        for group in ["general", *Settings.model_fields]:
+            if group != "general" and group not in groups:
+                continue
+            await app.form.go(group)
+            await pilot.pause()
+            for row in app.there().values():
+                assert row.region.right <= size[0]
+                assert row.field.description
+                assert " ".join(row.field.description.split()[:2]) in row.render().plain
+            keys |= app.there().keys()
         assert set(Settings.model_fields) - groups == {key for key in keys if "." not in key}
         assert {key.partition(".")[0] for key in keys if "." in key} == groups
-        assert "Model name" in app.shown()
+        assert keys == app.form.entries.keys()
         assert "^s Save" in app.shown()
-        for row in app.form.query(SettingRow):
-            assert row.region.right <= size[0]
-            assert row.field.description
+
+
+async def test_only_the_section_shown_is_mounted_and_what_was_entered_stays_in_the_others(own_home: Path) -> None:
+    app = Form()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert app.there().keys() == {key for key in app.form.entries if "." not in key}
+        await enter(pilot, "top_k", "many")
+        await enter(pilot, "limits.nodes", "50")
+        assert app.there().keys() == {key for key in app.form.entries if key.startswith("limits.")}
+        assert "2 not saved, 1 not usable" in app.shown()
+        assert "general *" in app.shown()
+        row = await app.row("top_k")
+        await pilot.pause()
+        assert (row.query_one(Input).value, row.problem) == ("many", "a whole number is wanted")
+        assert "✗ a whole number is wanted" in app.shown()
+        await app.form.go("limits")
+        await pilot.press("ctrl+s")  # shows what is wrong, wherever it is
+        await pilot.pause()
+        assert app.form.focused is app.there()["top_k"].query_one(Input)
+        await enter(pilot, "top_k", "3")
+        assert "general *" not in app.shown()
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert on_file(own_home) == {"limits": {"nodes": 50}}
 
 
 async def test_only_what_was_changed_is_saved_and_told(own_home: Path) -> None:
@@ -89,7 +128,7 @@ async def test_only_what_was_changed_is_saved_and_told(own_home: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await enter(pilot, "top_k", "7")
-        app.row("web.enabled").query_one(Switch).value = True
+        (await app.row("web.enabled")).query_one(Checkbox).value = True
         await enter(pilot, "limits.nodes", "50")
         await enter(pilot, "limits.nodes", "40")  # as it was
         await pilot.pause()
@@ -102,34 +141,35 @@ async def test_only_what_was_changed_is_saved_and_told(own_home: Path) -> None:
         assert load_settings().web.enabled
 
 
-@pytest.mark.parametrize(
-    ("key", "text", "told"),
-    [
-        ("top_k", "0", "greater than or equal to 1"),
-        ("top_k", "51", "less than or equal to 50"),
-        ("top_k", "many", "a whole number is wanted"),
-        ("top_k", "", "a number is wanted"),
-        ("filter_overlap", "nan?", "a number is wanted"),
-        ("web.region", "x; rm", "match pattern"),
-    ],
-)
-async def test_a_wrong_value_is_told_under_its_field_and_not_saved(
-    key: str, text: str, told: str, own_home: Path
-) -> None:
+async def test_a_wrong_value_is_told_under_its_field_and_not_saved(own_home: Path) -> None:
     app = Form()
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        row = await enter(pilot, key, text)
-        assert told in row.problem
-        assert row.query_one(".problem", Static).display
+        row = await app.row("top_k")
+        for key, text, told in [
+            ("top_k", "0", "greater than or equal to 1"),
+            ("top_k", "51", "less than or equal to 50"),
+            ("top_k", "many", "a whole number is wanted"),
+            ("top_k", "", "a number is wanted"),
+            ("filter_overlap", "nan?", "a number is wanted"),
+            ("web.region", "x; rm", "match pattern"),
+        ]:
+            if row.field.key != key:
+                row = await app.row(key)
+            row.query_one(Input).value = text
+            await pilot.pause()
+            assert told in row.problem
+            assert "✗" in app.shown()
+            row.query_one(Input).value = row.field.show(row.field.default)
+            await pilot.pause()
+            assert row.problem == ""
+            assert "✗" not in app.shown()
+        row.query_one(Input).value = "x; rm"
         await pilot.press("ctrl+s")
         await pilot.pause()
         assert app.closed == []
         assert on_file(own_home) == {}
-        assert app.form.focused is row.query_one(Input)
-        await enter(pilot, key, row.field.show(row.field.default))
-        assert row.problem == ""
-        assert not row.query_one(".problem", Static).display
+        assert app.form.focused is app.there()["web.region"].query_one(Input)
 
 
 async def test_origins_are_shown_and_the_environment_said_to_win(
@@ -141,8 +181,7 @@ async def test_origins_are_shown_and_the_environment_said_to_win(
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         about = {
-            key: str(app.row(key).query_one(".about", Static).content)
-            for key in ("top_k", "filter_overlap", "strategy", "llm.seed")
+            key: (await app.row(key)).render().plain for key in ("top_k", "filter_overlap", "strategy", "llm.seed")
         }
         assert "set by ATOMR_TOP_K in the environment, which wins over what is saved here" in about["top_k"]
         assert "1 to 50" in about["top_k"]
@@ -162,14 +201,14 @@ async def test_back_to_the_default_takes_the_setting_out_of_the_file(own_home: P
     app = Form()
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        app.row("top_k").query_one(Input).focus()
+        row = await app.row("top_k")
         await pilot.press("ctrl+r")
-        assert app.row("top_k").query_one(Input).value == "3"
-        app.row("sources").scroll_visible(animate=False)
+        assert row.query_one(Input).value == "3"
+        row = await app.row("sources")
         await pilot.pause()
-        await pilot.click(app.row("sources").query_one(".reset"))
+        await pilot.click(row, offset=(row.region.width - 4, 0))
         await pilot.pause()
-        assert all(switch.value for switch in app.row("sources").query(Switch))
+        assert all(switch.value for switch in row.query(Checkbox))
         await pilot.press("ctrl+s")
         await pilot.pause()
         assert app.closed == [{"top_k": None, "sources": None}]
@@ -181,21 +220,25 @@ async def test_what_is_at_hand_is_offered_and_something_else_can_be_typed(own_ho
     app = Form(saved.update)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        model = app.row("model")
-        assert model.query_one(Select).value == "starter"
+        model = await app.row("model")
+        assert model.query_one(Picker).value == "starter"
         assert not model.query_one(Input).display
-        model.query_one(Select).focus()
         await pilot.press("enter", "end", "enter")  # the last: another…
         await pilot.pause()
-        assert model.query_one(Input).display
-        await enter(pilot, "model", "nowhere")
+        assert app.form.focused is model.query_one(Input)
+        await pilot.press(*"nowhere")
         assert "no model named 'nowhere'" in model.problem
-        await enter(pilot, "model", str(own_home / "absent.gguf"))
+        model = await enter(pilot, "model", str(own_home / "absent.gguf"))
         assert "there is no file" in model.problem
         (own_home / "there.gguf").write_bytes(b"GGUF")
-        await enter(pilot, "model", str(own_home / "there.gguf"))
+        model = await enter(pilot, "model", str(own_home / "there.gguf"))
         assert model.problem == ""
-        app.row("strategy").query_one(Select).value = "rag"
+        strategy = await app.row("strategy")
+        await pilot.pause()
+        await pilot.click(strategy, offset=(30, 0))
+        choices = app.screen.query_one(OptionList)
+        choices.highlighted = next(n for n in range(choices.option_count) if "rag" in str(choices.options[n].prompt))
+        await pilot.press("enter")
         await pilot.pause()
         await pilot.press("ctrl+s")
         await pilot.pause()
@@ -209,7 +252,7 @@ async def test_keys_are_a_table_and_checked_line_by_line(own_home: Path) -> None
     )
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        row = app.row("ui.keys")
+        row = await app.row("ui.keys")
         lines = row.query_one(TextArea)
         for text, told in [
             ("history.delete", "line 1: write it as id = key"),
@@ -236,15 +279,15 @@ async def test_a_secret_is_never_shown(own_home: Path) -> None:
         await settle(pilot)
         await pilot.press(*"api_key", "enter")
         await pilot.pause()
-        row = app.row("endpoint.api_key")
+        row = app.there()["endpoint.api_key"]
         assert "set; what is typed here replaces it" in app.shown()
         await pilot.press(*"swordfish")
         assert "hunter2" not in app.shown()
         assert "swordfish" not in app.shown()
-        assert row.changed
+        assert row.entry.changed
         row.query_one(Input).value = ""
         await pilot.pause()
-        assert not row.changed
+        assert not row.entry.changed
         row.query_one(Input).value = "swordfish"
         await pilot.pause()
         await pilot.press("ctrl+s")
@@ -258,16 +301,23 @@ async def test_the_search_leaves_what_has_the_words() -> None:
         await settle(pilot)
         await pilot.press(*"threads llm")
         await pilot.pause()
-        visible = [
-            row.field.key for row in app.form.query(SettingRow) if row.region.height and not row.has_class("hidden")
-        ]
-        assert visible == ["llm.threads", "llm.batch_threads"]
+        assert list(app.there()) == ["llm.threads", "llm.batch_threads"]
         await pilot.press("enter")
-        assert app.form.focused is app.row("llm.threads").query_one(Input)
+        assert app.form.focused is app.there()["llm.threads"].query_one(Input)
         await pilot.press("ctrl+f")
         app.form.query_one("#settings-search", Input).value = "no such words"
         await pilot.pause()
         assert "No setting has these words." in app.shown()
+        app.form.query_one("#settings-search", Input).value = "e"
+        await pilot.pause()
+        found = sum(entry.field.found_by("e") for entry in app.form.entries.values())
+        assert len(app.there()) == 12
+        app.form.query_one("#settings-form").scroll_end(animate=False)
+        await pilot.pause()
+        assert f"{found - 12} more have these words." in app.shown()
+        app.form.query_one("#settings-search", Input).value = ""
+        await pilot.pause()
+        assert app.there().keys() == {key for key in app.form.entries if "." not in key}
 
 
 async def test_escape_asks_when_something_is_not_saved(own_home: Path) -> None:
@@ -320,7 +370,7 @@ async def test_a_file_that_cannot_be_written_is_told_and_nothing_is_lost() -> No
         assert "the file cannot be written" in app.shown()
         await pilot.press("escape")
         assert app.closed == []
-        assert app.row("top_k").changed
+        assert app.form.entries["top_k"].changed
 
 
 async def test_what_is_at_hand_cannot_be_told() -> None:
@@ -333,7 +383,8 @@ async def test_what_is_at_hand_cannot_be_told() -> None:
         await settle(pilot)
         assert isinstance(app.screen, ErrorScreen)
         await pilot.press("escape")
-        assert app.row("model").query_one(Input).value == "starter"
+        await pilot.pause()
+        assert app.there()["model"].query_one(Input).value == "starter"
 
 
 async def test_hostile_values_are_shown_harmless(own_home: Path) -> None:
@@ -345,9 +396,20 @@ async def test_hostile_values_are_shown_harmless(own_home: Path) -> None:
     app.form = SettingsScreen(
         load_settings(), save_settings, find=lambda: {**OFFERED, "text_index": (Choice("\x1b[2J", "\x1b]0;x\x07[b]"),)}
     )
-    async with app.run_test(size=(200, 200)) as pilot:
+    async with app.run_test(size=(200, 50)) as pilot:
         await settle(pilot)
         shown = app.shown()
+        for group in ("endpoint", "ui"):
+            await app.form.go(group)
+            await pilot.pause()
+            assert "[red]x" in app.shown()
+            shown += app.shown()
+        (await app.row("text_index")).query_one(Picker).focus()
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "[b]" in app.shown()
+        shown += app.shown()
+        await pilot.press("escape")
         assert "[red]x" in shown
         assert not any(sign in shown for sign in "\x1b\x07\u202e")
         await pilot.press("escape")
@@ -359,10 +421,11 @@ async def test_the_sections_are_gone_through_by_key() -> None:
     app = Form()
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        groups = list(dict.fromkeys(row.field.group for row in app.form.query(SettingRow)))
-        await pilot.press("ctrl+pagedown", "ctrl+pagedown")
-        await pilot.pause()
+        groups = list(dict.fromkeys(entry.field.group for entry in app.form.entries.values()))
+        await pilot.press("ctrl+pagedown")
         assert app.form._row_in_focus().field.group == groups[1]
         await pilot.press("ctrl+pageup", "ctrl+pageup")
-        await pilot.pause()
         assert app.form._row_in_focus().field.group == groups[-1]
+        await pilot.click("#settings-sections", offset=(3, 1))
+        await pilot.pause()
+        assert app.form._row_in_focus().field.group == groups[1]
