@@ -176,7 +176,8 @@ class FetchScreen(ModalScreen[Fetch | None]):
     def _found(self, message: IndexesFound) -> None:
         self._indexes = message.indexes
         chooser = self.query_one("#fetch-index", Select)
-        chooser.set_options([(f"{sanitize_line(item.name)} ({item.articles:,})", item.name) for item in self._indexes])
+        named = [(Text(f"{sanitize_line(item.name)} ({item.articles:,})"), item.name) for item in self._indexes]
+        chooser.set_options(named)
         if self._indexes:
             chooser.value = self._indexes[0].name
 
@@ -196,7 +197,7 @@ class FetchScreen(ModalScreen[Fetch | None]):
             self.query_one(f"#form-{name}").display = name == chosen
         self.query_one("#fetch-contact-row").display = chosen in {_WIKIPEDIA, _FACTS}
         try:
-            told = Text(self._plan().told)
+            told = Text(sanitize_line(self._plan().told))
         except AtomrError as error:
             told = _refused(error)
         self.query_one("#fetch-told", Static).update(told)
