@@ -1,0 +1,515 @@
+"""Hostile text in every place of the terminal UI that shows what came from outside: the strips hold nothing of it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_assistant import FakeAssistant, finished, script
+from hostile import assert_harmless, hostile, one_line
+from test_tui import ask, done, screen_text, until
+from textual import events as textual_events
+from textual.app import App
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widgets import DataTable, Input, TextArea
+
+import atomr_local.tui.screens
+from atomr_local import paths
+from atomr_local.backbone.protocol import Completion
+from atomr_local.errors import AtomrError
+from atomr_local.history.store import History, history_file
+from atomr_local.reasoning.events import (
+    AnswerReady,
+    Event,
+    EvidenceFound,
+    ModelCalled,
+    NodeStarted,
+    PlanFragment,
+    PlanReady,
+    SourcesSelected,
+    StageChanged,
+    TextGenerated,
+    WarningRaised,
+)
+from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, PlanTrace, Trace
+from atomr_local.settings import Settings, load_settings
+from atomr_local.settings_file import save_settings
+from atomr_local.sources.protocol import Evidence, SourceName
+from atomr_local.tree.nodes import Literal, Node, Operator, OperatorCall, Tree
+from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.jobs import Job, Jobs, JobState
+from atomr_local.tui.screens.ask_path import AskPath
+from atomr_local.tui.screens.build import BuildScreen
+from atomr_local.tui.screens.calls import CallsScreen
+from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.screens.console import ConsoleScreen
+from atomr_local.tui.screens.error import ErrorScreen
+from atomr_local.tui.screens.evidence import EvidenceScreen
+from atomr_local.tui.screens.examples import ExamplesScreen
+from atomr_local.tui.screens.export import ExportScreen
+from atomr_local.tui.screens.fetch import FetchScreen, TextIndex
+from atomr_local.tui.screens.help import HelpScreen
+from atomr_local.tui.screens.history import HistoryScreen
+from atomr_local.tui.screens.library import LibraryScreen
+from atomr_local.tui.screens.node_editor import NodeEditor
+from atomr_local.tui.screens.plan_editor import PlanEditor
+from atomr_local.tui.screens.recall import RecallScreen
+from atomr_local.tui.screens.settings import SettingsScreen
+from atomr_local.tui.settings_choices import Choice
+from atomr_local.tui.state import NodeView
+from atomr_local.tui.widgets.question_box import QuestionBox
+
+LARGE = (220, 110)
+SMALL = (80, 24)
+
+
+class Alone(App[None]):
+    """One screen, and nothing else."""
+
+    def __init__(self, screen: Screen[Any]) -> None:
+        super().__init__()
+        self.given = screen
+
+    def on_mount(self) -> None:
+        self.push_screen(self.given)
+
+
+@dataclass
+class Rows:
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    truncated: bool = False
+    seconds: float = 0.01
+
+
+@dataclass
+class GraphAssistant:
+    """Answers every graph query with hostile rows; one that holds "bad" with a hostile error."""
+
+    settings: Settings = field(default_factory=Settings)
+    web_enabled: bool = False
+
+    def query_graph(self, sparql: str, **_: Any) -> Rows:
+        if "bad" in sparql:
+            raise AtomrError(hostile("zmsgz"), hint=hostile("zhintz"), title=hostile("ztitlez"))
+        return Rows((hostile("zcolz"), "b"), [(hostile("zcellz"), "1"), ("2", hostile("zmorez", repeat=500))])
+
+    def cancel(self) -> None:
+        """Nothing runs."""
+
+
+# The main screen
+
+
+def events() -> list[Event]:
+    tree = Tree(
+        Node(
+            0,
+            hostile("zquestionz"),
+            children=(
+                Node(1, hostile("zsearchz"), call=OperatorCall(Operator.SEARCH, (Literal(hostile("zargz")),))),
+                Node(2, hostile("zsecondz"), call=OperatorCall(Operator.SEARCH, (Literal("x"),))),
+            ),
+        )
+    )
+    web = {"url": hostile("zurlz"), "retrieved_at": hostile("zwhenz")}
+    graph = {
+        "sparql": f'SELECT ?x {{ ?x ?y "{hostile("zsparqlz")}" }}',
+        "rows": [{hostile("zcolz"): hostile("zcellz")}],
+    }
+    text = {"passage": hostile("zpassagez"), "span": [hostile("zfromz"), hostile("ztoz")]}
+    found = [
+        Evidence(SourceName.TEXT, hostile("zatitlez"), hostile("zatextz"), 0.5, "q", text, id="e1"),
+        Evidence(SourceName.GRAPH, hostile("zbtitlez"), hostile("zbtextz"), 0.5, "q", graph, id="e2"),
+        Evidence(SourceName.WEB, hostile("zctitlez"), hostile("zctextz"), 0.5, "q", web, id="e3"),
+    ]
+    failed = {"title": hostile("zerrorz"), "message": hostile("zmessagez")}
+    return [
+        script()[0],
+        StageChanged(stage=hostile("zstagez")),
+        PlanFragment(text=f"1. {hostile('zplanz')}\n 2. {hostile('zchildz')}"),
+        PlanReady(tree=tree, compact="", origin="fallback", attempts=2, problems=(hostile("zproblemz"),)),
+        NodeStarted(node_id=1, resolved_question=hostile("zfilledz")),
+        SourcesSelected(node_id=1, sources=(SourceName.TEXT,), reason=hostile("zreasonz")),
+        *(EvidenceFound(node_id=1, source=item.source, evidence=(item,)) for item in found),
+        # The same piece twice, as a file of another installation may name it.
+        finished(1, hostile("zanswerz"), ("e1", "e2", "e3", "e1"), computation=hostile("zcomputedz"),
+                 dropped=(hostile("zdroppedz"),), supported=False),
+        NodeStarted(node_id=2, resolved_question="Why?"),
+        finished(2, "", error=failed),
+        TextGenerated(node_id=0, text=hostile("zdraftz")),
+        finished(0, hostile("zrootz"), ("e1", "e2"), supported=False),
+        WarningRaised(message=hostile("zwarningz")),
+        WarningRaised(message=f"step 1: {hostile('zstepz')}"),
+        AnswerReady(status="answered", answer=hostile("zfinalz"), answers=(hostile("zrootz"),), confidence=0.1,
+                    basis="model"),
+    ]  # fmt: skip
+
+
+def held(kind: type[Event]) -> int:
+    """The place in `events` after the last event of this kind."""
+    return max(number for number, event in enumerate(events()) if isinstance(event, kind)) + 1
+
+
+@asynccontextmanager
+async def main_screen(
+    fake: FakeAssistant, size: tuple[int, int] = LARGE
+) -> AsyncIterator[tuple[AtomrApp, Pilot[None]]]:
+    """The app; whatever fails, the assistant's thread ends."""
+    app = AtomrApp(fake)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        try:
+            yield app, pilot
+        finally:
+            fake.cancel()
+
+
+async def test_what_streams_in_is_harmless() -> None:
+    async with main_screen(FakeAssistant(events(), hold=held(PlanFragment))) as (app, pilot):
+        await ask(pilot)
+        await until(pilot, lambda: bool(app.ask_screen.state.plan_text))
+        assert_harmless(app, "zstagez", "1. zplanz", "zchildz")
+
+
+async def test_the_draft_of_the_answer_is_harmless() -> None:
+    async with main_screen(FakeAssistant(events(), hold=held(TextGenerated))) as (app, pilot):
+        await ask(pilot)
+        await until(pilot, lambda: bool(app.ask_screen.state.draft))
+        assert_harmless(app, "zdraftz", "Search zanswerz")
+
+
+PANEL = {
+    0: ("zquestionz", "zrootz", "zatitlez", "zatextz", "zbtitlez", "zsparqlz", "zcolz", "zcellz"),
+    1: (
+        "zsearchz", "zfilledz", "zreasonz", "zanswerz", "zcomputedz", "zdroppedz", "zatitlez", "zatextz", "zpassagez",
+        "zfromz", "ztoz", "zbtitlez", "zbtextz", "zsparqlz", "zcolz", "zcellz", "zctitlez", "zctextz", "zurlz",
+        "zwhenz",
+    ),
+    2: ("zsecondz", "zerrorz", "zmessagez"),
+}  # fmt: skip
+
+
+async def test_an_answered_question_is_harmless_at_every_step() -> None:
+    async with main_screen(FakeAssistant(events())) as (app, pilot):
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        # The answer takes a share of the screen: what it holds further down is looked at by itself.
+        app.query_one("#answer").styles.max_height = 60
+        app.query_one("#answer").styles.height = 60
+        app.query_one("#body").display = False
+        await until(pilot, lambda: "zfinalz" in screen_text(app))
+        assert_harmless(app, "zfinalz", "zwarningz", "step 1: zstepz", "zatitlez", "zbtitlez")
+        app.query_one("#answer").display = False
+        app.query_one("#body").display = True
+        for number, tags in PANEL.items():
+            app.ask_screen.select(number)
+            await pilot.pause()
+            assert_harmless(app)
+            seen = screen_text(app)
+            app.query_one("#evidence").scroll_end(animate=False)
+            await pilot.pause()
+            assert_harmless(app)
+            seen += screen_text(app)
+            assert [tag for tag in tags if f"{tag}[b]" not in seen] == []
+        await pilot.press("ctrl+g")
+        await pilot.pause()
+        assert_harmless(app)
+
+
+async def test_nothing_of_it_can_be_clicked() -> None:
+    """A click anywhere on the answer neither quits nor opens a page."""
+    opened: list[str] = []
+    async with main_screen(FakeAssistant(events()), SMALL) as (app, pilot):
+        app.open_url = lambda url, **_: opened.append(url)  # type: ignore[method-assign]
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        assert_harmless(app)
+        panel = app.query_one("#answer").region
+        for row in range(panel.y + 1, panel.bottom - 1):
+            for column in range(panel.x + 2, panel.right - 2, 19):
+                await pilot.click(offset=(column, row))
+        assert app.is_running
+        assert opened == []
+
+
+async def test_what_the_program_tells_in_passing_is_harmless() -> None:
+    async with main_screen(FakeAssistant()) as (app, pilot):
+        await until(pilot, lambda: "ready" in screen_text(app))
+        app.ask_screen.tell(hostile("ztellz"))
+        app._show_loading(hostile("zloadz"))
+        await until(pilot, lambda: "ztellz" in screen_text(app))
+        assert_harmless(app, "ztellz", "zloadz")
+        job = Job(1, hostile("zjobz"), (), JobState.FAILED)
+        job.lines.append("the last line")
+        app._tell_job(job)
+        await until(pilot, lambda: "zjobz" in screen_text(app))
+        assert_harmless(app, "zjobz")
+
+
+async def test_a_hostile_keymap_and_theme_are_harmless() -> None:
+    fake = FakeAssistant()
+    fake.settings = Settings(ui={"keys": {hostile("zidz"): "f1"}, "theme": hostile("zthemez")})
+    async with main_screen(fake) as (app, pilot):
+        await pilot.pause()
+        assert_harmless(app)
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        assert_harmless(app)
+
+
+async def test_hostile_examples_of_the_starter_are_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "starter_knowledge_dir", lambda: tmp_path)
+    line = {"question": hostile("zexamplez").replace("\ud800", ""), "shown": True}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(line), encoding="utf-8")
+    async with main_screen(FakeAssistant()) as (app, pilot):
+        await pilot.pause()
+        assert_harmless(app, "zexamplez")
+
+
+def hostile_trace() -> Trace:
+    piece = EvidenceTrace("e1", "text", hostile("zatitlez"), hostile("zatextz"), 0.5, hostile("zqueryz"),
+                          {"passage": hostile("zpassagez"), "span": [0, hostile("ztoz")]})  # fmt: skip
+    root = NodeTrace(
+        0, None, hostile("zquestionz"), "root", hostile("zfilledz"), answer=hostile("zrootz"), answers=["Vienna"],
+        cited=["e1"], evidence=["e1", "e1"], method="child", computation=hostile("zcomputedz"),
+        dropped=[hostile("zdroppedz")], error={"title": hostile("zerrorz"), "message": hostile("zmessagez")},
+    )  # fmt: skip
+    return Trace(
+        hostile("zquestionz"), hostile("zstrategyz"), {"model": hostile("zmodelz")}, status="answered",
+        answer=hostile("zfinalz"), answers=["Vienna"], plan=PlanTrace(f"1. {hostile('zplanz')}\n\x1b[2J"),
+        warnings=[hostile("zwarningz")], nodes=[root], evidence=[piece],
+    )  # fmt: skip
+
+
+async def test_a_question_of_elsewhere_is_harmless_in_the_history_and_opened() -> None:
+    with History.open() as history:
+        history.record(hostile_trace())
+    with closing(sqlite3.connect(history_file())) as connection:  # as another program may have written it
+        fields = [hostile(tag) for tag in ("zlistedz", "zhowz", "zatz")]
+        connection.execute("UPDATE questions SET question = ?, strategy = ?, asked_at = ?", fields)
+        connection.commit()
+    async with main_screen(FakeAssistant()) as (app, pilot):
+        await until(pilot, lambda: bool(app.ask_screen.query_one(QuestionBox)._asked))
+        await pilot.press("up")
+        await pilot.pause()
+        assert_harmless(app, "zlistedz")
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: isinstance(app.screen, RecallScreen) and bool(app.screen._questions))
+        assert_harmless(app, "zlistedz")
+        await pilot.press("escape", "f3")
+        await until(pilot, lambda: isinstance(app.screen, HistoryScreen) and "Citations" in screen_text(app))
+        assert_harmless(app, "zlistedz", "zquestionz", "zhowz", "zatz", "zfinalz", "zatitlez", "zatextz", "zplanz")
+        for key, tags in {"d": ("zlistedz",), "e": ("zquestionz",), "s": ("zquestionz",), "i": ()}.items():
+            await pilot.press(key)
+            await until(pilot, lambda: not isinstance(app.screen, HistoryScreen))
+            assert_harmless(app, *tags)
+            await pilot.press("escape")
+            await until(pilot, lambda: isinstance(app.screen, HistoryScreen))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.ask_screen)
+        await until(pilot, lambda: "zfinalz" in screen_text(app))
+        assert_harmless(app, "zquestionz", "zfinalz", "zwarningz", "zatitlez", "zatextz", "zpassagez", "zrootz")
+
+
+# The other screens, each alone
+
+GRAPH = GraphAssistant()
+TREE = Tree(Node(0, hostile("zquestionz"), children=(Node(1, hostile("zstepz"), instruction=hostile("zdoz")),)))
+LIMITS = Settings().limits
+COMPLETION = Completion(hostile("zoutputz", repeat=3000), (), "stop", 1, 1, 0.5)
+CALLS = [ModelCalled(node_id=1, purpose=hostile("zpurposez"), prompt=hostile("zpromptz"), completion=COMPLETION)]
+ERROR = AtomrError(hostile("zmsgz"), hint=hostile("zhintz"), title=hostile("ztitlez"))
+WEB = Evidence(
+    SourceName.WEB, hostile("zatitlez"), hostile("zatextz"), 1.0, hostile("zqueryz"),
+    {"url": hostile("zurlz"), "retrieved_at": hostile("zwhenz")}, id="e1",
+)  # fmt: skip
+GRAPH_PIECE = Evidence(
+    SourceName.GRAPH, hostile("zatitlez"), hostile("zatextz"), 1.0, "q",
+    {"sparql": hostile("zsparqlz"), "rows": [{hostile("zcolz"): hostile("zcellz")}]}, id="e1",
+)  # fmt: skip
+PASSAGE = Evidence(
+    SourceName.TEXT, hostile("zatitlez"), hostile("zatextz", repeat=5000), 1.0, "q",
+    {"passage": hostile("zpassagez"), "span": [hostile("zfromz"), 2]}, id="e1",
+)  # fmt: skip
+USERS = [(1, hostile("zuserz"))]
+KEPT = hostile_trace()
+
+
+@dataclass
+class Fed:
+    """A screen that is given hostile text: what must be seen, the keys after which it is looked at again, and what then."""
+
+    make: Callable[[], Screen[Any]]
+    tags: Sequence[str]
+    keys: Sequence[str] = ()
+    then: Sequence[str] = ()
+
+
+SCREENS: dict[str, Fed] = {
+    "evidence-text": Fed(lambda: EvidenceScreen(GRAPH, PASSAGE, [hostile("zanswerz"), "W"], USERS),
+                         ("zatitlez", "zatextz", "zuserz")),
+    "evidence-graph": Fed(lambda: EvidenceScreen(GRAPH, GRAPH_PIECE, [], USERS),
+                          ("zatitlez", "zatextz", "zsparqlz", "zcolz", "zcellz"), ("r",), ("zcolz",)),
+    "evidence-web": Fed(lambda: EvidenceScreen(GRAPH, WEB), ("zatitlez", "zatextz", "zqueryz", "zurlz", "zwhenz")),
+    "calls": Fed(lambda: CallsScreen(hostile("zheadz"), CALLS), ("zheadz", "zpurposez", "zpromptz", "zoutputz")),
+    "confirm": Fed(lambda: Confirm(hostile("zheadz"), hostile("zmsgz"), hostile("zyz"), hostile("znz")),
+                   ("zheadz", "zmsgz", "znz")),
+    "error": Fed(lambda: ErrorScreen(ERROR), ("ztitlez", "zmsgz", "zhintz")),
+    "console": Fed(lambda: ConsoleScreen(GRAPH, hostile("zsparqlz")), ("zsparqlz",), ("f5",), ("zcolz", "zcellz")),
+    "console-error": Fed(lambda: ConsoleScreen(GRAPH, "bad"), (), ("f5",), ("ztitlez", "zmsgz", "zhintz")),
+    "plan": Fed(lambda: PlanEditor(hostile("zquestionz"), TREE, LIMITS), ("zquestionz", "zstepz")),
+    "step": Fed(lambda: NodeEditor(TREE, NodeView(TREE.node(1), result=finished(1, hostile("zanswerz"))), LIMITS,
+                                   ["text"]), ("zstepz", "zdoz", "zanswerz")),
+    "export": Fed(lambda: ExportScreen(KEPT), ("zquestionz",)),
+    "path": Fed(lambda: AskPath(hostile("zheadz"), hostile("zmsgz"), yes=hostile("zyz")), ("zheadz", "zmsgz", "zyz")),
+    "build": Fed(lambda: BuildScreen([hostile("zindexz")]), ()),
+    "fetch": Fed(lambda: FetchScreen(find=lambda: [TextIndex(hostile("zindexz"), 3, hostile("zsitez"))]), (), ("end",),
+                 ("zindexz",)),
+    "help": Fed(lambda: HelpScreen([("Keys", AtomrApp.BINDINGS)], {"app.help": hostile("zkeyz")}), ("zkeyz",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("name", SCREENS)
+async def test_a_screen_given_hostile_text_is_harmless(name: str, size: tuple[int, int]) -> None:
+    fed = SCREENS[name]
+    app = Alone(fed.make())
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: app.screen is app.given)
+        assert_harmless(app, *(fed.tags if size == LARGE else ()))
+        if fed.keys:
+            await pilot.press(*fed.keys)
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            assert_harmless(app, *(fed.then if size == LARGE else ()))
+
+
+ENTERED = ["console", "plan", "step", "export", "path", "build"]
+
+
+@pytest.mark.parametrize("name", ENTERED)
+async def test_what_is_pasted_is_harmless(name: str) -> None:
+    app = Alone(SCREENS[name].make())
+    async with app.run_test(size=LARGE) as pilot:
+        await until(pilot, lambda: app.screen is app.given)
+        entries = [*app.screen.query(Input), *app.screen.query(TextArea)]
+        assert entries
+        for entry in entries:
+            entry.focus()
+            await pilot.pause()
+            entry.post_message(textual_events.Paste(hostile("zpastedz")))
+            await pilot.pause()
+            assert_harmless(app, "zpastedz")
+
+
+async def test_a_question_that_is_pasted_is_harmless() -> None:
+    async with main_screen(FakeAssistant()) as (app, pilot):
+        box = app.ask_screen.query_one(QuestionBox)
+        box.post_message(textual_events.Paste(hostile("zpastedz")))
+        await until(pilot, lambda: "zpastedz[b]" in box.text)
+        assert_harmless(app)
+        app.set_focus(None)
+        app.ask_screen.post_message(textual_events.Paste(hostile("zelsewherez")))
+        await until(pilot, lambda: "zelsewherez[b]" in box.text)
+        assert_harmless(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(app.assistant.questions))
+        assert "\x1b" not in app.assistant.questions[0]
+
+
+async def test_hostile_lines_of_the_examples_file_are_harmless() -> None:
+    file = paths.examples_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    plan = f'1. {hostile("zplanz").splitlines()[0]} = Search("x")'
+    lines = [json.dumps({"question": hostile("zexamplez"), "plan": plan}), one_line("zlinez"),
+             json.dumps({"question": hostile("zbadz"), "plan": hostile("zwrongz")})]  # fmt: skip
+    file.write_text("\n".join(lines), encoding="utf-8")
+    app = Alone(ExamplesScreen())
+    async with app.run_test(size=LARGE) as pilot:
+        await until(pilot, lambda: app.screen is app.given)
+        assert_harmless(app, *(("zexamplez",) if app.given._found else ()))
+        await pilot.press("d")
+        await pilot.pause()
+        assert_harmless(app)
+    file.write_text("\n".join(lines[1:]), encoding="utf-8")
+    app = Alone(ExamplesScreen())
+    async with app.run_test(size=LARGE) as pilot:
+        await until(pilot, lambda: "passed over" in screen_text(app))
+        assert_harmless(app)
+
+
+async def test_hostile_names_of_files_and_manifests_are_harmless_in_the_library(own_home: Path) -> None:
+    index = paths.indexes_dir() / "text" / one_line("zindexz")
+    index.mkdir(parents=True)
+    manifest = {
+        "kind": "text", "name": hostile("znamez"), "counts": {hostile("zcountz"): 3}, "settings": {}, "bytes": 5,
+        "inputs": [{"path": hostile("zinputz"), "size": 1, "sha256": hostile("zsumz")}], "schema": 1,
+        "built_at": "\x1b[2J\u202ezb[b]",
+    }  # fmt: skip
+    (index / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    broken = paths.indexes_dir() / "graph" / one_line("zbrokenz")
+    broken.mkdir(parents=True)
+    (broken / "manifest.json").write_text(json.dumps({"schema": hostile("zschemaz")}), encoding="utf-8")
+    paths.models_dir().mkdir(parents=True, exist_ok=True)
+    (paths.models_dir() / f"{one_line('zmodelz')}.gguf").write_bytes(b"GGUF\x03" + one_line("zheaderz").encode() * 9)
+    jobs = Jobs(lambda _: None)
+    job = Job(1, hostile("zjobz"), (), JobState.FAILED)
+    job.lines.append("ended")
+    jobs._jobs.append(job)
+    app = Alone(LibraryScreen(load_settings, jobs, lambda *_: None))
+    async with app.run_test(size=LARGE) as pilot:
+        await until(pilot, lambda: "zmodelz" in screen_text(app))
+        assert_harmless(app, "zindexz", "zbrokenz", "zmodelz", "zjobz", "zb")
+        table = app.screen.query_one(DataTable)
+        seen = ""
+        for row in range(table.row_count):
+            table.move_cursor(row=row)
+            await pilot.pause()
+            assert_harmless(app)
+            seen += screen_text(app)
+        for tag in ("zcountz[b]", "zinputz[b]", "zschemaz"):
+            assert tag in seen
+        await pilot.press("d")
+        await pilot.pause()
+        assert_harmless(app)
+
+
+async def test_hostile_settings_and_choices_are_harmless(own_home: Path) -> None:
+    def toml(tag: str) -> str:
+        return json.dumps(one_line(tag)).replace("\\u007f", "")
+
+    (own_home / "config.toml").write_text(
+        f"model = {toml('zmodelz')}\ntext_index = {toml('zindexz')}\n[endpoint]\nurl = {toml('zurlz')}\n"
+        f"[ui]\ntheme = {toml('zthemez')}\n[ui.keys]\n{toml('zidz')} = 'f5'\n",
+        encoding="utf-8",
+    )
+    offered = {"model": (Choice(hostile("zofferedz"), hostile("zaboutz")),)}
+    app = Alone(SettingsScreen(load_settings(), save_settings, find=lambda: offered))
+    async with app.run_test(size=(200, 250)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert_harmless(app, "zmodelz", "zindexz")
+
+
+def test_every_screen_is_given_hostile_text_somewhere_here() -> None:
+    source = Path(__file__).read_text(encoding="utf-8")
+    room = atomr_local.tui.screens
+    found = {
+        name
+        for module in pkgutil.iter_modules(room.__path__)
+        for name, kind in vars(importlib.import_module(f"{room.__name__}.{module.name}")).items()
+        if isinstance(kind, type) and issubclass(kind, Screen) and kind.__module__.startswith(room.__name__)
+    }
+    # Those that show nothing from outside, and those that are tested as the screen that they are a part of.
+    found -= {"JumpScreen", "Unsaved", "HistoryWork", "AskWindows", "AskScreen"}
+    missing = {name for name in found if f"{name}(" not in source and f", {name})" not in source}
+    assert not missing, f"no hostile text is shown to {missing}"
