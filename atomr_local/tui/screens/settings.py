@@ -1,4 +1,7 @@
-"""The settings screen, made from the settings model: every setting with its rules, its default and its origin."""
+"""The settings screen, made from the settings model: every setting with its rules, its default and its origin.
+
+One section is mounted at a time, or what a search finds; what is entered lives in the entries.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer, Input, OptionList, Static
+from textual.widget import Widget
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from atomr_local.errors import AtomrError
@@ -21,11 +25,14 @@ from atomr_local.settings import Settings
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.unsaved import Leaving, Unsaved
 from atomr_local.tui.settings_choices import FREE, Choices, at_hand, checks, known
-from atomr_local.tui.settings_form import FormField, check_keys, form_fields, group_title, value_of, where_from
+from atomr_local.tui.settings_entry import SettingEntry
+from atomr_local.tui.settings_form import check_keys, form_fields, group_title, value_of, where_from
 from atomr_local.tui.widgets.setting_row import SettingRow
+from atomr_local.tui.widgets.steady_footer import SteadyFooter
 
 Save = Callable[[dict[str, Any]], object]
-_WIDE = 100  # columns from which the list of sections has room
+_MOST = 12  # found settings shown at once; more would make typing slow, and nobody reads them
+_NONE = "No setting has these words."
 
 
 class SettingsScreen(Screen[dict[str, Any]]):
@@ -51,14 +58,11 @@ class SettingsScreen(Screen[dict[str, Any]]):
     SettingsScreen #settings-state { width: 1fr !important; color: $text-muted; text-align: right; }
     SettingsScreen #settings-search { width: 30; background: $boost; }
     SettingsScreen #settings-body { height: 1fr; }
-    SettingsScreen #settings-sections { width: 16; height: 1fr; border: none; background: $surface; display: none; }
-    SettingsScreen.-wide #settings-sections { display: block; }
+    SettingsScreen #settings-sections { width: 15; height: 1fr; border: none; background: $surface; }
     SettingsScreen #settings-form { height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
-    SettingsScreen .section { height: auto; max-width: 110; }
-    SettingsScreen .section > .title { text-style: bold; color: $accent; margin-bottom: 1; }
-    SettingsScreen .hidden { display: none; }
-    SettingsScreen #settings-none { display: none; padding: 1; }
-    SettingsScreen #settings-none.-shown { display: block; }
+    SettingsScreen #settings-form > * { max-width: 110; }
+    SettingsScreen .title { text-style: bold; color: $accent; margin-bottom: 1; }
+    SettingsScreen .more, SettingsScreen .none { color: $text-muted; }
     """
 
     class Found(Message):
@@ -86,56 +90,114 @@ class SettingsScreen(Screen[dict[str, Any]]):
             binding_ids: the ids that `ui.keys` may name; empty: any.
         """
         super().__init__()
-        self._settings = settings
         self._save = save
         self._find = find
-        self._fields = form_fields()
-        self._checks = checks()
-        ids = frozenset(binding_ids)
-        self._checks["ui.keys"] = lambda table: check_keys(table, ids)
         self._unreadable: AtomrError | None = None
-        self._origins: Mapping[str, str] = {}
+        origins: Mapping[str, str] = {}
         try:
-            self._origins = where_from(settings)
+            origins = where_from(settings)
         except AtomrError as error:
             self._unreadable = error
+        ids = frozenset(binding_ids)
+        rules = {**checks(), "ui.keys": lambda table: check_keys(table, ids)}
+        offered = known()
+        self.entries = {
+            field.key: SettingEntry(
+                field,
+                value_of(settings, field.key),
+                origins.get(field.key, "default"),
+                choices=offered.get(field.key),
+                free=field.key in FREE,
+                check=rules.get(field.key),
+            )
+            for field in form_fields()
+        }
+        self._group = self._groups[0]
+        self._words = ""
+        self._marked: set[str] = set()
 
     def compose(self) -> ComposeResult:
-        groups = [(name, list(fields)) for name, fields in groupby(self._fields, key=lambda field: field.group)]
         with Horizontal(id="settings-head"):
             yield Static(Text("Settings", "bold"))
             yield Input(placeholder="search", compact=True, id="settings-search")
             yield Static("", id="settings-state", markup=False)
         with Horizontal(id="settings-body"):
-            yield OptionList(*(Option(Text(name), id=f"to-{name}") for name, _ in groups), id="settings-sections")
+            yield OptionList(*(Option(Text(name), id=name) for name in self._groups), id="settings-sections")
             with VerticalScroll(id="settings-form", can_focus=False):
-                for name, fields in groups:
-                    with Vertical(classes="section", id=f"section-{name}"):
-                        yield Static(group_title(name), classes="title", markup=False)
-                        yield from map(self._row, fields)
-                yield Static("No setting has these words.", id="settings-none", markup=False)
-        yield Footer(show_command_palette=False)
-
-    def _row(self, field: FormField) -> SettingRow:
-        offered = known().get(field.key)
-        free = field.key in FREE
-        return SettingRow(
-            field,
-            value_of(self._settings, field.key),
-            self._origins.get(field.key, "default"),
-            choices=() if free else offered,
-            free=free,
-            check=self._checks.get(field.key),
-        )
+                yield from map(self._made, self._wanted())
+        yield SteadyFooter()
 
     def on_mount(self) -> None:
         self.query_one("#settings-search", Input).focus()
+        self._point()
         self._look()
         if self._unreadable is not None:
             self.app.push_screen(ErrorScreen(self._unreadable))
 
-    def on_resize(self) -> None:
-        self.set_class(self.size.width >= _WIDE, "-wide")
+    async def go(self, group: str, key: str = "") -> None:
+        """Show a section, with the focus on one of its settings, or on the first."""
+        search = self.query_one("#settings-search", Input)
+        with self.prevent(Input.Changed):
+            search.value = ""
+        self._words, self._group = "", group
+        form = self.query_one("#settings-form", VerticalScroll)
+        old = list(form.children)
+        with self.app.batch_update():
+            await form.mount_all(map(self._made, self._wanted()))
+            rows = [child for child in form.children if isinstance(child, SettingRow) and child not in old]
+            row = next((row for row in rows if row.name == key), rows[0])
+            # Before the old ones go, or the focus would wander to something between.
+            self.set_focus(row.first, scroll_visible=False)
+            await form.remove_children(old)
+        form.scroll_home(animate=False)
+        if row is not rows[0]:
+            self.call_after_refresh(row.scroll_visible, animate=False)
+        self._point()
+
+    def _wanted(self) -> list[str]:
+        """What the form is to show, in its order: the keys of settings, and what :meth:`_made` makes lines of."""
+        if not self._words.split():
+            return [f"title {self._group}", *(key for key in self.entries if self._group_of(key) == self._group)]
+        found = [key for key, entry in self.entries.items() if entry.field.found_by(self._words)]
+        wanted = []
+        for group, keys in groupby(found[:_MOST], self._group_of):
+            wanted += [f"title {group}", *keys]
+        if len(found) > _MOST:
+            wanted.append(f"more {len(found) - _MOST}")
+        return wanted or ["none "]
+
+    def _made(self, wanted: str) -> Widget:
+        if wanted in self.entries:
+            return SettingRow(self.entries[wanted])
+        kind, _, what = wanted.partition(" ")
+        told = {"title": group_title(what), "more": f"{what} more have these words.", "none": _NONE}[kind]
+        return Static(told, name=wanted, classes=kind, markup=False)
+
+    async def _show(self) -> None:
+        """Mount what is wanted, and nothing else; what stays is not made anew."""
+        form = self.query_one("#settings-form", VerticalScroll)
+        wanted = self._wanted()
+        there = [child.name for child in form.children if child.name in wanted]
+        with self.app.batch_update():
+            if there == wanted:
+                await form.remove_children([child for child in form.children if child.name not in wanted])
+            else:
+                await form.remove_children()
+                await form.mount_all(map(self._made, wanted))
+        form.scroll_home(animate=False)
+        self._point()
+
+    def _point(self) -> None:
+        """Let the list of sections point at the one shown; a search shows of all of them."""
+        sections = self.query_one("#settings-sections", OptionList)
+        sections.highlighted = None if self._words.split() else self._groups.index(self._group)
+
+    @property
+    def _groups(self) -> list[str]:
+        return list(dict.fromkeys(entry.field.group for entry in self.entries.values()))
+
+    def _group_of(self, key: str) -> str:
+        return self.entries[key].field.group
 
     @work(thread=True, exit_on_error=False, group="settings")
     def _look(self) -> None:
@@ -148,53 +210,49 @@ class SettingsScreen(Screen[dict[str, Any]]):
     def _found(self, message: Found) -> None:
         if message.error is not None:
             self.app.push_screen(ErrorScreen(message.error))
+        for key, entry in self.entries.items():
+            if entry.chosen_from_list and (key in message.choices or entry.offered is None):
+                entry.offered = message.choices.get(key, ())
         for row in self.query(SettingRow):
-            if row.field.key in message.choices:
-                row.offer(message.choices[row.field.key])
+            if row.entry.chosen_from_list:
+                row.show()
 
     @on(SettingRow.Edited)
     def _edited(self) -> None:
-        changed = [row for row in self.query(SettingRow) if row.changed]
-        wrong = sum(bool(row.problem) for row in changed)
+        changed = [entry for entry in self.entries.values() if entry.changed]
+        wrong = sum(bool(entry.problem) for entry in changed)
         told = f"{len(changed)} not saved" if changed else ""
         self.query_one("#settings-state", Static).update(told + (f", {wrong} not usable" if wrong else ""))
+        marked = {entry.field.group for entry in changed}
+        sections = self.query_one("#settings-sections", OptionList)
+        for group in self._marked ^ marked:
+            sections.replace_option_prompt(group, Text(f"{group} *" if group in marked else group))
+        self._marked = marked
 
     @on(Input.Changed, "#settings-search")
-    def _searched(self, message: Input.Changed) -> None:
+    async def _searched(self, message: Input.Changed) -> None:
         message.stop()
-        shown = 0
-        for section in self.query(".section"):
-            rows = list(section.query(SettingRow))
-            found = [row for row in rows if row.field.found_by(message.value)]
-            for row in rows:
-                row.set_class(row not in found, "hidden")
-            section.set_class(not found, "hidden")
-            shown += len(found)
-        self.query_one("#settings-none").set_class(not shown, "-shown")
-        self.query_one("#settings-form").scroll_home(animate=False)
+        if message.value != message.input.value or message.value == self._words:
+            return  # more was typed meanwhile
+        self._words = message.value
+        await self._show()
 
     @on(Input.Submitted, "#settings-search")
     def _to_first(self) -> None:
-        row = next((row for row in self.query(SettingRow) if not row.has_class("hidden") and row.display), None)
-        if row is not None:
-            row.editor.focus_first()
+        rows = self.query(SettingRow)
+        if rows:
+            rows.first().first.focus()
 
     @on(OptionList.OptionSelected, "#settings-sections")
-    def _to_section(self, message: OptionList.OptionSelected) -> None:
+    async def _to_section(self, message: OptionList.OptionSelected) -> None:
         message.stop()
-        self._go(str(message.option_id).removeprefix("to-"))
+        await self.go(str(message.option_id))
 
-    def _go(self, group: str) -> None:
-        self.query_one("#settings-search", Input).value = ""
-        section = self.query_one(f"#section-{group}", Vertical)
-        self.call_after_refresh(section.scroll_visible, animate=False, top=True)
-        section.query(SettingRow).first().editor.focus_first()
-
-    def action_section(self, step: int) -> None:
+    async def action_section(self, step: int) -> None:
         """Go to the next section, or the one before."""
-        groups = list(dict.fromkeys(field.group for field in self._fields))
         row = self._row_in_focus()
-        self._go(groups[0 if row is None else (groups.index(row.field.group) + step) % len(groups)])
+        group = self._group if row is None else row.field.group
+        await self.go(self._groups[(self._groups.index(group) + step) % len(self._groups)])
 
     def action_search(self) -> None:
         """Go to the search box."""
@@ -206,16 +264,15 @@ class SettingsScreen(Screen[dict[str, Any]]):
         if row is not None:
             row.reset()
 
-    def action_save(self) -> None:
+    async def action_save(self) -> None:
         """Save what was changed and close."""
-        rows = [row for row in self.query(SettingRow) if row.changed]
-        wrong = next((row for row in rows if row.problem), None)
+        entries = [entry for entry in self.entries.values() if entry.changed]
+        wrong = next((entry.field for entry in entries if entry.problem), None)
         if wrong is not None:
-            self.query_one("#settings-search", Input).value = ""
-            wrong.editor.focus_first()
-            self.app.notify(f"Not saved: {wrong.field.key} is not usable.", severity="warning", markup=False)
+            await self.go(wrong.group, wrong.key)
+            self.app.notify(f"Not saved: {wrong.key} is not usable.", severity="warning", markup=False)
             return
-        changes = {row.field.key: row.to_save for row in rows}
+        changes = {entry.field.key: entry.to_save for entry in entries}
         if changes:
             try:
                 self._save(changes)
@@ -223,20 +280,20 @@ class SettingsScreen(Screen[dict[str, Any]]):
                 self.app.push_screen(ErrorScreen(error))
                 return
         # What the environment says stays in force.
-        won = {row.field.key for row in rows if row.origin.startswith("ATOMR_")}
+        won = {entry.field.key for entry in entries if entry.origin.startswith("ATOMR_")}
         self.dismiss({key: None if key in won else value for key, value in changes.items()})
 
     def action_close(self) -> None:
         """Close, asking first when something is not saved."""
-        changes = sum(row.changed for row in self.query(SettingRow))
+        changes = sum(entry.changed for entry in self.entries.values())
         if not changes:
             self.dismiss({})
             return
         self.app.push_screen(Unsaved(changes), self._leave)
 
-    def _leave(self, leaving: Leaving | None) -> None:
+    async def _leave(self, leaving: Leaving | None) -> None:
         if leaving == "save":
-            self.action_save()
+            await self.action_save()
         elif leaving == "discard":
             self.dismiss({})
 

@@ -1,166 +1,134 @@
-"""What one setting is changed with: a switch, a list to choose from, a line or several lines of text."""
+"""What one setting is changed with: switches, a list to choose from, a line or several lines of text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from rich.text import Text
-from textual import events, on
-from textual.app import ComposeResult
-from textual.containers import Horizontal
-from textual.message import Message
+from textual import events
 from textual.widget import Widget
-from textual.widgets import Input, Select, Static, Switch, TextArea
+from textual.widgets import Checkbox, Input, TextArea
 
-from atomr_local.sanitize import sanitize, sanitize_line
-from atomr_local.tui.settings_choices import Choice
-from atomr_local.tui.settings_form import FormField
-
-_OTHER = "\0other"  # no setting can be this
+from atomr_local.tui.settings_entry import SettingEntry
+from atomr_local.tui.widgets.picker import Picker
 
 
-class SettingEditor(Horizontal):
-    """Holds what is entered; knows no rules."""
+class Editor(Protocol):
+    """The widgets for one entry. It knows no rules."""
 
-    DEFAULT_CSS = """
-    SettingEditor { height: auto; width: 1fr; }
-    SettingEditor Switch { border: none; padding: 0; height: 1; }
-    SettingEditor Switch:focus { background: $accent; border: none; }
-    SettingEditor .word { width: auto; padding: 0 2 0 1; }
-    SettingEditor Select { width: 1fr; }
-    SettingEditor SelectCurrent Static#label { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
-    SettingEditor Select:focus > SelectCurrent { background: $boost; text-style: bold; }
-    SettingEditor Input { width: 1fr; background: $boost; }
-    SettingEditor Input:focus, SettingEditor TextArea:focus { background: $primary 25%; }
-    SettingEditor TextArea { width: 1fr; height: auto; min-height: 2; max-height: 8; background: $boost; }
-    SettingEditor .free { display: none; margin-left: 1; }
-    SettingEditor.-other .free { display: block; }
-    """
+    widgets: list[Widget]
 
-    class Edited(Message):
-        """Something else is entered now."""
-
-    def __init__(
-        self, field: FormField, value: Any, choices: Sequence[Choice] | None = None, free: bool = False
-    ) -> None:
-        """Make the editor of a field.
-
-        Args:
-            value: what is entered at first.
-            choices: what is offered; None: nothing is.
-            free: whether something else than what is offered may be entered.
-        """
-        super().__init__()
-        self._field = field
-        self._value = value
-        self._choices = tuple(Choice(name) for name in field.choices) if choices is None else tuple(choices)
-        self._offers = choices is not None or field.kind == "choice"
-        self._free = free
-
-    def compose(self) -> ComposeResult:
-        kind, value = self._field.kind, self._value
-        if kind == "switch":
-            yield _worded(value)
-            yield Static(_word(value), classes="word", markup=False)
-        elif kind == "several":
-            for name in self._field.choices:
-                yield _worded(name in value, name)
-                yield Static(_word(name in value, name), classes="word", markup=False)
-        elif kind == "table":
-            yield _Lines(sanitize(self._field.show(value)), compact=True, highlight_cursor_line=False)
-        elif self._offers:
-            known = self._is_offered(value)
-            select: Select[str] = Select(
-                self._options(), value=value if known else _OTHER, allow_blank=False, compact=True
-            )
-            yield select
-            if self._free:
-                self.set_class(not known, "-other")
-                yield Input(
-                    "" if known else sanitize_line(value), placeholder="name or path", compact=True, classes="free"
-                )
-        elif self._field.secret:
-            told = "set; what is typed here replaces it" if value else "not set"
-            yield Input(placeholder=told, password=True, compact=True)
-        else:
-            yield Input(sanitize_line(self._field.show(value)), compact=True)
-
-    @property
     def entered(self) -> Any:
-        """What is entered, as :meth:`FormField.parse` takes it."""
-        kind = self._field.kind
-        if kind == "switch":
-            return self.query_one(Switch).value
-        if kind == "several":
-            return tuple(switch.name for switch in self.query(Switch) if switch.value)
-        if kind == "table":
-            return self.query_one(TextArea).text
-        if self._offers:
-            chosen = self.query_one(Select).value
-            return self.query_one(Input).value if chosen == _OTHER and self._free else chosen
-        return self.query_one(Input).value
+        """What the widgets hold, as :meth:`SettingEntry.enter` takes it."""
 
-    def put(self, value: Any) -> None:
-        """Enter a value."""
-        self._value = value
-        kind = self._field.kind
-        if kind == "switch":
-            self.query_one(Switch).value = value
-        elif kind == "several":
-            for switch in self.query(Switch):
-                switch.value = switch.name in value
-        elif kind == "table":
-            self.query_one(TextArea).load_text(sanitize(self._field.show(value)))
-        elif self._offers:
-            known = self._is_offered(value)
-            self.query_one(Select).value = value if known else _OTHER
-            if self._free and not known:
-                self.query_one(Input).value = sanitize_line(value)
-        else:
-            self.query_one(Input).value = sanitize_line(self._field.show(value))
+    def show(self) -> None:
+        """Let the widgets hold what the entry does."""
 
-    def offer(self, choices: Sequence[Choice]) -> None:
-        """Offer these from now on; what is entered stays."""
-        if not self._offers:
-            return
-        entered = self.entered
-        self._choices = tuple(choices)
-        with self.prevent(Select.Changed, Input.Changed):
-            self.query_one(Select).set_options(self._options())
-            self.put(entered)
-        self.set_class(self._free and not self._is_offered(entered), "-other")
 
-    def focus_first(self) -> None:
-        """Put the focus on what can be changed."""
-        inner = next((widget for widget in self.query(Widget) if widget.focusable), None)
-        if inner is not None:
-            inner.focus()
+def editor_of(entry: SettingEntry) -> Editor:
+    """The editor for a setting of its kind."""
+    if entry.field.kind in {"switch", "several"}:
+        return _Switches(entry)
+    if entry.field.kind == "table":
+        return _Table(entry)
+    return _Choice(entry) if entry.chosen_from_list else _Line(entry)
 
-    def _is_offered(self, value: Any) -> bool:
-        return any(choice.value == value for choice in self._choices)
 
-    def _options(self) -> list[tuple[Text, str]]:
-        options = [(_option(choice), choice.value) for choice in self._choices]
-        if self._free:
-            options.append((Text("another…", "italic"), _OTHER))
-        elif not self._is_offered(self._value):
-            options.append((Text(f"{sanitize_line(str(self._value))} (not at hand)"), _OTHER))
-        return options
+class _Switches:
+    """One for a setting that is on or off, or one for each of several values."""
 
-    @on(Switch.Changed)
-    @on(Select.Changed)
-    @on(Input.Changed)
-    @on(TextArea.Changed)
-    def _changed(self, message: Message) -> None:
-        message.stop()
-        if isinstance(message, Switch.Changed):
-            words = zip(self.query(Switch), self.query(".word").results(Static), strict=True)
-            for switch, word in words:
-                word.update(_word(switch.value, switch.name or ""))
-        if isinstance(message, Select.Changed) and self._free:
-            self.set_class(message.value == _OTHER, "-other")
-        self.post_message(self.Edited())
+    def __init__(self, entry: SettingEntry) -> None:
+        self._entry = entry
+        names = entry.field.choices if entry.field.kind == "several" else ("",)
+        self._switches = [Toggle(name, self._is_on(name)) for name in names]
+        self.widgets: list[Widget] = [*self._switches]
+
+    def entered(self) -> Any:
+        if self._entry.field.kind == "switch":
+            return self._switches[0].value
+        return tuple(switch.name for switch in self._switches if switch.value)
+
+    def show(self) -> None:
+        for switch in self._switches:
+            switch.value = self._is_on(switch.name or "")
+
+    def _is_on(self, name: str) -> bool:
+        return name in self._entry.entered if name else bool(self._entry.entered)
+
+
+class _Line:
+    """A number, a text or a secret."""
+
+    def __init__(self, entry: SettingEntry) -> None:
+        self._entry = entry
+        told = ("set; what is typed here replaces it" if entry.is_set else "not set") if entry.field.secret else ""
+        self._input = Input(entry.entered, placeholder=told, password=entry.field.secret, compact=True)
+        self.widgets: list[Widget] = [self._input]
+
+    def entered(self) -> str:
+        return self._input.value
+
+    def show(self) -> None:
+        self._input.value = self._entry.entered
+
+
+class _Choice:
+    """What is at hand, and where the setting is free, a line for something else."""
+
+    def __init__(self, entry: SettingEntry) -> None:
+        self._entry = entry
+        self._picker = Picker(entry.field.key, entry.entered, entry.offered or (), free=entry.free)
+        self._input = Input(placeholder="name or path", compact=True) if entry.free else None
+        self.widgets: list[Widget] = [self._picker, *([self._input] if self._input else [])]
+        self.show()
+
+    def entered(self) -> str:
+        if self._input is None:
+            return self._picker.value
+        self._arrange()
+        return self._input.value if self._picker.other else self._picker.value
+
+    def show(self) -> None:
+        entered, offered = self._entry.entered, self._entry.offered
+        # While it is not known what is at hand, nothing can be said to be another thing.
+        other = self._entry.free and offered is not None and all(choice.value != entered for choice in offered)
+        self._picker.show(entered, offered or (), other=other)
+        if self._input is not None:
+            self._arrange()
+            if other:
+                self._input.value = entered
+
+    def _arrange(self) -> None:
+        shown = self._picker.is_attached
+        self._picker.set_class(not self._picker.other, "last", update=shown)
+        self._picker.set_class(self._picker.other, "-other", update=shown)
+        if self._input is not None:
+            self._input.display = self._picker.other
+
+
+class _Table:
+    def __init__(self, entry: SettingEntry) -> None:
+        self._entry = entry
+        self._lines = _Lines(entry.entered, compact=True, highlight_cursor_line=False)
+        self.widgets: list[Widget] = [self._lines]
+
+    def entered(self) -> str:
+        return self._lines.text
+
+    def show(self) -> None:
+        self._lines.load_text(self._entry.entered)
+
+
+class Toggle(Checkbox):
+    """Says in a word whether it is on, so that no colour is needed to read it."""
+
+    def __init__(self, name: str, on: bool) -> None:
+        super().__init__(_word(name, on), on, name=name, compact=True)
+        self.BUTTON_INNER = "x" if on else " "
+
+    def watch_value(self) -> None:
+        self.BUTTON_INNER = "x" if self.value else " "
+        self.label = _word(self.name or "", self.value)
+        super().watch_value()
 
 
 class _Lines(TextArea):
@@ -171,16 +139,5 @@ class _Lines(TextArea):
             event.prevent_default()  # the form scrolls, not the field under the mouse
 
 
-def _worded(on_: bool, name: str | None = None) -> Switch:
-    return Switch(on_, animate=False, name=name)
-
-
-def _word(on_: bool, name: str = "") -> str:
-    return f"{name} {'on' if on_ else 'off'}".strip()
-
-
-def _option(choice: Choice) -> Text:
-    text = Text(sanitize_line(choice.value) or "(none)", no_wrap=True, overflow="ellipsis")
-    if choice.about:
-        text.append(f"  {sanitize_line(choice.about)}", "dim")
-    return text
+def _word(name: str, on: bool) -> str:
+    return f"{name} {'on' if on else 'off'}".strip()

@@ -2,153 +2,126 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-from rich.text import Text
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
-from textual.widgets import Static
+from textual.widget import Widget
+from textual.widgets import Checkbox, Input, TextArea
 
-from atomr_local.sanitize import sanitize_line
-from atomr_local.tui.settings_choices import Choice
-from atomr_local.tui.settings_form import Check, FieldError, FormField, checked
-from atomr_local.tui.widgets.setting_editor import SettingEditor
+from atomr_local.tui.settings_entry import SettingEntry
+from atomr_local.tui.settings_form import FormField
+from atomr_local.tui.widgets.picker import Picker
+from atomr_local.tui.widgets.setting_editor import editor_of
+
+_NAME = 18  # columns; the margin of the first editor in the style below
+_RESET = 8
 
 
-class SettingRow(Vertical):
-    """Knows the value as it was and the value as it is entered."""
+class SettingRow(Widget):
+    """Paints the words around the editor itself: a row is two widgets, and a section is there at once."""
 
     DEFAULT_CSS = """
-    SettingRow { height: auto; margin-bottom: 1; padding: 0 1; border-left: blank; }
+    SettingRow { layout: horizontal; height: auto; margin-bottom: 1; padding: 0 1; border-left: blank;
+        link-color: $text-muted; link-background: initial; link-style: none;
+        link-background-hover: $accent; }
     SettingRow:focus-within { border-left: thick $accent; }
-    SettingRow .line { height: auto; }
-    SettingRow .name { width: 21; }
-    SettingRow .reset { width: 9; padding: 0 1; color: $text-muted; }
-    SettingRow .reset:hover { text-style: underline; }
-    SettingRow .about { color: $text-muted; }
-    SettingRow .problem { color: $error; display: none; }
-    SettingRow.-wrong .problem { display: block; }
-    SettingRow.-changed .name { text-style: bold; }
+    SettingRow > .first { margin: 0 0 0 18; }
+    SettingRow > .last { margin: 0 9 0 1; }
+    SettingRow > .first.last { margin: 0 9 0 18; }
+    SettingRow Input { width: 1fr; background: $boost; }
+    SettingRow Input:focus, SettingRow TextArea:focus { background: $primary 25%; }
+    SettingRow TextArea { width: 1fr; height: auto; min-height: 2; max-height: 8; background: $boost; }
+    SettingRow Checkbox { background: transparent; }
+    SettingRow Checkbox:focus { border: none; }
     """
 
     class Edited(Message):
         """The value entered is another one now, or has become wrong."""
 
-    def __init__(
-        self,
-        field: FormField,
-        value: Any,
-        origin: str,
-        *,
-        choices: Sequence[Choice] | None = None,
-        free: bool = False,
-        check: Check | None = None,
-    ) -> None:
-        super().__init__()
-        self.field = field
-        self.origin = origin
-        self.problem = ""
-        self._before = value
-        self._value = value
-        self._reset = False
-        self._check = check
-        self._choices, self._free = choices, free
-        self._shown: Any = None
+    def __init__(self, entry: SettingEntry) -> None:
+        super().__init__(name=entry.field.key)
+        self.entry = entry
+        self._editor = editor_of(entry)
+        self._editor_height = 1
 
     def compose(self) -> ComposeResult:
-        with Horizontal(classes="line"):
-            yield Static(self.field.name, classes="name", markup=False)
-            yield SettingEditor(self.field, self._before, self._choices, self._free)
-            reset = Static("", classes="reset", markup=False)
-            reset.tooltip = "Click: back to the default"
-            yield reset
-        yield Static(self._about(), classes="about", markup=False)
-        yield Static("", classes="problem", markup=False)
-
-    def on_mount(self) -> None:
-        self._shown = self.editor.entered
-        self._tell()
+        widgets = self._editor.widgets
+        widgets[0].add_class("first", update=False)
+        widgets[-1].add_class("last", update=False)
+        yield from widgets
 
     @property
-    def editor(self) -> SettingEditor:
-        return self.query_one(SettingEditor)
+    def field(self) -> FormField:
+        return self.entry.field
 
     @property
-    def changed(self) -> bool:
-        """Whether saving would change something."""
-        return bool(self.problem) or self._value != self._before or self._reset
+    def problem(self) -> str:
+        return self.entry.problem
 
     @property
-    def to_save(self) -> Any:
-        """The value for the settings file; None for the default, which is not written down."""
-        value = self._value
-        return None if value == self.field.default else list(value) if isinstance(value, tuple) else value
+    def first(self) -> Widget:
+        """What the focus is put on to change the setting."""
+        first, *others = (widget for widget in self._editor.widgets if widget.display)
+        return others[0] if others and isinstance(first, Picker) else first
 
-    def offer(self, choices: Sequence[Choice]) -> None:
-        self.editor.offer(choices)
+    def show(self) -> None:
+        """Show what the entry holds and is offered now; what is entered stays."""
+        with self.prevent(Checkbox.Changed, Input.Changed, TextArea.Changed):
+            self._editor.show()
+        self.refresh(layout=True)
 
     def reset(self) -> None:
-        """Enter the default; saving takes the setting out of the file."""
-        self._value, self.problem = self.field.default, ""
-        self._reset = self.origin == "settings file"
-        with self.prevent(SettingEditor.Edited):
-            self.editor.put(self.field.default)
-        self._tell()
+        """Enter the default."""
+        self.entry.reset()
+        self.show()
         self.post_message(self.Edited())
 
-    @on(SettingEditor.Edited)
-    def _edited(self, message: SettingEditor.Edited) -> None:
-        message.stop()
-        entered = self.editor.entered
-        if self.field.secret and not entered:
-            # An empty line means that nothing was typed; the way to empty it is its default.
-            entered, self._value, self.problem = None, self.field.default if self._reset else self._before, ""
-        elif entered == self._shown and not self._reset:
-            self._value, self.problem = self._before, ""  # as it was, whatever today's rules say of it
-        else:
-            self._read(entered)
-        self._tell()
-        self.post_message(self.Edited())
-
-    def _read(self, entered: Any) -> None:
-        try:
-            value = self.field.parse(entered)
-            if self._check is not None:
-                checked(self._check, value)
-        except FieldError as error:
-            self.problem = sanitize_line(str(error))
-            return
-        self.problem, self._value = "", value
-        if value != self.field.default:
-            self._reset = False
-
-    def _tell(self) -> None:
-        self.set_class(bool(self.problem), "-wrong")
-        self.set_class(self.changed, "-changed")
-        self.query_one(".problem", Static).update(f"✗ {self.problem}")
-        self.query_one(".name", Static).update(f"{'* ' if self.changed else ''}{self.field.name}")
-        can_reset = bool(self.problem) or self._value != self.field.default
-        self.query_one(".reset", Static).update("default" if can_reset or self._may_leave_file() else "")
-
-    def _may_leave_file(self) -> bool:
-        return self.origin == "settings file" and not self._reset
-
-    def _about(self) -> Text:
-        field = self.field
-        text = Text(field.description)
-        facts = [field.bounds, f"default: {field.told(field.default)}"]
-        if self.origin.startswith("ATOMR_"):
-            text.append(f" ({'; '.join(filter(None, facts))}; ")
-            text.append(f"set by {self.origin} in the environment, which wins over what is saved here", "bold")
-            text.append(")")
-        else:
-            facts.append("" if self.origin == "default" else f"from: {self.origin}")
-            text.append(f" ({'; '.join(filter(None, facts))})")
-        return text
-
-    @on(events.Click, ".reset")
-    def _clicked(self) -> None:
+    def action_back(self) -> None:
+        """The word beside the editor was clicked."""
         self.reset()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        self._editor_height = super().get_content_height(container, viewport, width)
+        return self._editor_height + self._below().get_height({}, width)
+
+    def render(self) -> Content:
+        entry = self.entry
+        name = f"{'* ' if entry.changed else ''}{entry.field.name}"
+        room = max(0, self.content_size.width - _NAME - _RESET)
+        # The editor covers the room between.
+        head = Content.assemble((name[: _NAME - 1].ljust(_NAME), "bold" if entry.changed else ""), " " * room)
+        if entry.can_reset:
+            head += Content.from_markup(" [@click=back]default[/]")
+        return Content.assemble(head, "\n" * self._editor_height, self._below())
+
+    def on_descendant_focus(self) -> None:
+        self.scroll_visible(animate=False)
+
+    @on(Checkbox.Changed)
+    @on(Input.Changed)
+    @on(TextArea.Changed)
+    @on(Picker.Picked)
+    def _edited(self, message: Message) -> None:
+        message.stop()
+        before = (self.entry.problem, self.entry.changed, self.entry.can_reset)
+        self.entry.enter(self._editor.entered())
+        if before != (self.entry.problem, self.entry.changed, self.entry.can_reset):
+            self.refresh(layout=True)
+        if isinstance(message, Picker.Picked) and message.picker.other:
+            self._editor.widgets[-1].focus()
+        self.post_message(self.Edited())
+
+    def _below(self) -> Content:
+        entry, field = self.entry, self.entry.field
+        facts = [field.bounds, f"default: {field.told(field.default)}"]
+        muted = "$text-muted"
+        if entry.origin.startswith("ATOMR_"):
+            told = f"set by {entry.origin} in the environment, which wins over what is saved here"
+            facts_told = "; ".join(filter(None, facts))
+            text = Content.assemble((f"{field.description} ({facts_told}; ", muted), (told, "bold"), (")", muted))
+        else:
+            facts.append("" if entry.origin == "default" else f"from: {entry.origin}")
+            text = Content.styled(f"{field.description} ({'; '.join(filter(None, facts))})", muted)
+        return Content("\n").join([text, Content.styled(f"✗ {entry.problem}", "$error")]) if entry.problem else text
