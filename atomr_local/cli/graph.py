@@ -66,7 +66,7 @@ def build(
 
     Example: atomr graph build latest-all.json.bz2 --text-index simple --name simple
     """
-    from atomr_local.cli.progress import build_progress, report_skipped
+    from atomr_local.cli.progress import build_progress, report_skipped, resuming, tell
     from atomr_local.indexing.graph_index import FORMATS, BuildProgress, build_graph_index
     from atomr_local.indexing.space import human_size
 
@@ -76,13 +76,13 @@ def build(
     def triples(state: object) -> int:
         return getattr(state, "triples", 0)
 
-    with build_progress(lambda state: f"{triples(state)} facts", triples) as progress:
+    with resuming("graph", name), build_progress(lambda state: f"{triples(state)} facts", triples) as progress:
 
         def show(state: BuildProgress) -> None:
             nonlocal told
             if state.note != told:
                 told = state.note
-                click.echo(f"{told[:1].upper()}{told[1:]}.", err=True)
+                tell(f"{told[:1].upper()}{told[1:]}.")
             progress(state)
 
         manifest = build_graph_index(

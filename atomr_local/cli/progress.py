@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from atomr_local.errors import Cancelled
 from atomr_local.fetching.estimates import duration
+from atomr_local.sanitize import sanitize_line
 
-__all__ = ["BuildState", "Pace", "build_progress", "duration", "line_every", "report_skipped"]
+if TYPE_CHECKING:
+    from atomr_local.indexing.store import IndexKind
+
+__all__ = ["BuildState", "Pace", "build_progress", "duration", "line_every", "report_skipped", "resuming", "tell"]
 
 _LINE_EVERY = 30.0  # seconds between plain lines of one stage, unless ATOMR_PROGRESS_EVERY says otherwise
 
@@ -128,6 +134,26 @@ def build_progress(
         yield show
 
 
+def tell(message: str) -> None:
+    """Print a line on standard error, above the bar where one is shown."""
+    # rich puts the line above its bar when it comes through sys.stderr; click.echo writes past that, into the bar.
+    print(sanitize_line(message), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def resuming(kind: IndexKind, name: str) -> Iterator[None]:
+    """When the build inside is stopped by the user, tell that it can be gone on with, if it can."""
+    try:
+        yield
+    except (KeyboardInterrupt, Cancelled):
+        from atomr_local.indexing.ledger import read_ledger
+        from atomr_local.indexing.store import unfinished_path
+
+        if read_ledger(unfinished_path(kind, name)) is not None:
+            tell("What is done is kept: run the same command again and it goes on.")
+        raise
+
+
 def line_every() -> float:
     """Seconds between plain lines."""
     try:
@@ -143,8 +169,6 @@ def report_skipped(skipped: dict[str, object], kind: Callable[[str], str] = lamb
         kind: what the records of a file are, from its path: "line", "page".
     """
     import click
-
-    from atomr_local.sanitize import sanitize_line
 
     if not skipped.get("count"):
         return

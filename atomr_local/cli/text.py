@@ -71,7 +71,7 @@ def build(
     Example: atomr text build articles.jsonl --name mine
     """
     from atomr_local.catalog.starter import find_embedder
-    from atomr_local.cli.progress import build_progress, report_skipped
+    from atomr_local.cli.progress import build_progress, report_skipped, resuming, tell
     from atomr_local.indexing.embedding import SentenceEmbedder
     from atomr_local.indexing.readers.detect import TEXT_FORMATS, record_kind
     from atomr_local.indexing.text_index import add_to_text_index, build_text_index
@@ -79,11 +79,14 @@ def build(
 
     prepare_threads()
     wanted = _read_titles(titles) if titles is not None else None
-    embedder = SentenceEmbedder(find_embedder(load_settings().embedder), tell=lambda note: click.echo(note, err=True))
+    embedder = SentenceEmbedder(find_embedder(load_settings().embedder), tell=tell)
     # Where the titles lie is told by the manifest of a new index, for whoever has to build it again.
     run = add_to_text_index if add else partial(build_text_index, titles_file=titles)
     chosen = next(item for item in TEXT_FORMATS if item == format_)
-    with build_progress(lambda state: f"{_passages(state)} passages", _passages) as progress:
+    with (
+        resuming("text", name),
+        build_progress(lambda state: f"{_passages(state)} passages", _passages) as progress,
+    ):
         manifest = run(
             inputs,
             name,
@@ -93,7 +96,7 @@ def build(
             titles=wanted,
             engine=engine,
             progress=progress,
-            tell=lambda message: click.echo(f"{sanitize_line(message)}.", err=True),
+            tell=lambda message: tell(f"{message[:1].upper()}{message[1:]}."),
         )
     _show_counts(manifest)
     if add:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from atomr_local.cli import progress as progress_module
-from atomr_local.cli.progress import Pace, build_progress, duration, report_skipped
+from atomr_local.cli.progress import Pace, build_progress, duration, report_skipped, tell
 
 
 @dataclass
@@ -63,6 +63,22 @@ def test_plain_lines_when_not_a_terminal(capsys: pytest.CaptureFixture[str], mon
         "embedding: 60%, 600 passages, 10/s, about 40 s left",
         "indexing …",
     ]
+
+
+def test_what_is_told_beside_the_bar_has_a_line_of_its_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with build_progress(lambda state: "") as show:
+        show(State("embedding", 100, 1))
+        tell("it\x1b[2J goes on")
+    _, err = capsys.readouterr()
+    assert "embedding" in err, "there is a bar"
+    before, _, after = err.partition("it goes on")
+    assert before.rpartition("\x1b[2K")[2].strip() == "", "the bar is wiped away before"
+    assert after.startswith("\n")
+    assert "\x1b[2J" not in err
 
 
 @pytest.mark.parametrize(

@@ -216,4 +216,36 @@ def test_an_unfinished_build_goes_on_by_the_same_command(
     assert atomr("text", "build", str(corpus), "--name", "mine") == 0
     out, err = capsys.readouterr()
     assert out.startswith("mine: 2 passages of 2 articles, ")
-    assert "going on with an unfinished build, after 2 passages." in err
+    assert "Going on with an unfinished build, after 2 passages." in err
+
+
+def interrupt(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_build_that_is_interrupted_tells_that_it_can_go_on(
+    fake_embedder: None, corpus: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("atomr_local.indexing.text_build.TextBuild.run", interrupt)
+        assert atomr("text", "build", str(corpus), "--name", "mine") == 130
+    assert "goes on" not in capsys.readouterr().err, "nothing was done yet"
+    with monkeypatch.context() as patch:
+        patch.setattr("atomr_local.indexing.text_table.PassageTable.index", interrupt)
+        assert atomr("text", "build", str(corpus), "--name", "mine") == 130
+    assert "run the same command again and it goes on" in capsys.readouterr().err
+    assert atomr("text", "build", str(corpus), "--name", "mine") == 0
+    assert "Going on with an unfinished build, after 2 passages." in capsys.readouterr().err
+
+
+def test_a_graph_build_that_is_interrupted_tells_that_it_can_go_on(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = tmp_path / "facts.jsonl"
+    facts.write_text('{"s": "Lake Como", "p": "country", "o": "Italy"}\n')
+    with monkeypatch.context() as patch:
+        patch.setattr("atomr_local.indexing.graph_names_writer.NamesWriter.index", interrupt)
+        assert atomr("graph", "build", str(facts), "--name", "mine") == 130
+    assert "run the same command again and it goes on" in capsys.readouterr().err
+    assert atomr("graph", "build", str(facts), "--name", "mine") == 0
+    assert "An unfinished build goes on." in capsys.readouterr().err
