@@ -48,8 +48,17 @@ class SettingsScreen(Screen[dict[str, Any]]):
         ),
         Binding("ctrl+f", "search", "Search", priority=True, tooltip="Search the settings", id="settings.search"),
         Binding("ctrl+r", "reset", "Default", priority=True, tooltip="Back to the default", id="settings.reset"),
-        Binding("ctrl+pagedown", "section(1)", "Section", tooltip="The next section", id="settings.next"),
-        Binding("ctrl+pageup", "section(-1)", show=False, tooltip="The section before", id="settings.previous"),
+        Binding(
+            "ctrl+pagedown", "section(1)", "Section", priority=True, tooltip="The next section", id="settings.next"
+        ),
+        Binding(
+            "ctrl+pageup",
+            "section(-1)",
+            show=False,
+            priority=True,
+            tooltip="The section before",
+            id="settings.previous",
+        ),
         Binding("escape", "close", "Close", tooltip="Close; asks when something is not saved", id="settings.close"),
     ]
     DEFAULT_CSS = """
