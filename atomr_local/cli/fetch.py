@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,42 +28,33 @@ from atomr_local.indexing.graph_ids import read_entity_ids
 from atomr_local.indexing.space import human_size
 from atomr_local.indexing.store import check_name
 
-
-class _Size(click.ParamType):
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        try:
-            return size_argument(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+_Callback = Callable[[click.Context, click.Parameter, str], Any]
 
 
-class _Matching(click.ParamType):
-    """A text of a form."""
-
-    def __init__(self, form: re.Pattern[str], name: str) -> None:
-        self._form = form
-        self.name = name
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value and not self._form.fullmatch(value):
-            self.fail(f"{value!r} is no {self.name}", param, ctx)
-        return str(value)
+def _size(_: click.Context, __: click.Parameter, value: str) -> int:
+    """Bytes; 0 where nothing is said."""
+    try:
+        return size_argument(value) if value else 0
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
-class _Languages(click.ParamType):
-    name = "languages"
+def _matching(form: re.Pattern[str], what: str) -> _Callback:
+    """Checks the form of what is given."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
-        if isinstance(value, list):
-            return value
-        found = [part.strip() for part in value.split(",") if part.strip()]
-        if not found or not all(re.fullmatch(r"[a-z]{2,12}(-[a-z0-9]{1,12})*", part) for part in found):
-            self.fail(f"{value!r} is no list of languages such as en,de", param, ctx)
-        return list(dict.fromkeys([*found, "mul"]))  # names that are the same in many languages stand there alone
+    def check(_: click.Context, __: click.Parameter, value: str) -> str:
+        if value and not form.fullmatch(value):
+            raise click.BadParameter(f"{value!r} is no {what}")
+        return value
+
+    return check
+
+
+def _languages(_: click.Context, __: click.Parameter, value: str) -> list[str]:
+    found = [part.strip() for part in value.split(",") if part.strip()]
+    if not found or not all(re.fullmatch(r"[a-z]{2,12}(-[a-z0-9]{1,12})*", part) for part in found):
+        raise click.BadParameter(f"{value!r} is no list of languages such as en,de")
+    return list(dict.fromkeys([*found, "mul"]))  # names that are the same in many languages stand there alone
 
 
 class _Rate(click.FloatRange):
@@ -110,7 +101,7 @@ class WikipediaWish:
 @fetch.command()
 @click.option(
     "--language",
-    type=_Matching(LANGUAGE, "language such as simple or en"),
+    callback=_matching(LANGUAGE, "language such as simple or en"),
     default="simple",
     show_default=True,
     help="Of Wikipedia.",
@@ -122,10 +113,10 @@ class WikipediaWish:
     show_default=True,
     help="Wiki text of the latest dump, or plain text of the data set wikimedia/wikipedia.",
 )
-@click.option("--date", type=_Matching(DATE, "date such as 20261101"), default="", help="Else the newest.")
-@click.option("--max-size", type=_Size(), default=0, help="To fetch at most, such as 1GB.")
+@click.option("--date", callback=_matching(DATE, "date such as 20261101"), default="", help="Else the newest.")
+@click.option("--max-size", callback=_size, default="", metavar="SIZE", help="To fetch at most, such as 1GB.")
 @click.option("--to", type=click.Path(path_type=Path), help="Directory; else the data folder's downloads/.")
-@click.option("--rate-limit", type=_Size(), default=0, help="Per second, such as 2MB.")
+@click.option("--rate-limit", callback=_size, default="", metavar="SIZE", help="Per second, such as 2MB.")
 @click.option("--base-url", default="", help="A mirror, instead of Wikimedia or Hugging Face.")
 @click.option("--limit", type=click.IntRange(min=1), help="With --build: take this many articles only.")
 @_BUILD
@@ -219,12 +210,12 @@ class WikidataWish:
 )
 @click.option(
     "--site",
-    type=_Matching(re.compile(r"[a-z][a-z0-9_]{1,40}"), "site such as enwiki or simplewiki"),
+    callback=_matching(re.compile(r"[a-z][a-z0-9_]{1,40}"), "site such as enwiki or simplewiki"),
     default="enwiki",
     show_default=True,
     help="Where the titles of articles are looked up.",
 )
-@click.option("--languages", type=_Languages(), default="en", show_default=True, help="Of names, such as en,de.")
+@click.option("--languages", callback=_languages, default="en", show_default=True, help="Of names, such as en,de.")
 @click.option("--all-statements", is_flag=True, help="Keep external identifiers and media as well.")
 @click.option("--rate", type=_Rate(0.001, 10), default=2.0, show_default=True, help="Requests per second at most.")
 @click.option("--base-url", default=WIKIDATA, help="The api.php to ask, instead of Wikidata's.")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 import traceback
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
     from atomr_local.reasoning.trace import Trace
     from atomr_local.tui.core import Answerer
+    from atomr_local.tui.screens.library import LibraryScreen
+    from atomr_local.tui.widgets.beginning import Beginning
 
 
 class AtomrApp(App[None]):
@@ -87,6 +90,9 @@ class AtomrApp(App[None]):
             super().__init__()
             self.job = job
 
+    class FirstStart(Message):
+        """Nothing but the starter is at hand, and how to begin was never chosen."""
+
     class Opened(Message):
         """The settings are read and the assistant is there, or it could not be opened."""
 
@@ -106,6 +112,7 @@ class AtomrApp(App[None]):
         self.fault: AtomrError | None = None  # ours, that ended the program
         self.jobs = Jobs(self._tell_job)
         self._share: int | None = None
+        self._beginning = False  # the first start's choice is open
         self.ask_screen = AskScreen(clock=clock)
         register(self)
         self.theme = choose("")
@@ -146,6 +153,8 @@ class AtomrApp(App[None]):
         self._follow_settings()
         self.ask_screen.attach(assistant)
         self.call_after_refresh(self._load)
+        if not assistant.settings.ui.first_run_done:
+            self._look_around()
 
     def _follow_settings(self) -> None:
         """Theme, keys and panes as the settings have them."""
@@ -161,6 +170,34 @@ class AtomrApp(App[None]):
             self.post_message(self.Loaded(error))
         else:
             self.post_message(self.Loaded(None))
+
+    @work(thread=True, exit_on_error=False, group="look")
+    def _look_around(self) -> None:
+        from atomr_local.tui.first_run import only_the_starter
+
+        with suppress(AtomrError, OSError):
+            if only_the_starter(self.assistant.settings):
+                self.post_message(self.FirstStart())
+
+    @on(FirstStart)
+    def _first_start(self) -> None:
+        self._beginning = True
+        self.ask_screen.offer_beginning()
+
+    def on_beginning_chosen(self, message: Beginning.Chosen) -> None:
+        """Go the way that was chosen; asking a question is choosing the starter."""
+        self._begun()
+        if message.way == "starter":
+            self.ask_screen.action_focus_question()
+            return
+        library = self._open_library()
+        library.call_after_refresh(library.action_pull if message.way == "get" else library.action_build)
+
+    def _begun(self) -> None:
+        if self._beginning:
+            self._beginning = False
+            self.ask_screen.end_beginning()
+            self._remember({"ui.first_run_done": True})
 
     def _post_stage(self, stage: str) -> None:
         self.post_message(self.Staged(stage))
@@ -254,6 +291,7 @@ class AtomrApp(App[None]):
 
     @on(AskScreen.Ended)
     def _ended(self, message: AskScreen.Ended) -> None:
+        self._begun()
         self._keep(message.trace)
 
     @work(thread=True, exit_on_error=False, group="keep")
@@ -308,9 +346,14 @@ class AtomrApp(App[None]):
         self._reload()
 
     def action_library(self) -> None:
+        self._open_library()
+
+    def _open_library(self) -> LibraryScreen:
         from atomr_local.tui.screens.library import LibraryScreen
 
-        self.push_screen(LibraryScreen(lambda: self.assistant.settings, self.jobs, self._use))
+        library = LibraryScreen(lambda: self.assistant.settings, self.jobs, self._use)
+        self.push_screen(library)
+        return library
 
     def _use(self, setting: str, name: str) -> None:
         """Take this model or index from now on, and remember it."""

@@ -224,6 +224,15 @@ class AskScreen(AskWindows):
     def _recalled(self, message: Recalled) -> None:
         self.query_one(QuestionBox).recall(list(reversed(message.questions)))
 
+    def offer_beginning(self) -> None:
+        """Show the first start's choice, as long as nothing was asked."""
+        if not self._number:
+            self._welcome.offer_beginning()
+
+    def end_beginning(self) -> None:
+        """The choice is made."""
+        self._welcome.end_beginning()
+
     # Asking
 
     def begin(self, asked: Asked) -> None:

@@ -59,3 +59,14 @@ class Welcome(Vertical):
     def compose(self) -> ComposeResult:
         yield Static(Text(_WELCOME), id="about")
         yield self._examples
+
+    def offer_beginning(self) -> None:
+        """Show the first start's choice above the examples."""
+        from atomr_local.tui.widgets.beginning import Beginning
+
+        if not self.query("#beginning"):
+            self.mount(Beginning(), before=self._examples)
+
+    def end_beginning(self) -> None:
+        """Take the choice away."""
+        self.query("#beginning").remove()

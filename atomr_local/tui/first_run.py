@@ -1,0 +1,21 @@
+"""The first start: whether there is anything but the starter, so that a choice of how to begin is of use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from atomr_local.settings import Settings
+
+
+def only_the_starter(settings: Settings) -> bool:
+    """Whether no model and no index of the user's own is at hand or chosen. It reads the disk."""
+    from atomr_local.catalog.find import list_models
+    from atomr_local.indexing.store import STARTER, list_indexes
+
+    chosen = (settings.model, settings.text_index or STARTER, settings.graph_index or STARTER)
+    if set(chosen) != {STARTER} or settings.endpoint.url:
+        return False
+    models = (entry.name for entry in list_models() if entry.kind == "model")
+    indexes = (entry.name for entry in list_indexes())
+    return all(name == STARTER for name in (*models, *indexes))

@@ -1,0 +1,99 @@
+"""The first start: a choice of how to begin that stands in nobody's way."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from fake_assistant import FakeAssistant
+from gguf_files import gguf_bytes
+from test_tui import ask, done, screen_text, until
+
+from atomr_local.settings import load_settings
+from atomr_local.settings_file import save_settings
+from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.first_run import only_the_starter
+from atomr_local.tui.screens.build import BuildScreen
+from atomr_local.tui.screens.fetch import FetchScreen
+from atomr_local.tui.screens.library import LibraryScreen
+from atomr_local.tui.widgets.beginning import Beginning
+from atomr_local.tui.widgets.question_box import QuestionBox
+
+SIZES = [(80, 24), (120, 40), (200, 50)]
+
+
+def offered(app: AtomrApp) -> bool:
+    return bool(app.ask_screen.query(Beginning))
+
+
+def made(home: Path) -> bool:
+    file = home / "config.toml"
+    return file.exists() and bool(tomllib.loads(file.read_text()).get("ui", {}).get("first_run_done"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_choice_is_shown_and_a_question_can_be_typed_at_once(size: tuple[int, int], own_home: Path) -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: offered(app))
+        text = screen_text(app)
+        for line in ("Use the starter", "Get a larger model", "Build from files", "Try one of these"):
+            assert line in text
+        assert app.focused is app.query_one(QuestionBox)
+        assert not made(own_home)
+        await ask(pilot)  # asking is choosing the starter
+        await until(pilot, lambda: done(app))
+        await until(pilot, lambda: made(own_home))
+        assert not offered(app)
+
+
+async def test_the_starter(own_home: Path) -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: offered(app))
+        choice = app.ask_screen.query_one(Beginning)
+        choice.focus()
+        choice.highlighted = 0
+        await pilot.press("enter")
+        await until(pilot, lambda: made(own_home) and not offered(app))
+        assert app.focused is app.query_one(QuestionBox)
+        assert app.screen is app.ask_screen
+
+
+@pytest.mark.parametrize(("place", "screen"), [(1, FetchScreen), (2, BuildScreen)])
+async def test_getting_and_building(own_home: Path, place: int, screen: type) -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: offered(app))
+        choice = app.ask_screen.query_one(Beginning)
+        choice.focus()
+        choice.highlighted = place
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, screen))
+        assert made(own_home)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, LibraryScreen))  # which shows what becomes of it
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.ask_screen)
+        assert not offered(app)
+
+
+async def test_it_is_chosen_once() -> None:
+    save_settings({"ui.first_run_done": True})
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.ask_screen.loading_stage == "")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert not offered(app)
+
+
+def test_who_has_something_of_their_own_is_not_asked(own_home: Path) -> None:
+    assert only_the_starter(load_settings())
+    assert not only_the_starter(load_settings(model="huge"))
+    assert not only_the_starter(load_settings(endpoint={"url": "http://127.0.0.1:8080/v1"}))
+    (own_home / "models").mkdir()
+    model = own_home / "models" / "mine.gguf"
+    model.write_bytes(gguf_bytes({"general.architecture": "llama"}, {"w.weight": ((4, 2), bytes(32))}))
+    assert not only_the_starter(load_settings())

@@ -1,0 +1,220 @@
+"""What can be got from the net, told with size, time, licence and host before anything goes online."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from test_tui import until
+from textual.app import App
+from textual.pilot import Pilot
+from textual.widgets import Input, OptionList, Select
+
+from atomr_local import paths
+from atomr_local.catalog.offered import catalogue
+from atomr_local.cli.main import atomr
+from atomr_local.errors import AtomrError
+from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.screens.fetch import Fetch, FetchScreen, TextIndex, text_indexes
+
+SIZES = [(80, 24), (120, 40), (200, 50)]
+INDEXES = [TextIndex("news\x1b[2J", 100, "enwiki"), TextIndex("towns", 20_000, "simplewiki")]
+
+
+class Alone(App[None]):
+    """The screen by itself; `got` is what it was left with."""
+
+    def __init__(self, find: Callable[[], list[TextIndex]] = lambda: INDEXES) -> None:
+        super().__init__()
+        self.find = find
+        self.got: list[Fetch | None] = []
+
+    def on_mount(self) -> None:
+        self.push_screen(FetchScreen(find=self.find), self.got.append)
+
+    @property
+    def text(self) -> str:
+        strips = self.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+    @property
+    def words(self) -> str:
+        """The text as one line, however it was wrapped and framed."""
+        return " ".join(self.text.replace("│", " ").split())
+
+
+async def choose(app: Alone, pilot: Pilot[None], name: str) -> None:
+    options = app.screen.query_one("#fetch-list", OptionList)
+    options.highlighted = options.get_option_index(name)
+    await pilot.pause()
+
+
+def understood(fetch: Fetch | None) -> dict[str, object]:
+    """What the command line makes of the command; it refuses what it does not know."""
+    assert fetch is not None
+    command: click.Command | None = atomr
+    arguments = list(fetch.arguments)
+    while isinstance(command, click.Group):
+        command = command.get_command(click.Context(command), arguments.pop(0))
+    assert command is not None
+    return command.make_context("atomr", arguments).params
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_model_is_got_after_asking(size: tuple[int, int]) -> None:
+    app = Alone()
+    model = catalogue().model[0]
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: model.licence in app.text)
+        for item in catalogue().model:
+            assert item.name in app.text
+        assert "estimates" in app.text
+        assert "web switch stays" in app.text
+        assert "at 1 MB/s" in app.words
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        assert "huggingface.co" in app.words
+        assert "/models" in app.words
+        assert "491.0 MB" in app.words
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, FetchScreen))
+        assert app.got == []
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("y")
+        await until(pilot, lambda: bool(app.got))
+    assert app.got == [Fetch(f"get {model.name}", ("models", "pull", model.name, "--yes"))]
+    assert understood(app.got[0])["name"] == model.name
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_part_of_a_wikipedia(size: tuple[int, int]) -> None:
+    app = Alone()
+    async with app.run_test(size=size) as pilot:
+        await choose(app, pilot, "wikipedia")
+        assert "Simple English, 20,000 articles" in app.words
+        assert "on two cores" in app.words
+        assert "CC BY-SA" in app.words
+        await pilot.press("enter")
+        assert app.focused is app.screen.query_one("#fetch-language")
+        app.screen.query_one("#fetch-language", Select).value = "en"
+        app.screen.query_one("#fetch-kind", Select).value = "dump"
+        app.screen.query_one("#fetch-name", Input).value = "../evil"
+        await pilot.pause()
+        assert "✗" in app.text
+        await pilot.press("f5")
+        await pilot.pause()
+        assert isinstance(app.screen, FetchScreen)
+        app.screen.query_one("#fetch-name", Input).value = "english"
+        app.screen.query_one("#fetch-contact", Input).value = "me@example.org"
+        await until(pilot, lambda: "English, 20,000 articles" in app.words)
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        assert "dumps.wikimedia.org" in app.words
+        await pilot.press("y")
+        await until(pilot, lambda: bool(app.got))
+    given = understood(app.got[0])
+    assert {key: given[key] for key in ("language", "kind", "build", "limit", "contact", "yes")} == {
+        "language": "en", "kind": "dump", "build": "english", "limit": 20_000, "contact": "me@example.org", "yes": True,
+    }  # fmt: skip
+    assert given["max_size"] == next(item for item in catalogue().wikipedia if item.language == "en").download_bytes(
+        "dump", 20_000
+    )
+
+
+async def test_a_whole_wikipedia() -> None:
+    app = Alone()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await choose(app, pilot, "wikipedia")
+        for wrong in ("0", "-5"):
+            app.screen.query_one("#fetch-limit", Input).value = wrong
+            await pilot.pause()
+            assert "no number of articles" in app.words
+        app.screen.query_one("#fetch-limit", Input).value = ""
+        await until(pilot, lambda: "240,000 articles" in app.words)
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("y")
+        await until(pilot, lambda: bool(app.got))
+    given = understood(app.got[0])
+    assert (given["kind"], given["limit"], given["max_size"], given["build"]) == (
+        "parquet",
+        None,
+        0,
+        "wikipedia-simple",
+    )
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_facts_for_a_text_index(size: tuple[int, int]) -> None:
+    app = Alone()
+    async with app.run_test(size=size) as pilot:
+        await choose(app, pilot, "facts")
+        await until(pilot, lambda: "100 articles" in app.words)
+        assert "\x1b[2J" not in app.text
+        app.screen.query_one("#fetch-index", Select).value = "towns"
+        await until(pilot, lambda: "20,000 articles" in app.words)
+        assert "CC0" in app.words
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        assert "www.wikidata.org" in app.words
+        await pilot.press("y")
+        await until(pilot, lambda: bool(app.got))
+    given = understood(app.got[0])
+    assert (given["text_index"], given["site"], given["build"]) == ("towns", "simplewiki", "towns")
+
+
+async def test_no_text_index_no_facts() -> None:
+    app = Alone(list)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await choose(app, pilot, "facts")
+        assert "there is no text index" in app.words
+        await pilot.press("f5")
+        await pilot.pause()
+        assert isinstance(app.screen, FetchScreen)
+
+
+async def test_a_model_by_its_address() -> None:
+    app = Alone()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await choose(app, pilot, "address")
+        await pilot.press("enter")
+        for wrong in ("", "file:///etc/passwd", "https://", "https://[x"):
+            app.screen.query_one("#fetch-url", Input).value = wrong
+            await pilot.press("enter")
+            await pilot.pause()
+            assert isinstance(app.screen, FetchScreen)
+            assert "✗" in app.text
+        app.screen.query_one("#fetch-url", Input).value = "https://models.example/tiny.gguf"
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        assert "models.example" in app.words
+        await pilot.press("y")
+        await until(pilot, lambda: bool(app.got))
+    assert understood(app.got[0])["name"] == "https://models.example/tiny.gguf"
+
+
+async def test_escape_gets_nothing() -> None:
+    app = Alone()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("escape")
+        await until(pilot, lambda: bool(app.got))
+    assert app.got == [None]
+
+
+async def test_a_catalogue_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(paths, "catalogue_file", lambda: tmp_path / "none.toml")
+    with pytest.raises(AtomrError):
+        catalogue()
+    app = Alone()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "none.toml" in app.words)
+        await pilot.press("f5")
+        await pilot.pause()
+        assert isinstance(app.screen, FetchScreen)
+
+
+def test_there_are_no_text_indexes_in_an_empty_home() -> None:
+    assert text_indexes() == []
