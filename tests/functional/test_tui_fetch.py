@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
-from test_tui import until
+from fake_assistant import FakeAssistant
+from gguf_files import gguf_bytes
+from test_tui import screen_text, until
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select
@@ -16,8 +22,13 @@ from atomr_local import paths
 from atomr_local.catalog.offered import catalogue
 from atomr_local.cli.main import atomr
 from atomr_local.errors import AtomrError
+from atomr_local.settings import load_settings
+from atomr_local.settings_file import save_settings
+from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.jobs import JobState
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.fetch import Fetch, FetchScreen, TextIndex, text_indexes
+from atomr_local.tui.screens.library import LibraryScreen
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 INDEXES = [TextIndex("news\x1b[2J", 100, "enwiki"), TextIndex("towns", 20_000, "simplewiki")]
@@ -214,6 +225,56 @@ async def test_a_catalogue_that_is_missing_is_told(monkeypatch: pytest.MonkeyPat
         await pilot.press("f5")
         await pilot.pause()
         assert isinstance(app.screen, FetchScreen)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[str]:
+    """The address of a small model on a server of this machine."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    model = gguf_bytes({"general.architecture": "llama", "general.name": "T"}, {"w.weight": ((4, 2), bytes(32))})
+    (folder / "tiny.gguf").write_bytes(model)
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/tiny.gguf"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+async def test_a_model_is_fetched_in_the_background_and_listed(served: str, own_home: Path) -> None:
+    save_settings({"ui.first_run_done": True})
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: app.ask_screen.loading_stage == "")
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, LibraryScreen))
+        await pilot.press("p")
+        await until(pilot, lambda: isinstance(app.screen, FetchScreen))
+        options = app.screen.query_one("#fetch-list", OptionList)
+        options.highlighted = options.get_option_index("address")
+        await pilot.pause()
+        app.screen.query_one("#fetch-url", Input).value = served
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and bool(list(app.jobs)))
+        for _ in range(120):
+            if not app.jobs.running:
+                break
+            await pilot.pause(0.5)
+        job = next(iter(app.jobs))
+        assert job.state is JobState.DONE, list(job.lines)
+        assert any("publishes no checksum" in line for line in job.lines)
+        await until(pilot, lambda: "tiny" in screen_text(app).replace("tiny.gguf", ""))
+    assert (own_home / "models" / "tiny.gguf").is_file()
+    assert not load_settings().web.enabled
 
 
 def test_there_are_no_text_indexes_in_an_empty_home() -> None:
