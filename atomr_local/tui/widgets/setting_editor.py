@@ -72,37 +72,39 @@ class _Line:
 
 
 class _Choice:
-    """What is at hand, and where the setting is free, a line for something else."""
+    """What is at hand, and where the setting is free, a line for something else, made when it is wanted."""
 
     def __init__(self, entry: SettingEntry) -> None:
         self._entry = entry
         self._picker = Picker(entry.field.key, entry.entered, entry.offered or (), free=entry.free)
-        self._input = Input(placeholder="name or path", compact=True) if entry.free else None
-        self.widgets: list[Widget] = [self._picker, *([self._input] if self._input else [])]
+        self._input: Input | None = None
+        self.widgets: list[Widget] = [self._picker]
         self.show()
 
     def entered(self) -> str:
-        if self._input is None:
-            return self._picker.value
         self._arrange()
-        return self._input.value if self._picker.other else self._picker.value
+        return self._input.value if self._input is not None and self._picker.other else self._picker.value
 
     def show(self) -> None:
         entered, offered = self._entry.entered, self._entry.offered
         # While it is not known what is at hand, nothing can be said to be another thing.
         other = self._entry.free and offered is not None and all(choice.value != entered for choice in offered)
         self._picker.show(entered, offered or (), other=other)
-        if self._input is not None:
-            self._arrange()
-            if other:
-                self._input.value = entered
+        self._arrange()
+        if self._input is not None and other:
+            self._input.value = entered
 
     def _arrange(self) -> None:
-        shown = self._picker.is_attached
-        self._picker.set_class(not self._picker.other, "last", update=shown)
-        self._picker.set_class(self._picker.other, "-other", update=shown)
+        other, row = self._picker.other, self._picker.parent
+        self._picker.set_class(not other, "last", update=row is not None)
+        self._picker.set_class(other, "-other", update=row is not None)
         if self._input is not None:
-            self._input.display = self._picker.other
+            self._input.display = other
+        elif other:
+            self._input = Input(placeholder="name or path", compact=True, classes="last")
+            self.widgets.append(self._input)
+            if isinstance(row, Widget):
+                row.mount(self._input)
 
 
 class _Table:
