@@ -1,0 +1,28 @@
+"""Pictures of the screen of what can be got, at three sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+
+from atomr_local.tui.screens.fetch import FetchScreen, TextIndex
+
+SIZES = [(80, 24), (120, 40), (200, 50)]
+
+
+class Alone(App[None]):
+    def on_mount(self) -> None:
+        self.push_screen(FetchScreen(find=lambda: [TextIndex("simple", 20_000, "simplewiki")]))
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["size0", "size1", "size2"])
+@pytest.mark.parametrize("keys", [[], ["end", "up"], ["end"]], ids=["model", "wikipedia", "facts"])
+def test_the_fetch_screen(snap_compare: Callable[..., bool], size: tuple[int, int], keys: list[str]) -> None:
+    async def found(pilot: Pilot[None]) -> None:
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+
+    assert snap_compare(Alone(), press=keys, terminal_size=size, run_before=found)
