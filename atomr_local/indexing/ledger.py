@@ -78,7 +78,7 @@ class Ledger:
                 return cls(directory, kind, inputs, wanted, old.state, resumed=True, _stamps=stamps)
             what = "settings" if same_files else "input files"
             problem = f"an unfinished build with other {what} was thrown away; this one begins anew"
-        _empty(directory)
+        empty(directory)
         return cls(directory, kind, inputs, wanted, note=problem, _stamps=stamps)
 
     def commit(self, state: Mapping[str, Any]) -> None:
@@ -185,9 +185,10 @@ def _described(
     found = []
     done = 0
     for file, stamp in zip(files, stamps, strict=True):
+        path = str(file.absolute())  # an index is looked at from other folders than it was built in
         try:
             size = file.stat().st_size
-            item = known.get((str(file), size, stamp))
+            item = known.get((path, size, stamp))
             if item is None:
                 digest = hashlib.sha256()
                 with file.open("rb") as stream:
@@ -195,7 +196,7 @@ def _described(
                         cancellation.check()
                         digest.update(chunk)
                         hashing(done + stream.tell())
-                item = InputFile(str(file), size, digest.hexdigest())
+                item = InputFile(path, size, digest.hexdigest())
         except OSError as error:
             raise InputError(f"{file} cannot be read: {error.strerror}") from error
         done += size
@@ -203,7 +204,8 @@ def _described(
     return found
 
 
-def _empty(directory: Path) -> None:
+def empty(directory: Path) -> None:
+    """Remove all that the directory of an unfinished build holds but the file that holds it."""
     for item in directory.iterdir():
         if item.name == LOCK:
             continue

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing import store
-from atomr_local.indexing.ledger import Ledger, read_ledger
+from atomr_local.indexing.ledger import Ledger, empty, read_ledger
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.readers.detect import TextFormat, open_articles
 from atomr_local.indexing.readers.wikiprops import page_props_beside
@@ -111,6 +111,7 @@ def remove_from_text_index(name: str, titles: Iterable[str]) -> tuple[store.Mani
         with store.resumable("text", name) as scratch:
             if read_ledger(scratch) is not None:
                 raise _in_the_way(name)
+            empty(scratch)  # of what a run left that was killed
             _link(directory, scratch)
             catalog = Catalog(scratch)
             found = {title: catalog.titled(title) for title in dict.fromkeys(titles)}

@@ -169,7 +169,7 @@ def test_choose_add_and_remove(fake_embedder: None, corpus: Path, tmp_path: Path
     assert atomr("text", "build", str(corpus), "--name", "mine", "--titles", str(titles), "--format", "jsonl") == 0
     out, err = capsys.readouterr()
     assert out.startswith("mine: 1 passages of 1 articles, ")
-    assert "1 of the titles were not found, such as: Atlantis" in err
+    assert "1 title was not found: Atlantis" in err
 
     assert atomr("text", "build", str(corpus), "--name", "mine", "--add") == 0
     out, err = capsys.readouterr()
@@ -180,7 +180,7 @@ def test_choose_add_and_remove(fake_embedder: None, corpus: Path, tmp_path: Path
     assert atomr("text", "remove", "Radium", "Nobody", "--name", "mine") == 0
     out, err = capsys.readouterr()
     assert out.startswith("mine: 1 passages of 1 articles, ")
-    assert err == "1 of the titles were not found, such as: Nobody\n"
+    assert err == "1 title was not found: Nobody\n"
     assert atomr("text", "remove", "--titles", str(titles), "--name", "mine") == 1
     assert "nothing would be left" in error_of(capsys)[0]
     assert atomr("text", "remove", "Nobody", "--name", "mine") == 0

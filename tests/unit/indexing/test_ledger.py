@@ -29,6 +29,14 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path / "build"
 
 
+def test_inputs_are_named_from_the_root(
+    directory: Path, inputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ledger = Ledger.open(directory, "text", [Path("a.jsonl")], {})
+    assert [item.path for item in ledger.inputs] == [str(inputs[0])]
+
+
 def test_what_was_committed_is_found_again(directory: Path, inputs: list[Path]) -> None:
     first = Ledger.open(directory, "text", inputs, {"limit": 3, "names": ("a", "b")})
     assert (first.state, first.resumed, first.note) == ({}, False, "")

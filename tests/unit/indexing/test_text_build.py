@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fake_embedder import FakeEmbedder
+from fake_embedder import DIMENSIONS, FakeEmbedder
 
 from atomr_local.errors import AtomrError, InputError, KnowledgeIndexError
 from atomr_local.indexing import space, store, text_build, text_index
@@ -325,6 +325,18 @@ def test_removing_articles(tmp_path: Path) -> None:
     assert len(ids()) == 3
     assert hidden() == []
     assert add(write(tmp_path / "b.jsonl", {"A": "apple*1"})).counts == {"articles": 3, "passages": 4}
+
+
+def test_removing_after_a_run_that_was_killed_while_it_removed(tmp_path: Path) -> None:
+    build(write(tmp_path / "a.jsonl", {"A": "apple*4", "B": "berry*2", "C": "cherry*1"}))
+    scratch = store.unfinished_path("text", "mine")
+    scratch.mkdir()
+    text_index._link(store.index_path("text", "mine"), scratch)
+    PassageTable(scratch, DIMENSIONS).delete(["B#0"])
+    manifest, missing = remove_from_text_index("mine", ["A"])
+    assert (manifest.counts, missing) == ({"articles": 2, "passages": 3}, [])
+    assert ids() == ["B#0", "B#1", "C#0"]
+    assert hidden() == []
 
 
 def test_what_cannot_be_changed_is_refused(tmp_path: Path) -> None:
