@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from atomr_local.tui.widgets.status_line import show_text
+from atomr_local.tui.widgets.steady_footer import SteadyFooter
 
 
 class BottomLine(Horizontal):
@@ -17,7 +18,7 @@ class BottomLine(Horizontal):
         super().__init__(id="bottom")
 
     def compose(self) -> ComposeResult:
-        yield Footer(show_command_palette=False)
+        yield SteadyFooter()
         yield Static(id="figures", markup=False)
 
     def show(self, figures: Sequence[str]) -> None:
