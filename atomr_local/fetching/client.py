@@ -333,6 +333,8 @@ def _check_status(response: httpx.Response, url: str, accepted: Collection[int],
     message = f"{shown(url)}: the server answered with status {status}"
     if status in (404, 410):
         raise Missing(message, hint="It may be gone, or the name may be wrong.")
+    if status == 401:
+        raise FetchError(message, hint="It wants a log-in: fetch it with a browser, and put it in its place yourself.")
     if status == 403 and not has_contact:
         raise FetchError(message, hint="It may want to know whom to reach: give your address with --contact.")
     raise FetchError(message, hint="Is the address right?")

@@ -227,6 +227,13 @@ def test_a_server_that_refuses(server: FaultyServer, capsys: pytest.CaptureFixtu
     assert "404" in capsys.readouterr().err
 
 
+def test_a_server_that_wants_a_log_in(server: FaultyServer, capsys: pytest.CaptureFixture[str]) -> None:
+    hub(server)
+    server.faults[STORED] = [faulty.status(401)]
+    assert pull(server) == 1
+    assert "log-in" in capsys.readouterr().err
+
+
 def test_the_address_of_the_page_is_that_of_the_file() -> None:
     page = "https://huggingface.co/a/b/blob/main/x.gguf"
     assert fetching.direct(page) == "https://huggingface.co/a/b/resolve/main/x.gguf"
