@@ -16,8 +16,6 @@ from atomr_local.sanitize import sanitize_line
 if TYPE_CHECKING:
     from atomr_local.indexing.store import IndexKind
 
-__all__ = ["BuildState", "Pace", "build_progress", "duration", "line_every", "report_skipped", "resuming", "tell"]
-
 _LINE_EVERY = 30.0  # seconds between plain lines of one stage, unless ATOMR_PROGRESS_EVERY says otherwise
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import pytest
 
 from atomr_local.cli import progress as progress_module
-from atomr_local.cli.progress import Pace, build_progress, duration, report_skipped, tell
+from atomr_local.cli.progress import Pace, build_progress, report_skipped, tell
+from atomr_local.fetching.estimates import duration
 
 
 @dataclass
