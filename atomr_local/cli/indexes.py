@@ -99,8 +99,11 @@ def remove(kind: str, name: str, unfinished: bool, yes: bool) -> None:
             raise click.UsageError("removing has to be confirmed with --yes")
         what = f"the unfinished build of the {kind} index" if unfinished else f"the {kind} index"
         click.confirm(f"Remove {what} {name}?", abort=True, err=True)
+    place = store.index_path(chosen, name)
+    missing = not place.exists()
     freed = store.remove(chosen, name, unfinished_only=unfinished)
-    click.echo(f"{name}: removed, {human_size(freed)} freed")
+    what = "put back" if missing and place.exists() else "removed"
+    click.echo(f"{name}: {what}, {human_size(freed)} freed")
 
 
 def _embedder() -> str | None:

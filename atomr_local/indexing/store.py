@@ -156,6 +156,7 @@ class Unfinished:
         resumable: the same build command goes on from it.
         running: a process is at work in it now.
         bytes: size on disk.
+        set_aside: the index itself, which a process that died had moved out of the way of a new one.
     """
 
     kind: IndexKind
@@ -164,6 +165,7 @@ class Unfinished:
     resumable: bool
     running: bool
     bytes: int
+    set_aside: bool = False
 
 
 def list_unfinished() -> list[Unfinished]:
@@ -177,12 +179,17 @@ def list_unfinished() -> list[Unfinished]:
                 continue
             resumable = match["pid"] is None
             running = _is_locked(directory) if resumable else _alive(int(match["pid"]))
-            found.append(Unfinished(kind, match["name"], directory, resumable, running, directory_size(directory)))
+            set_aside = match["what"] == "old" and not (base / match["name"]).exists()
+            size = directory_size(directory)
+            found.append(Unfinished(kind, match["name"], directory, resumable, running, size, set_aside))
     return found
 
 
 def remove(kind: IndexKind, name: str, *, unfinished_only: bool = False) -> int:
     """Remove an index and what unfinished builds of it left; the index goes at once or not at all.
+
+    Args:
+        unfinished_only: the index stays; one that was set aside is put back.
 
     Returns:
         Bytes that were freed.
@@ -199,7 +206,7 @@ def remove(kind: IndexKind, name: str, *, unfinished_only: bool = False) -> int:
         raise KnowledgeIndexError(
             f"there is no {what}{kind} index named {name!r}", hint="`atomr indexes list` shows what there is."
         )
-    freed = sum(item.bytes for item in left if not item.running)
+    freed = sum(item.bytes for item in left if not item.running and not (unfinished_only and item.set_aside))
     try:
         with _held(scratch, kind, name):
             if there:
@@ -207,7 +214,7 @@ def remove(kind: IndexKind, name: str, *, unfinished_only: bool = False) -> int:
                 gone = destination.with_name(f".{name}.removed-{os.getpid()}-{uuid.uuid4().hex[:8]}")
                 destination.rename(gone)
                 gone.unlink() if gone.is_symlink() else shutil.rmtree(gone)
-            _clear_leftovers(destination, restore=not there)
+            _clear_leftovers(destination, restore=unfinished_only)
             shutil.rmtree(scratch)
     except OSError as error:
         raise KnowledgeIndexError(f"{destination} cannot be removed: {error}") from error

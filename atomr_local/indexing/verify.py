@@ -26,7 +26,7 @@ class Report:
     """What was found of one index, or of an unfinished build.
 
     Attributes:
-        state: whole, damaged, half-built, being built, or left over.
+        state: whole, damaged, half-built, being built, set aside, or left over.
         problems: what is wrong, one thing each; empty for a whole index.
         notes: what is good to know and no damage.
         measured: figures, such as {"recall@10": 0.998}.
@@ -152,6 +152,11 @@ def unfinished_report(item: store.Unfinished) -> Report:
     report = Report(item.kind, item.name, item.path, bytes=item.bytes)
     if item.running:
         report.state = "being built"
+        return report
+    if item.set_aside:
+        report.state = "set aside"
+        report.problems.append("a process died when it had moved the index away, before a new one was in its place")
+        report.hint = f"`atomr indexes remove {item.kind} {item.name} --unfinished` puts it back."
         return report
     drop = f"`atomr indexes remove {item.kind} {item.name} --unfinished` frees {human_size(item.bytes)}"
     ledger = read_ledger(item.path) if item.resumable else None

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -158,3 +160,17 @@ def test_what_goes_on_and_what_does_not_is_told_alike(capsys: Capture) -> None:
     assert [line for line in told.splitlines() if line.startswith("  ")] == explained
     assert [line for line in explained if "nothing goes on" in line] == [explained[2]]
     assert [line for line in explained if "it goes on" in line] == [explained[1]]
+
+
+def test_an_index_that_was_set_aside_is_put_back(capsys: Capture) -> None:
+    publish("mine")
+    place = store.index_path("text", "mine")
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    place.rename(place.with_name(f".mine.old-{process.pid}-abc"))
+    assert atomr("indexes", "list") == 0
+    assert "text mine is set aside." in capsys.readouterr().err
+    assert atomr("indexes", "remove", "text", "mine", "--unfinished", "--yes") == 0
+    assert capsys.readouterr().out == "mine: put back, 0 B freed\n"
+    assert atomr("indexes", "list") == 0
+    assert capsys.readouterr().out.startswith("text   mine ")

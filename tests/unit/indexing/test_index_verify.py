@@ -221,6 +221,21 @@ def test_half_built_and_left_over(text: Path) -> None:
         assert (running.state, running.good) == ("being built", True)
 
 
+@pytest.mark.parametrize("unfinished_only", [True, False])
+def test_an_index_that_was_set_aside(text: Path, unfinished_only: bool) -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    aside = text.rename(text.with_name(f".mine.old-{process.pid}-abc"))
+    report = verify()
+    assert (report.state, report.good) == ("set aside", False)
+    assert report.hint == "`atomr indexes remove text mine --unfinished` puts it back."
+    freed = store.remove("text", "mine", unfinished_only=unfinished_only)
+    assert not aside.exists()
+    assert (text.exists(), freed == 0) == (unfinished_only, unfinished_only)
+    if unfinished_only:
+        assert verify().good
+
+
 def test_nothing_of_that_name(text: Path) -> None:
     with pytest.raises(KnowledgeIndexError, match="no index named 'absent'"):
         verify_indexes("absent")
