@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from atomr_local import paths
 from atomr_local.catalog.find import CatalogEntry, chosen_paths, find_model, list_models
 from atomr_local.catalog.offered import catalogue
 from atomr_local.catalog.record import verify_model
@@ -39,6 +40,9 @@ def list_(as_json: bool) -> None:
     settings = load_settings()
     chosen = chosen_paths(settings.model, settings.adapter, settings.embedder)
     rows = [_row(entry, chosen) for entry in list_models()]
+    for part in sorted(paths.models_dir().glob("*.gguf.fetched.part")):
+        name = sanitize_line(part.name.removesuffix(".gguf.fetched.part"))
+        click.echo(f"{name} is half-fetched: `atomr models pull` with what began it goes on.", err=True)
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
         return
@@ -116,9 +120,9 @@ def verify(names: tuple[str, ...], as_json: bool) -> None:
     """
     entries = [entry for entry in list_models() if entry.kind != "embedder" and (not names or entry.name in names)]
     known = {entry.name for entry in entries}
-    paths = [(entry.name, entry.path) for entry in entries]
-    paths += [(name, find_model(name)) for name in names if name not in known]
-    verdicts = [(name, path, verify_model(path)) for name, path in paths]
+    files = [(entry.name, entry.path) for entry in entries]
+    files += [(name, find_model(name)) for name in names if name not in known]
+    verdicts = [(name, file, verify_model(file)) for name, file in files]
     if as_json:
         rows = [{"name": name, "path": str(path)} | asdict(verdict) for name, path, verdict in verdicts]
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))

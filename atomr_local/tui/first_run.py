@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 def only_the_starter(settings: Settings) -> bool:
     """Whether no model and no index of the user's own is at hand or chosen. It reads the disk."""
-    from atomr_local.catalog.find import list_models
+    from atomr_local import paths
     from atomr_local.indexing.store import STARTER, list_indexes
 
     chosen = (settings.model, settings.text_index or STARTER, settings.graph_index or STARTER)
     if set(chosen) != {STARTER} or settings.endpoint.url:
         return False
-    models = (entry.name for entry in list_models() if entry.kind == "model")
-    indexes = (entry.name for entry in list_indexes())
-    return all(name == STARTER for name in (*models, *indexes))
+    if any(paths.models_dir().glob("*.gguf")):  # reading them would hold up the first frames
+        return False
+    return all(entry.name == STARTER for entry in list_indexes())

@@ -100,6 +100,17 @@ async def test_a_model_is_got_after_asking(size: tuple[int, int]) -> None:
     assert understood(app.got[0])["name"] == model.name
 
 
+async def test_a_model_at_hand_is_marked(own_home: Path) -> None:
+    (own_home / "models").mkdir()
+    (own_home / "models" / f"{catalogue().model[0].name}.gguf").write_bytes(b"x")
+    app = Alone()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "It is at hand" in app.words)
+        assert app.text.count("✓") == 2
+        await pilot.press("down")
+        await until(pilot, lambda: app.text.count("✓") == 1)
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_part_of_a_wikipedia(size: tuple[int, int]) -> None:
     app = Alone()

@@ -151,6 +151,8 @@ class FetchScreen(ModalScreen[Fetch | None]):
         for item in self._models:
             line = Text(f"{item.name:<26}", "bold")
             line.append(f"{item.parameters:>5} {human_size(item.size):>8}  {item.licence}", "not bold")
+            if _at_hand(item):
+                line.append(" ✓", "bold green")
             options.append(Option(line, id=f"model-{item.name}"))
         others = (
             (_ADDRESS, "another model", "by the address of its file"),
@@ -252,6 +254,8 @@ class FetchScreen(ModalScreen[Fetch | None]):
         if model is None:
             raise InputError("nothing is chosen", hint="Choose something in the list.")
         told = f"{model.about} About {human_size(model.size)}: {transfer_time(model.size)}. Licence: {model.licence}."
+        if _at_hand(model):
+            told += " ✓ It is at hand: getting it again compares it with what the server has."
         command = ("models", "pull", model.name, "--yes")
         return Plan(Fetch(f"get {model.name}", command), told, _host(model.url(self._hub)), str(paths.models_dir()))
 
@@ -321,6 +325,10 @@ class FetchScreen(ModalScreen[Fetch | None]):
     def _value(self, selector: str) -> str:
         value = self.query_one(selector, Select).value
         return value if isinstance(value, str) else ""
+
+
+def _at_hand(model: OfferedModel) -> bool:
+    return (paths.models_dir() / f"{model.name}.gguf").exists()
 
 
 def text_indexes() -> list[TextIndex]:

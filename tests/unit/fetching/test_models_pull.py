@@ -119,6 +119,9 @@ def test_another_run_goes_on(server: FaultyServer, own_home: Path, capsys: pytes
     assert "same command" in capsys.readouterr().err
     assert not (own_home / "models" / NAMES[0]).exists()
     server.requests.clear()
+    assert atomr("models", "list") == 0
+    assert f"{OFFERED.name} is half-fetched" in capsys.readouterr().err
+    assert server.requests == []
     assert pull(server) == 0
     assert f"{(len(MODEL) - 90_000) / 1000:.1f} kB are still to be fetched" in capsys.readouterr().err
     assert [h.get("range") for _, path, h in server.requests if path == STORED] == ["bytes=90000-"]
