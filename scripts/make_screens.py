@@ -71,7 +71,11 @@ async def shoot(studio: Studio) -> None:
     """Every flow once, in the order in which a person would come by."""
     app, screen = studio.app, studio.app.ask_screen
     await studio.until(lambda: screen.furnished and screen.loading_stage == "")
-    studio.take("empty")
+    studio.take("first-start")
+    await studio.press("f5", "p")
+    await studio.pilot.pause(1.0)
+    studio.take("get")
+    await studio.press("escape", "escape")
     await studio.ask(QUESTION)
     await studio.until(lambda: any(view.result for view in screen.state.nodes.values()) or studio.done())
     studio.take("during")
@@ -124,6 +128,12 @@ async def run(out: Path, size: tuple[int, int], only: list[str], shot: Callable[
         app = AtomrApp(assistant)
         async with app.run_test(size=size) as pilot:
             await shot(Studio(app, pilot, out, only))
+    with Assistant.open() as assistant:  # no longer the first start
+        app = AtomrApp(assistant)
+        async with app.run_test(size=size) as pilot:
+            studio = Studio(app, pilot, out, only)
+            await studio.until(lambda: app.ask_screen.furnished and app.ask_screen.loading_stage == "")
+            studio.take("empty")
 
 
 def main() -> None:

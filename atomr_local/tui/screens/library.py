@@ -254,6 +254,7 @@ def _models(settings: Settings) -> list[Holding]:
 def _indexes(settings: Settings) -> list[Holding]:
     from atomr_local.errors import AtomrError
     from atomr_local.indexing.store import KINDS, list_indexes, list_unfinished, resolve
+    from atomr_local.indexing.verify import unfinished_report
 
     chosen = set()
     for kind in KINDS:
@@ -261,9 +262,9 @@ def _indexes(settings: Settings) -> list[Holding]:
             chosen.add((kind, resolve(kind, settings.text_index if kind == "text" else settings.graph_index)))
     found = [_index(entry, (entry.kind, entry.name) in chosen) for entry in list_indexes()]
     for item in list_unfinished():
-        state = "being built" if item.running else "half-built" if item.resumable else "left over"
-        told = "The command that began it goes on." if item.resumable else "It can be removed."
-        found.append(Holding(item.kind, item.name, state, item.bytes, "", (str(item.path), told), unfinished=True))
+        report = unfinished_report(item)
+        told = (str(item.path), *report.problems, report.hint)
+        found.append(Holding(item.kind, item.name, report.state, item.bytes, "", told, unfinished=True))
     return found
 
 
