@@ -37,7 +37,7 @@ class CallsScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="calls") as body:
-            body.border_title = Text(sanitize_line(self._title))  # type: ignore[assignment]  # a str would be markup
+            body.border_title = Text(sanitize_line(self._title))  # a str would be markup
             if not self._calls:
                 told = (
                     "The model was not asked for this step."
