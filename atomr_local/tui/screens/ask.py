@@ -328,6 +328,7 @@ class AskScreen(AskWindows):
             first = self._first if self._first in state.nodes else 0
             tree.show_plan(state, first)
             self.select(first)
+            self.refresh_bindings()  # what the model wrote of it can be looked at from now on
         elif isinstance(event, events.AnswerReady | events.Finished | events.WarningRaised | events.TextGenerated):
             self._answer.show(state)
             if isinstance(event, events.Finished):
