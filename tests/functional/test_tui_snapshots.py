@@ -1,0 +1,236 @@
+"""Pictures of the main screen in its states, and of the windows that it opens, at three sizes.
+
+To add a state, add a line to `STATES`: its name, the assistant that brings it about, and what is done before the
+picture is taken. Make the pictures with `pytest tests/functional/test_tui_snapshots.py --snapshot-update`, and look at
+them before they are committed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from fake_assistant import PLAN, QUESTION, FakeAssistant, finished, passage, rows, script
+from test_tui import ask, done, screen_text, until
+from textual.pilot import Pilot
+from textual.widgets import Input, TextArea
+
+from atomr_local import paths
+from atomr_local.backbone.protocol import Completion
+from atomr_local.errors import ModelError
+from atomr_local.reasoning.events import AnswerReady, Event, EvidenceFound, ModelCalled, NodeStarted
+from atomr_local.settings import Settings
+from atomr_local.sources.protocol import SourceName
+from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.screens.library import Holding
+from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
+
+SIZES = [(80, 24), (120, 40), (200, 50)]
+Before = Callable[[Pilot[None]], Awaitable[None]]
+
+
+@dataclass
+class Found:
+    columns: tuple[str, ...] = ("value", "valueLabel")
+    rows: tuple[tuple[str, ...], ...] = (("urn:atomr:entity:Vienna", "Vienna"), ("urn:atomr:entity:Graz", "Graz"))
+    truncated: bool = False
+    seconds: float = 0.012
+
+
+class Assistant(FakeAssistant):
+    """Answers graph queries too, and was asked once about how to begin."""
+
+    def __init__(self, *arguments: Any, web: bool = False, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.settings = Settings(ui={"first_run_done": True})
+        self.web_enabled = web
+
+    def query_graph(self, sparql: str, *, timeout: float = 10.0, limit: int = 500) -> Found:
+        return Found()
+
+
+HOLDINGS = [
+    Holding("model", "starter", "whole", 98_362_432, "", ("135 million parameters, Q4_1",), "model", True),
+    Holding("adapter", "smollm2-135m-atomr", "whole", 7_185_152, "", ("4 million parameters, F16",), "adapter", True),
+    Holding("text", "simple-wiki", "whole", 5_000_000, "2026-01-02", ("20,000 articles",), "text_index"),
+    Holding("graph", "half", "half-built", 1_000, "", ("The command that began it goes on.",), unfinished=True),
+]
+
+
+# What the assistant does
+
+
+def answered() -> list[Event]:
+    made = Completion("Fritz Lang [1]", (), "stop", 20, 5, 0.5)
+    events = script()
+    events.insert(
+        7, ModelCalled(node_id=3, purpose="read", prompt="Who directed Metropolis?\nAnswer:", completion=made)
+    )
+    return events
+
+
+def unknown() -> list[Event]:
+    return [
+        *script()[:3],
+        *(finished(number, "") for number in (3, 4, 1, 2, 0)),
+        AnswerReady(status="unknown", answer="Unknown: the facts and articles at hand do not tell.", answers=(),
+                    confidence=None, basis="evidence"),
+    ]  # fmt: skip
+
+
+def failed() -> list[Event]:
+    error = {"title": "Index not usable", "message": "the graph index cannot be read"}
+    return [
+        *script()[:11],
+        finished(2, "", error=error),
+        finished(0, ""),
+        AnswerReady(status="failed", answer="The question could not be answered.", answers=(), confidence=None,
+                    basis="evidence"),
+    ]  # fmt: skip
+
+
+def mixed() -> list[Event]:
+    """Every state that a step can be in while the question runs."""
+    return [
+        *script()[:7],
+        finished(3, "Metropolis", ("e1",), kept=True),
+        NodeStarted(node_id=4, resolved_question="Who directed Metropolis?"),
+        finished(4, ""),
+        NodeStarted(node_id=2, resolved_question="Where was Fritz Lang born?"),
+        EvidenceFound(node_id=2, source=SourceName.GRAPH, evidence=(rows("e2", "Fritz Lang", "Vienna"),)),
+        EvidenceFound(node_id=2, source=SourceName.TEXT, evidence=(passage("e3", "Lang was born in Vienna."),)),
+        AnswerReady(status="answered", answer="", answers=(), confidence=None, basis="evidence"),
+    ]  # fmt: skip
+
+
+class Pictured(AtomrApp):
+    """Leaves no question running behind its picture: the thread that asks would keep the test from ending."""
+
+    def on_unmount(self) -> None:
+        self.assistant.cancel()
+
+
+# What is done before the picture is taken
+
+
+async def ready(pilot: Pilot[None]) -> None:
+    await until(pilot, lambda: pilot.app.ask_screen.loading_stage == "")
+
+
+async def end(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await ask(pilot)
+    await until(pilot, lambda: done(pilot.app))
+    await until(pilot, lambda: bool(pilot.app.query("MarkdownParagraph")))
+
+
+async def planning(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await ask(pilot)
+    await until(pilot, lambda: bool(pilot.app.ask_screen.state.plan_text))
+
+
+async def running(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await ask(pilot)
+    tree = pilot.app.query_one(ReasoningTree)
+    # The plan puts the cursor on its first step a frame after it comes.
+    await until(pilot, lambda: "e3" in pilot.app.ask_screen.state.evidence and cursor(tree) == 0)
+    pilot.app.ask_screen.select(2)
+    await until(pilot, lambda: cursor(tree) == 2)
+
+
+def cursor(tree: ReasoningTree) -> int | None:
+    return tree.cursor_node.data if tree.cursor_node is not None else None
+
+
+def after(*keys: str, node: int | None = None, first: Before = end) -> Before:
+    """The window that the keys open, with this step selected."""
+
+    async def pressed(pilot: Pilot[None]) -> None:
+        await first(pilot)
+        if node is not None:
+            pilot.app.ask_screen.select(node)
+        for key in keys:
+            await pilot.press(key)
+            await pilot.pause()
+        await until(pilot, lambda: len(pilot.app.screen_stack) > 1)
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+
+    return pressed
+
+
+async def wrong_plan(pilot: Pilot[None]) -> None:
+    await after("p")(pilot)
+    pilot.app.screen.query_one(TextArea).load_text(PLAN.replace("Relate([3]", "Relate([7]"))
+
+
+async def failure(pilot: Pilot[None]) -> None:
+    await until(pilot, lambda: len(pilot.app.screen_stack) > 1)
+
+
+async def asked_about(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    pilot.app.push_screen(Confirm("Remove the graph index mine?", "5.0 MB are freed. It can be built again."))
+    await pilot.pause()
+
+
+async def steady(pilot: Pilot[None]) -> None:
+    """No cursor blinks in a picture, and nothing is still being laid out."""
+    for entry in (*pilot.app.screen.query(Input), *pilot.app.screen.query(TextArea)):
+        entry.cursor_blink = False
+    pilot.app.clear_notifications()
+    seen: list[str] = []
+    await until(pilot, lambda: seen.append(screen_text(pilot.app)) or (len(seen) > 5 and len(set(seen[-5:])) == 1))
+
+
+BROKEN = ModelError("model.gguf is cut short", hint="Download it again.")
+STATES: dict[str, tuple[Callable[[], Assistant], Before]] = {
+    "empty": (Assistant, ready),
+    "planning": (lambda: Assistant(hold=2), planning),
+    "running": (lambda: Assistant(mixed(), hold=13), running),
+    "answered": (lambda: Assistant(answered()), end),
+    "unknown": (lambda: Assistant(unknown()), end),
+    "failed": (lambda: Assistant(failed()), end),
+    "web": (lambda: Assistant(answered(), web=True), end),
+    "evidence": (lambda: Assistant(answered()), after("c", "enter")),
+    "calls": (lambda: Assistant(answered()), after("m", node=3)),
+    "console": (Assistant, after("f7", "f5", first=ready)),
+    "plan": (lambda: Assistant(answered()), wrong_plan),
+    "step": (lambda: Assistant(answered()), after("e", node=4)),
+    "examples": (Assistant, after("f6", first=ready)),
+    "library": (Assistant, after("f5", first=ready)),
+    "help": (Assistant, after("f1", first=ready)),
+    "jump": (lambda: Assistant(answered()), after("ctrl+g")),
+    "error": (lambda: Assistant(failure=BROKEN), failure),
+    "confirm": (Assistant, asked_about),
+}
+
+
+@pytest.fixture(autouse=True)
+def as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same examples and models on every machine, and no colours of the terminal's own."""
+    for name in ("NO_COLOR", "COLORFGBG", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("atomr_local.tui.screens.library.holdings", lambda _settings: HOLDINGS)
+    file = paths.examples_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"question": QUESTION, "plan": PLAN}) + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40", "200x50"])
+@pytest.mark.parametrize("state", STATES)
+def test_the_screen(snap_compare: Any, state: str, size: tuple[int, int]) -> None:
+    assistant, before = STATES[state]
+    app = Pictured(assistant(), clock=lambda: 0.0)
+
+    async def run_before(pilot: Pilot[None]) -> None:
+        await before(pilot)
+        await steady(pilot)
+
+    assert snap_compare(app, terminal_size=size, run_before=run_before)
