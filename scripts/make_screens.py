@@ -56,6 +56,12 @@ class Studio:
         (self.out / f"{name}.txt").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
         print(name)
 
+    async def hide_paths(self) -> None:
+        """Paths of this machine are no part of a picture."""
+        for details in self.app.screen.query("#library-details"):
+            details.display = False
+        await self.pilot.pause(0.2)
+
     async def ask(self, question: str) -> None:
         box = self.app.ask_screen.query_one("#question")
         box.value = question  # type: ignore[attr-defined]
@@ -72,7 +78,9 @@ async def shoot(studio: Studio) -> None:
     app, screen = studio.app, studio.app.ask_screen
     await studio.until(lambda: screen.furnished and screen.loading_stage == "")
     studio.take("first-start")
-    await studio.press("f5", "p")
+    await studio.press("f5")
+    await studio.hide_paths()
+    await studio.press("p")
     await studio.pilot.pause(1.0)
     studio.take("get")
     await studio.press("escape", "escape")
@@ -109,6 +117,7 @@ async def shoot(studio: Studio) -> None:
         await studio.press("escape")
         await studio.press(key)
         await studio.pilot.pause(1.5)
+        await studio.hide_paths()
         studio.take(name)
     await studio.press("escape", "f2")
     studio.take("web-on")
