@@ -31,7 +31,7 @@ def screen_text(app: AtomrApp) -> str:
 
 
 async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
-    for _ in range(400):
+    for _ in range(2000):
         if holds():
             await pilot.pause()
             return

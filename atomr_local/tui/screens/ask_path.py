@@ -20,15 +20,9 @@ from textual.widgets import Button, Input, Static
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.screens.error import ErrorScreen
+from atomr_local.tui.widgets.clean_input import CleanInput
 
 _MOST_NAMES = 5_000  # of a directory looked through for one completion
-
-
-class CleanInput(Input):
-    """A line that takes in nothing that could drive the terminal, however it comes: typed, pasted or set."""
-
-    def validate_value(self, value: str) -> str:
-        return sanitize(value).replace("\t", " ").replace("\n", " ")
 
 
 class PathSuggester(Suggester):

@@ -19,7 +19,8 @@ from atomr_local.errors import AtomrError, InputError
 from atomr_local.indexing.readers.detect import TEXT_FORMATS
 from atomr_local.indexing.store import check_name
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tui.screens.ask_path import CleanInput, PathSuggester, path_from
+from atomr_local.tui.screens.ask_path import PathSuggester, path_from
+from atomr_local.tui.widgets.clean_input import CleanInput
 
 GRAPH_FORMATS = ("auto", "nt", "turtle", "wikidata-json", "facts-jsonl")
 

@@ -22,9 +22,10 @@ from atomr_local.history.export import to_json, to_markdown, unkept, write_file
 from atomr_local.history.store import Kept
 from atomr_local.reasoning.trace import Trace
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tui.screens.ask_path import CleanInput, PathSuggester, path_from
+from atomr_local.tui.screens.ask_path import PathSuggester, path_from
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.error import ErrorScreen
+from atomr_local.tui.widgets.clean_input import CleanInput
 
 FORMATS = ("markdown", "json", "trace")
 _ENDINGS = {"markdown": ".md", "json": ".json", "trace": ".trace.json"}

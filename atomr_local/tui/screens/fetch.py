@@ -34,8 +34,8 @@ from atomr_local.fetching.estimates import duration, transfer_time, wikidata_sli
 from atomr_local.indexing.space import human_size
 from atomr_local.indexing.store import check_name
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tui.screens.ask_path import CleanInput
 from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.widgets.clean_input import CleanInput
 
 if TYPE_CHECKING:
     from atomr_local.indexing.store import IndexEntry

@@ -18,7 +18,7 @@ from textual.widgets.option_list import Option
 from atomr_local.history.store import History, Summary
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.kept_text import listed, previewed
-from atomr_local.tui.screens.ask_path import AskPath, CleanInput
+from atomr_local.tui.screens.ask_path import AskPath
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.export import ExportScreen
@@ -34,6 +34,7 @@ from atomr_local.tui.screens.history_work import (
     Read,
     Unreadable,
 )
+from atomr_local.tui.widgets.clean_input import CleanInput
 
 __all__ = ["HistoryChoice", "HistoryScreen"]
 

@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from atomr_local.errors import AtomrError
 from atomr_local.history.recall import recall
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tui.screens.ask_path import CleanInput
+from atomr_local.tui.widgets.clean_input import CleanInput
 
 _SHOWN = 50
 

@@ -27,6 +27,7 @@ from atomr_local.tui.screens.unsaved import Leaving, Unsaved
 from atomr_local.tui.settings_choices import FREE, Choices, at_hand, checks, known
 from atomr_local.tui.settings_entry import SettingEntry
 from atomr_local.tui.settings_form import check_keys, form_fields, group_title, value_of, where_from
+from atomr_local.tui.widgets.clean_input import CleanInput
 from atomr_local.tui.widgets.setting_row import SettingRow
 from atomr_local.tui.widgets.steady_footer import SteadyFooter
 
@@ -128,7 +129,7 @@ class SettingsScreen(Screen[dict[str, Any]]):
     def compose(self) -> ComposeResult:
         with Horizontal(id="settings-head"):
             yield Static(Text("Settings", "bold"))
-            yield Input(placeholder="search", compact=True, id="settings-search")
+            yield CleanInput(placeholder="search", compact=True, id="settings-search")
             yield Static("", id="settings-state", markup=False)
         with Horizontal(id="settings-body"):
             yield OptionList(*(Option(Text(name), id=name) for name in self._groups), id="settings-sections")

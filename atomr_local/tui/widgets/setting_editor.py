@@ -9,6 +9,7 @@ from textual.widget import Widget
 from textual.widgets import Checkbox, Input, TextArea
 
 from atomr_local.tui.settings_entry import SettingEntry
+from atomr_local.tui.widgets.clean_input import CleanInput
 from atomr_local.tui.widgets.picker import Picker
 
 
@@ -61,7 +62,7 @@ class _Line:
     def __init__(self, entry: SettingEntry) -> None:
         self._entry = entry
         told = ("set; what is typed here replaces it" if entry.is_set else "not set") if entry.field.secret else ""
-        self._input = Input(entry.entered, placeholder=told, password=entry.field.secret, compact=True)
+        self._input = CleanInput(entry.entered, placeholder=told, password=entry.field.secret, compact=True)
         self.widgets: list[Widget] = [self._input]
 
     def entered(self) -> str:
@@ -101,7 +102,7 @@ class _Choice:
         if self._input is not None:
             self._input.display = other
         elif other:
-            self._input = Input(placeholder="name or path", compact=True, classes="last")
+            self._input = CleanInput(placeholder="name or path", compact=True, classes="last")
             self.widgets.append(self._input)
             if isinstance(row, Widget):
                 row.mount(self._input)
