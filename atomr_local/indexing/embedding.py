@@ -5,15 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import logging
-import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from atomr_local.errors import MissingPartError, ModelError
-from atomr_local.offline_imports import import_without_sockets
+from atomr_local.offline_imports import import_sentence_transformers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -174,21 +172,12 @@ class _TorchRuntime:
     """The model run by sentence-transformers."""
 
     def __init__(self, directory: Path) -> None:
-        # The hub is probed even for a local directory unless told not to before the import.
-        os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
         try:
             with contextlib.redirect_stderr(io.StringIO()):
-                import_without_sockets()
+                library = import_sentence_transformers()
                 import torch
-                from sentence_transformers import SentenceTransformer
-                from transformers.utils import logging as transformers_logging
 
-                logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
-                transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-                transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-                self._model: Any = SentenceTransformer(str(directory), device="cpu", local_files_only=True)
+                self._model: Any = library.SentenceTransformer(str(directory), device="cpu", local_files_only=True)
         except ImportError as error:
             raise MissingPartError(f"sentence-transformers cannot be loaded: {error}") from error
         except Exception as error:  # damaged weights raise SafetensorError, a plain Exception, among others

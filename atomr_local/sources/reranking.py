@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import logging
-import os
 import re
 import threading
 from collections.abc import Sequence
@@ -15,7 +13,7 @@ from typing import Any, Protocol
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import MissingPartError, ModelError
-from atomr_local.offline_imports import import_without_sockets
+from atomr_local.offline_imports import import_sentence_transformers
 
 _CONFIG_BYTES = 1 << 20
 _BATCH = 8  # pairs computed together; a cancellation is seen between two batches
@@ -93,21 +91,12 @@ class CrossEncoderReranker:
         return self._marks.sub(" ", text) if self._marks is not None else text
 
     def _load(self) -> None:
-        # The hub is probed even for a local directory unless told not to before the import.
-        os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
         try:
             with contextlib.redirect_stderr(io.StringIO()):
-                import_without_sockets()
+                library = import_sentence_transformers()
                 import torch
-                from sentence_transformers import CrossEncoder
-                from transformers.utils import logging as transformers_logging
 
-                logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
-                transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-                transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-                model: Any = CrossEncoder(
+                model: Any = library.CrossEncoder(
                     str(self._directory),
                     device="cpu",
                     local_files_only=True,
