@@ -6,7 +6,6 @@ The assistant works on worker threads that only post messages; the handlers here
 from __future__ import annotations
 
 import time
-import traceback
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -19,10 +18,9 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.worker import Worker, WorkerState
 
-from atomr_local import paths
 from atomr_local.errors import AtomrError
-from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.core import Asked
+from atomr_local.tui.faults import fault
 from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.screens.ask import AskScreen
 from atomr_local.tui.screens.ask_windows import AskWindows
@@ -477,16 +475,3 @@ def run() -> None:
             assistant.close()
     if app.fault is not None:
         raise app.fault
-
-
-def fault(error: BaseException) -> AtomrError:
-    """A fault of this program as an error that can be read, with its traceback in a file."""
-    file = paths.data_dir() / "fault.txt"
-    told = f"The details are in {file}. What was asked is kept in the history. Please report it."
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("".join(traceback.format_exception(error)), encoding="utf-8", errors="replace")
-    except OSError:
-        told = "What was asked is kept in the history. Please report it."
-    message = sanitize_line(f"{type(error).__name__}: {error}")
-    return AtomrError(message, title="A fault of the program itself", hint=told)

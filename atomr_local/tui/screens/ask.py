@@ -361,7 +361,7 @@ class AskScreen(AskWindows):
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A fault of ours on the thread that asks must not leave the question running for ever."""
         if event.state is WorkerState.ERROR and event.worker.error is not None:
-            from atomr_local.tui.app import fault
+            from atomr_local.tui.faults import fault
 
             self.post_message(self.Broke(self._number, fault(event.worker.error)))
 
