@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.indexing.library_errors import library_line
+from atomr_local.indexing.foreign_errors import library_line
 
 # Kept free for everything else on the disk; bytes.
 RESERVE = 200_000_000

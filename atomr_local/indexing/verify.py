@@ -12,8 +12,8 @@ from typing import Any
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, KnowledgeIndexError
 from atomr_local.indexing import store
+from atomr_local.indexing.foreign_errors import library_line
 from atomr_local.indexing.ledger import read_ledger
-from atomr_local.indexing.library_errors import library_line
 from atomr_local.indexing.rebuilding import rebuild_hint
 from atomr_local.indexing.space import human_size
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from atomr_local.reasoning.trace import Trace
     from atomr_local.tui.core import Answerer
-    from atomr_local.tui.screens.library import LibraryScreen
+    from atomr_local.tui.screens.holdings import LibraryScreen
     from atomr_local.tui.widgets.beginning import Beginning
 
 
@@ -55,7 +55,7 @@ class AtomrApp(App[None]):
         Binding("f4", "settings", "Settings", priority=True, tooltip="Settings: model, indexes, limits, keys, themes",
                 id="app.settings"),
         Binding("f5", "library", "Library", tooltip="Models and indexes: what is there, build, verify, remove",
-                id="app.library"),
+                id="app.holdings"),
         Binding("f6", "examples", "Examples", show=False, priority=True, tooltip="Your worked plans",
                 id="app.examples"),
         Binding("f7", "console", "SPARQL", show=False, priority=True, tooltip="The SPARQL console", id="app.console"),
@@ -347,7 +347,7 @@ class AtomrApp(App[None]):
         self._open_library()
 
     def _open_library(self) -> LibraryScreen:
-        from atomr_local.tui.screens.library import LibraryScreen
+        from atomr_local.tui.screens.holdings import LibraryScreen
 
         library = LibraryScreen(lambda: self.assistant.settings, self.jobs, self._use)
         self.push_screen(library)
@@ -376,7 +376,7 @@ class AtomrApp(App[None]):
 
     @on(JobChanged)
     def _job_changed(self, message: JobChanged) -> None:
-        from atomr_local.tui.screens.library import LibraryScreen
+        from atomr_local.tui.screens.holdings import LibraryScreen
 
         job = message.job
         if isinstance(self.screen, LibraryScreen):

@@ -28,7 +28,7 @@ from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import JobState
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.fetch import Fetch, FetchScreen, TextIndex, text_indexes
-from atomr_local.tui.screens.library import LibraryScreen
+from atomr_local.tui.screens.holdings import LibraryScreen
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 INDEXES = [TextIndex("news\x1b[2J", 100, "enwiki"), TextIndex("towns", 20_000, "simplewiki")]

@@ -59,7 +59,7 @@ from atomr_local.tui.screens.export import ExportScreen
 from atomr_local.tui.screens.fetch import FetchScreen, TextIndex
 from atomr_local.tui.screens.help import HelpScreen
 from atomr_local.tui.screens.history import HistoryScreen
-from atomr_local.tui.screens.library import LibraryScreen
+from atomr_local.tui.screens.holdings import LibraryScreen
 from atomr_local.tui.screens.node_editor import NodeEditor
 from atomr_local.tui.screens.plan_editor import PlanEditor
 from atomr_local.tui.screens.recall import RecallScreen

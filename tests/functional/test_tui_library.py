@@ -18,7 +18,7 @@ from textual.widgets import DataTable, Input, Select
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.screens.build import BuildScreen
-from atomr_local.tui.screens.library import LibraryScreen
+from atomr_local.tui.screens.holdings import LibraryScreen
 
 SIZE = (120, 40)
 FACTS = [

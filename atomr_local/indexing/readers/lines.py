@@ -15,7 +15,7 @@ from atomr_local.errors import InputError
 from atomr_local.sanitize import sanitize_line
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZ": "bzip2"}
-_MAX_LINE = 16 * 1024 * 1024
+MAX_LINE = 16 * 1024 * 1024
 _SAMPLES = 5
 _TRIAL = 200
 T = TypeVar("T")
@@ -34,7 +34,30 @@ class Skipped:
             self.samples.append((str(path), line, sanitize_line(reason)[:200]))
 
 
-class LineReader:
+class FileReader:
+    """A file read from its beginning, unpacked, and how far it has been read.
+
+    Attributes:
+        after: lines up to this number are passed over (resuming).
+        position: bytes read so far of the file as it lies on disk (compressed bytes of a compressed file).
+    """
+
+    def __init__(self, path: Path, after: int = 0) -> None:
+        self.path = path
+        self.after = after
+        self._raw: BinaryIO | None = None
+
+    @property
+    def position(self) -> int:
+        return self._raw.tell() if self._raw is not None and not self._raw.closed else 0
+
+    def _opened(self, stack: ExitStack) -> BinaryIO:
+        """The unpacked stream; closed with `stack`."""
+        self._raw = stack.enter_context(self.path.open("rb"))
+        return stack.enter_context(decompressed(self._raw))
+
+
+class LineReader(FileReader):
     """Iterates over (line number from 1, line as bytes) of one file.
 
     Args:
@@ -48,24 +71,14 @@ class LineReader:
         InputError: the file cannot be opened, is truncated or damaged, or has a line over 16 MiB.
     """
 
-    def __init__(self, path: Path, after: int = 0) -> None:
-        self.path = path
-        self.after = after
-        self._raw: BinaryIO | None = None
-
-    @property
-    def position(self) -> int:
-        return self._raw.tell() if self._raw is not None and not self._raw.closed else 0
-
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         number = 0
         with reading(self.path, lambda: f"after line {number}"), ExitStack() as stack:
-            self._raw = stack.enter_context(self.path.open("rb"))
-            stream = stack.enter_context(decompressed(self._raw))
-            while line := stream.readline(_MAX_LINE + 1):
+            stream = self._opened(stack)
+            while line := stream.readline(MAX_LINE + 1):
                 number += 1
-                if len(line) > _MAX_LINE:
-                    raise InputError(f"{self.path}, line {number}: longer than {_MAX_LINE >> 20} MiB")
+                if len(line) > MAX_LINE:
+                    raise InputError(f"{self.path}, line {number}: longer than {MAX_LINE >> 20} MiB")
                 if number > self.after:
                     yield number, line.rstrip(b"\r\n")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.readers.lines import LineReader, Skipped, decompressed, reading
+from atomr_local.indexing.readers.lines import MAX_LINE, FileReader, LineReader, Skipped, reading
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad
@@ -17,7 +17,6 @@ _BLOCK_LINES = 5_000
 _BLOCK_BYTES = 4 << 20
 _TRIAL = 1_000
 _CHUNK = 1 << 20
-_LONGEST_LINE = 16 << 20
 
 
 class Block(NamedTuple):
@@ -73,7 +72,7 @@ class LineBlock(NamedTuple):
     data: bytes
 
 
-class LineBlocks:
+class LineBlocks(FileReader):
     """Iterates over blocks of a file's lines, cut at the same places at every reading.
 
     Args:
@@ -86,25 +85,15 @@ class LineBlocks:
         InputError: the file cannot be opened, is truncated or damaged, or has a line over 16 MiB.
     """
 
-    def __init__(self, path: Path, after: int = 0) -> None:
-        self.path = path
-        self.after = after
-        self._raw: BinaryIO | None = None
-
-    @property
-    def position(self) -> int:
-        return self._raw.tell() if self._raw is not None and not self._raw.closed else 0
-
     def __iter__(self) -> Iterator[LineBlock]:
         number = 0
         rest = b""
         with reading(self.path, lambda: f"after line {number}"), ExitStack() as stack:
-            self._raw = stack.enter_context(self.path.open("rb"))
-            stream = stack.enter_context(decompressed(self._raw))
+            stream = self._opened(stack)
             while chunk := stream.read(_CHUNK):
                 end = chunk.rfind(b"\n") + 1
-                if len(rest) + (chunk.find(b"\n") if end else len(chunk)) > _LONGEST_LINE:
-                    raise InputError(f"{self.path}, line {number + 1}: longer than {_LONGEST_LINE >> 20} MiB")
+                if len(rest) + (chunk.find(b"\n") if end else len(chunk)) > MAX_LINE:
+                    raise InputError(f"{self.path}, line {number + 1}: longer than {MAX_LINE >> 20} MiB")
                 if not end:
                     rest += chunk
                     continue

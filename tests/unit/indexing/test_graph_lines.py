@@ -156,7 +156,7 @@ def test_a_killed_reader_goes_on_at_any_line(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize("before", [0, 1])
 def test_a_line_beyond_measure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int) -> None:
     monkeypatch.setattr(ntriples, "_CHUNK", 64)
-    monkeypatch.setattr(ntriples, "_LONGEST_LINE", 1000)
+    monkeypatch.setattr(ntriples, "MAX_LINE", 1000)
     file = tmp_path / "a.nt"
     file.write_bytes(b"x\n" * before + b"y" * 1001 + b"\n" * 3)
     with pytest.raises(InputError, match=rf"a\.nt, line {before + 1}: longer than"):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.indexing.library_errors import library_line
+from atomr_local.indexing.foreign_errors import library_line
 
 HOME = Path("/home/me/indexes/text/mine")
 RUST = "/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/lance-io-13.0.0/src/local.rs:273:40"
