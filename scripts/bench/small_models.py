@@ -52,8 +52,7 @@ def rows(groups: list[str]) -> list[tuple[Row, Row | None]]:
             made += [(rag, None), (Row(name, "atomr", adapter=adapter), rag)]
             if name == "2wiki":
                 made += [(Row(name, "atomr", sources, adapter), rag) for sources in ("text,graph", "graph")]
-            if group == "main":
-                made += [(Row(name, strategy, adapter=adapter), rag) for strategy in ("closed-book", "cot")]
+            made += [(Row(name, strategy, adapter=adapter), rag) for strategy in ("closed-book", "cot")]
     return made
 
 
