@@ -109,30 +109,27 @@ def build(
 @graph.command()
 @click.argument("sparql", metavar="SPARQL")
 @_JSON
+@click.option("--jsonl", "as_json_lines", is_flag=True, help="Print each row as a line of JSON, as it comes.")
+@click.option("--limit", type=click.IntRange(min=1), default=1_000, show_default=True, help="Rows at most.")
 @click.option("--timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds at most.")
 @_GRAPH_INDEX
-def query(sparql: str, as_json: bool, timeout: float, graph_index: str | None) -> None:
-    """Run a read-only SPARQL query. Updates, SERVICE and LOAD are refused.
+def query(sparql: str, as_json: bool, as_json_lines: bool, limit: int, timeout: float, graph_index: str | None) -> None:
+    """Run a read-only SPARQL query; rows are printed as they are found. Updates, SERVICE and LOAD are refused.
 
     Prefixes that need no declaration: wd, wdt, p, ps, pq, rdfs, rdf, skos, schema, xsd.
 
     Example: atomr graph query "SELECT ?label WHERE { ?s wdt:P36 ?city . ?city rdfs:label ?label } LIMIT 5"
     """
-    from atomr_local.sources.graph.query import MAX_ROWS, run_query
+    from atomr_local.cli.graph_rows import print_json, print_json_lines, print_lines
+    from atomr_local.sources.graph.query import running_query
 
-    result = run_query(_directory(graph_index), sparql, timeout=timeout)
-    if as_json:
-        data: dict[str, object] = {"variables": result.variables, "rows": result.rows, "cut": result.cut}
-        click.echo(json.dumps({"boolean": result.boolean} if result.boolean is not None else data))
-        return
-    if result.boolean is not None:
-        click.echo("yes" if result.boolean else "no")
-        return
-    click.echo("\t".join(sanitize_line(name) for name in result.variables))
-    for row in result.rows:
-        click.echo("\t".join(sanitize_line(row.get(name, "")) for name in result.variables))
-    if result.cut:
-        click.echo(f"More than {MAX_ROWS} rows; the rest were left out.", err=True)
+    if as_json and as_json_lines:
+        raise click.UsageError("--json and --jsonl cannot both be given")
+    printed = print_json if as_json else print_json_lines if as_json_lines else print_lines
+    with running_query(_directory(graph_index), sparql, timeout=timeout, max_rows=limit) as running:
+        printed(running)
+        if running.cut and not as_json:
+            click.echo(f"More than {limit} rows; the rest were left out. --limit takes more.", err=True)
 
 
 @graph.command()

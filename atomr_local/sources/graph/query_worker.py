@@ -2,7 +2,7 @@
 found, as it is found.
 
 First {"variables": [...]} and then an array a row, null where a variable is unbound, or {"boolean": ...}; last
-{"cut": whether there are more rows}. Or, at any place and last, {"error": why the query is not valid or failed}.
+{"cut": whether there are more rows}. Instead of that, at any place: {"invalid": why} or {"failed": why}.
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ import json
 import os
 import signal
 import sys
+import threading
+import time
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
 _MEMORY = 4 << 30
 _LONGEST_VALUE = 100_000  # characters
+_BATCH, _PAUSE = 64, 0.05
 
 
 def _bounded(seconds: float) -> None:
@@ -32,7 +36,6 @@ def _bounded(seconds: float) -> None:
 
 @contextlib.contextmanager
 def _clock_stopped() -> Iterator[None]:
-    """The limit is the query's: a reader who takes his time does not use it up, and no line is cut in two."""
     if not hasattr(signal, "setitimer"):
         yield
         return
@@ -41,15 +44,45 @@ def _clock_stopped() -> Iterator[None]:
     signal.setitimer(signal.ITIMER_REAL, left)
 
 
-def _send(found: object) -> None:
-    # Each at once: the next one may be long in coming, and this process may end before.
-    line = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-    with _clock_stopped():
-        sys.stdout.buffer.write(line)
-        sys.stdout.buffer.flush()
+class Outlet:
+    """What is found, on its way out: in batches, and every moment by a thread of its own, for Oxigraph may be long in
+    finding the next row (the interpreter is free meanwhile), and this process may be ended before it has."""
+
+    def __init__(self) -> None:
+        self._lines: deque[bytes] = deque()
+        self._writing = threading.Lock()
+        self._encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+        threading.Thread(target=self._keep_flowing, daemon=True).start()
+
+    def send(self, found: object) -> None:
+        self._lines.append(self._encoded(found).encode() + b"\n")
+        if len(self._lines) >= _BATCH:
+            # The limit is the query's: a reader who takes his time does not use it up.
+            with _clock_stopped():
+                self.flush()
+
+    def flush(self) -> None:
+        with self._writing:
+            while self._lines:
+                sys.stdout.buffer.write(self._lines.popleft())
+            sys.stdout.buffer.flush()
+
+    def _keep_flowing(self) -> None:
+        while True:
+            time.sleep(_PAUSE)
+            with _ended_when_unread():
+                self.flush()
 
 
-def answer(task: dict[str, Any]) -> None:
+@contextlib.contextmanager
+def _ended_when_unread() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        os._exit(1)
+
+
+def answer(task: dict[str, Any], outlet: Outlet) -> None:
     """Run the task's query and send what it finds."""
     from pyoxigraph import QueryBoolean, QueryTriples, Store
 
@@ -58,27 +91,27 @@ def answer(task: dict[str, Any]) -> None:
         _bounded(task["timeout"])
         result: Any = store.query(task["query"], prefixes=task["prefixes"], use_default_graph_as_union=task["union"])
         if isinstance(result, QueryBoolean):
-            _send({"boolean": bool(result)})
+            outlet.send({"boolean": bool(result)})
             cut = False
         elif isinstance(result, QueryTriples):
-            _send({"variables": ["subject", "predicate", "object"]})
+            outlet.send({"variables": ["subject", "predicate", "object"]})
             rows = ([_text(triple.subject), _text(triple.predicate), _text(triple.object)] for triple in result)
-            cut = _send_rows(rows, task)
+            cut = _send_rows(rows, task, outlet)
         else:
-            _send({"variables": [variable.value for variable in result.variables]})
-            cut = _send_rows(([_text(term) for term in row] for row in result), task)
-        _send({"cut": cut})
+            outlet.send({"variables": [variable.value for variable in result.variables]})
+            cut = _send_rows(([_text(term) for term in row] for row in result), task, outlet)
+        outlet.send({"cut": cut})
     except BrokenPipeError:
         raise
     except MemoryError:
-        _send({"error": "it needed too much memory", "valid": True})
+        outlet.send({"failed": "it needed too much memory"})
     except (SyntaxError, ValueError) as error:
-        _send({"error": getattr(error, "msg", None) or str(error)})
+        outlet.send({"invalid": getattr(error, "msg", None) or str(error)})
     except (OSError, RuntimeError) as error:
-        _send({"error": str(error), "valid": True})
+        outlet.send({"failed": str(error)})
 
 
-def _send_rows(found: Iterator[list[str | None]], task: dict[str, Any]) -> bool:
+def _send_rows(found: Iterator[list[str | None]], task: dict[str, Any], outlet: Outlet) -> bool:
     """Send the first rows, read no further than the limits go; whether there are more."""
     most, longest = task["max_rows"], task["max_characters"]
     size = 0
@@ -86,7 +119,7 @@ def _send_rows(found: Iterator[list[str | None]], task: dict[str, Any]) -> bool:
         size += sum(len(text) for text in row if text)
         if count == most or (longest is not None and size > longest and count):
             return True
-        _send(row)
+        outlet.send(row)
     return False
 
 
@@ -99,10 +132,10 @@ def _text(term: Any) -> str | None:
 
 
 def main() -> None:
-    try:
-        answer(json.load(sys.stdin))
-    except BrokenPipeError:
-        os._exit(1)  # nobody reads any more, and there is nothing to flush
+    outlet = Outlet()
+    with _ended_when_unread():
+        answer(json.load(sys.stdin), outlet)
+        outlet.flush()
 
 
 if __name__ == "__main__":

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from pathlib import Path
 
 import pytest
 from graph_world import open_world
 
-from atomr_local.errors import QueryError
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import Cancelled, QueryError
 from atomr_local.indexing import store
-from atomr_local.sources.graph.query import run_query
+from atomr_local.sources.graph.query import run_query, running_query
 from atomr_local.sources.graph.query_guard import checked_query
 
 
@@ -151,6 +153,45 @@ def test_a_query_without_end_is_stopped(directory: Path) -> None:
     with pytest.raises(QueryError, match="longer than 1 seconds"):
         run_query(directory, endless, timeout=1)
     assert time.monotonic() - started < 8
+
+
+# Millions of rows, the first at once.
+MANY = "SELECT ?a { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }"
+
+
+def test_rows_come_before_the_query_has_ended(directory: Path) -> None:
+    with running_query(directory, MANY, timeout=1, max_rows=10**9) as running:
+        batches = running.batches()
+        count = len(next(batches))
+        with pytest.raises(QueryError, match="longer than 1 seconds; there may be more than the ") as stopped:
+            for rows in batches:
+                count += len(rows)
+    assert f" {count} rows" in stopped.value.message
+    assert stopped.value.title == "Query stopped"
+
+
+def test_a_query_can_be_cancelled_among_its_rows(directory: Path) -> None:
+    cancellation = Cancellation()
+    with running_query(directory, MANY, max_rows=10**9, cancellation=cancellation) as running:
+        batches = running.batches()
+        assert next(batches)
+        cancellation.cancel()
+        with pytest.raises(Cancelled):
+            list(batches)
+
+
+def test_who_reads_slowly_loses_no_rows_and_who_leaves_ends_the_query(directory: Path) -> None:
+    doubled = " ".join(f"BIND(CONCAT(?v{i}, ?v{i}) AS ?v{i + 1})" for i in range(10))
+    long = f"SELECT ?v10 {{ ?s ?p ?o . ?t ?q ?u . BIND('0123456789' AS ?v0) {doubled} }}"  # more than any pipe holds
+    with running_query(directory, long, timeout=1.5, max_rows=400) as running:
+        batches = running.batches()
+        rows = next(batches)
+        time.sleep(2)
+        rows += [row for batch in batches for row in batch]
+        assert (len(rows), {len(row["v10"]) for row in rows}, running.cut) == (400, {10_240}, True)
+    with running_query(directory, long, max_rows=1_000_000) as running:
+        next(running.batches())
+    assert not [thread for thread in threading.enumerate() if thread.name == "query-pipe" and thread.is_alive()]
 
 
 def test_nothing_is_imported_from_the_current_directory(

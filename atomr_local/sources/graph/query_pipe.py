@@ -1,0 +1,60 @@
+"""What a process writes, read as it comes: little of it is held, and only waiting for it counts as its time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+
+_CHUNK, _HELD = 1 << 16, 4
+
+
+class Pipe:
+    """The standard output of `process`, which may take `seconds` in all. Belongs to one thread, which must close it.
+
+    Attributes:
+        out_of_time: the process was ended for it.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+        self._process = process
+        self._left = seconds
+        self._queue: queue.Queue[bytes] = queue.Queue(maxsize=_HELD)
+        self._ended = False
+        self.out_of_time = False
+        # A thread, for no more than that lets one wait for a pipe with a time limit on every system.
+        threading.Thread(target=self._read, name="query-pipe", daemon=True).start()
+
+    def chunks(self) -> Iterator[bytes]:
+        """Its bytes until it ends, by itself or because its time is up."""
+        while not self._ended:
+            started = time.monotonic()
+            try:
+                chunk = self._queue.get(timeout=max(self._left, 0.0))
+            except queue.Empty:
+                self.out_of_time = True
+                self.close()
+                return
+            self._left -= time.monotonic() - started
+            if chunk:
+                yield chunk
+            self._ended = not chunk
+
+    def close(self) -> int:
+        """End the process if it has not ended; its exit status."""
+        if not self._ended:
+            self._process.kill()
+        while not self._ended:  # whoever waits to hand over a chunk is let go
+            self._ended = not self._queue.get()
+        return self._process.wait()
+
+    def _read(self) -> None:
+        stream = self._process.stdout
+        with contextlib.suppress(OSError, ValueError):
+            while stream is not None and (chunk := os.read(stream.fileno(), _CHUNK)):
+                self._queue.put(chunk)
+        self._queue.put(b"")

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from atomr_local.cli.main import main
+from atomr_local.indexing.graph_index import build_graph_index
+
+Capture = pytest.CaptureFixture[str]
+# Hundreds of millions of rows, the first at once.
+MANY = ("SELECT ?p { ?s ?p ?o . ?a ?b ?c . ?d ?e ?f }", "--limit", "1000000000")
+NAMES = "SELECT ?name ?nothing { ?s rdfs:label ?name } ORDER BY ?name"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("home")
+    facts = home / "facts.jsonl"
+    towns = [{"s": f"town {number:03}", "p": "country", "o": "Far\tland\x1b[2J"} for number in range(300)]
+    facts.write_text("".join(json.dumps(fact) + "\n" for fact in towns))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATOMR_HOME", str(home))
+        build_graph_index([facts], "towns")
+    return home
+
+
+def query(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main(["graph", "query", *arguments])
+    return int(stop.value.code or 0)
+
+
+@pytest.fixture(autouse=True)
+def at_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATOMR_HOME", str(home))
+
+
+def test_lines_are_safe_and_the_cap_is_told(capsys: Capture) -> None:
+    assert query(NAMES, "--limit", "2") == 0
+    printed = capsys.readouterr()
+    assert printed.out == "name\tnothing\nFar land\t\ntown 000\t\n"
+    assert printed.err == "More than 2 rows; the rest were left out. --limit takes more.\n"
+    assert query("SELECT ?x { ?x rdfs:label 'none' }") == 0
+    assert capsys.readouterr() == ("x\n", "")
+
+
+def test_json_is_one_document_of_many_batches(capsys: Capture) -> None:
+    assert query(NAMES, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["variables"], len(found["rows"]), found["cut"]) == (["name", "nothing"], 301, False)
+    assert found["rows"][1] == {"name": "town 000"}
+    assert query(NAMES, "--json", "--limit", "300") == 0
+    printed = capsys.readouterr()
+    assert (json.loads(printed.out)["cut"], printed.err) == (True, "")
+    assert query("SELECT ?x { ?x rdfs:label 'none' }", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"variables": ["x"], "rows": [], "cut": False}
+    assert query("ASK { ?x rdfs:label 'none' }", "--json") == 0
+    assert capsys.readouterr().out == '{"boolean": false}\n'
+
+
+def test_json_lines_are_an_object_a_row(capsys: Capture) -> None:
+    assert query(NAMES, "--jsonl", "--limit", "2") == 0
+    assert [json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()] == [
+        "Far\tland\x1b[2J",
+        "town 000",
+    ]
+    assert query(NAMES, "--jsonl", "--json") == 2
+
+
+@pytest.mark.parametrize("form", ["", "--json", "--jsonl"])
+def test_what_was_found_before_the_time_limit_is_kept(form: str, capsys: Capture) -> None:
+    assert query(*MANY, "--timeout", "1", *([form] if form else [])) == 1
+    printed = capsys.readouterr()
+    told = re.search(r"^Query stopped: the query took longer than 1 seconds; .* (\d+) rows", printed.err)
+    assert told is not None
+    if form == "--json":
+        found = json.loads(printed.out)
+        assert (found["cut"], found["error"]["title"]) == (True, "Query stopped")
+        rows = [row["p"] for row in found["rows"]]
+    elif form == "--jsonl":
+        rows = [json.loads(line)["p"] for line in printed.out.splitlines()]
+    else:
+        assert printed.out.startswith("p\n")
+        rows = printed.out.splitlines()[1:]
+    assert len(rows) == int(told[1])
+    assert all(row.startswith("http") or ":" in row for row in rows)
+
+
+@pytest.mark.parametrize("form", ["--json", "--limit=1"])
+def test_a_query_that_fails_prints_no_data(form: str, capsys: Capture) -> None:
+    assert query("SELECT nonsense", form) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("Query refused: the query is not valid")
+
+
+def started(*arguments: str) -> subprocess.Popen[bytes]:
+    code = "from atomr_local.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "graph", "query", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ))
+
+
+def test_an_interrupt_stops_it_and_leaves_what_was_printed() -> None:
+    process = started(*MANY, "--timeout", "500")
+    assert process.stdout is not None
+    assert (process.stdout.readline(), process.stdout.readline()[:4]) == (b"p\n", b"http")
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors.strip()) == (130, b"Cancelled")
+
+
+def test_it_ends_quietly_when_nobody_reads_any_more() -> None:
+    process = started(*MANY, "--timeout", "500")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == b"p\n"
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.wait(timeout=20)
