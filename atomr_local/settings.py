@@ -76,6 +76,7 @@ class MeansSettings(BaseModel):
     symbolic: bool = Field(True, description="Compute comparisons, counts, dates and equality instead of asking.")
     source_rules: bool = Field(True, description="Take the graph alone where it is sure, without asking the model.")
     page_first: bool = Field(True, description="Put the page that an entity names before pages that mention it.")
+    page_alone: bool = Field(True, description="Read the entity's page alone first, the rest where that is not sure.")
     beam: bool = Field(True, description="Carry several readings of an unsure step and keep the best whole.")
     judge_plans: bool = Field(True, description="Set a plan aside that leaves out what the question asks.")
     guess: bool = Field(True, description="Guess from the evidence, and say so, before asking the model's memory.")

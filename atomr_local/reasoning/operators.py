@@ -23,6 +23,8 @@ _DOMINANT = {Operator.SEARCH: 0.75, Operator.RELATE: 0.85}
 _DOMINANT_FILTER_OVERLAP = 0.85
 # A reading with less confidence is carried on beside others that the model might have given.
 UNSURE = 0.6
+# A reading of the entity's own page with this much needs no other passages.
+SURE = 0.9
 GUESSED = "a guess: the evidence did not tell"
 
 
@@ -50,10 +52,18 @@ class Operators:
         top_k: int,
         filter_overlap: float,
         beam: bool = True,
+        page_alone: bool = True,
         parallel: int = 1,
     ) -> None:
-        """Make the operators; `parallel`: runs of one operator at once, at most."""
+        """Make the operators.
+
+        Args:
+            beam: carry several readings of an unsure step.
+            page_alone: a Relate reads the page of its entity alone first.
+            parallel: runs of one operator at once, at most.
+        """
         self._parallel = parallel
+        self._page_alone = page_alone
         self._retriever = retriever
         self._reader = reader
         self._top_k = top_k
@@ -140,10 +150,22 @@ class Operators:
         evidence = _dominant(found.evidence, request.operator or Operator.RELATE)
         if evidence:
             question = request.question if len(request.arguments) < 2 else self._question(request)
-            reading = self._reader.from_evidence(node_id, question, evidence, unsure=self._unsure)
+            reading = self._looked_up(node_id, question, request, evidence)
             self._take(result, reading)
             result.others = tuple((Value(text), confidence) for text, confidence in reading.others)
         return result
+
+    def _looked_up(self, node_id: int, question: str, request: Request, evidence: Sequence[Evidence]) -> Reading:
+        """A cascade: the entity's own page alone, if it came first; all of the evidence where that is not sure.
+
+        Most answers stand there, and half of the words need not be read.
+        """
+        related = request.operator is Operator.RELATE and len(evidence) > 1
+        if self._page_alone and related and self._titled(request.arguments[0].text, evidence[:1]):
+            reading = self._reader.from_evidence(node_id, question, evidence[:1])
+            if reading.answers and (reading.confidence or 0.0) >= SURE:
+                return reading
+        return self._reader.from_evidence(node_id, question, evidence, unsure=self._unsure)
 
     def _join(self, result: Result, run: Result) -> None:
         """Add one run's result to those before it."""

@@ -39,8 +39,10 @@ _SEARCHERS = 4
 _COLUMNS = ("id", "title", "section", "text", "start", "end")
 # Two passages say the same from this share of common word triples on, unless they differ in a number.
 _SAME_SHARE = 0.95
-# A page about the entity itself goes before pages that mention it: as much as first rank in both lists is worth.
-_TITLE_BONUS = 2.0 / _RRF_K
+# A page about the entity itself goes before pages that mention it, and the page of that very title ("Hamlet") before
+# one of a namesake ("Hamlet (1948 film)"): each step is about what first rank in both lists is worth.
+_TITLE_BONUS = 3.0 / _RRF_K
+_BASE_BONUS = 1.8 / _RRF_K
 _NEAR_BONUS = 1.0 / _RRF_K
 _PREFIX_BONUS = 0.5 / _RRF_K
 _QUERY_WORDS = 64
@@ -231,7 +233,7 @@ def title_bonus(title: str, head: str, operator: Operator | None) -> float:
         return _TITLE_BONUS
     key, wanted = base_key(title), base_key(head)
     if key == wanted:
-        return 0.9 * _TITLE_BONUS
+        return _BASE_BONUS
     if _same_words(key, wanted):
         return _NEAR_BONUS
     return (

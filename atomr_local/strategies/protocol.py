@@ -79,6 +79,7 @@ class Toolbox:
             top_k=self.settings.top_k,
             filter_overlap=self.settings.filter_overlap,
             beam=means.beam,
+            page_alone=means.page_alone,
             parallel=parallel,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fake_parts import PROBABILITY, UNKNOWN, FakeBackbone, FakeSource, Run, entity, passages, reply, rows
+from fake_parts import PROBABILITY, UNKNOWN, FakeBackbone, FakeSource, Run, Said, entity, passages, reply, rows
 
 from atomr_local.errors import ModelError, SourceError
 from atomr_local.planning.planner import fallback_tree
@@ -44,6 +44,40 @@ def test_an_entity_that_a_text_title_names_needs_no_reading_and_the_next_hop_is_
     assert run.node(2).cited == [run.node(2).evidence[1]]
     assert run.node(2).confidence == pytest.approx(PROBABILITY)
     assert run.node(2).llm.calls == run.trace.node(2).llm.calls == 1
+
+
+OWN_PAGE = '1. Who is the father of Ann Lee? = Relate("Ann Lee", "father")'
+ALONE = {"beam": False, "rival": False, "guess": False, "page_alone": True}
+
+
+def of_ann(first: str = "Ann Lee (painter)") -> FakeSource:
+    return FakeSource("text", {"Ann Lee father": passages((first, "Bob had Ann."), ("Eve", "Eve had Ann."))})
+
+
+def test_the_entitys_own_page_is_read_alone_first_and_an_answer_that_is_sure_ends_it() -> None:
+    run = Run(FATHER, OWN_PAGE, FakeBackbone(Said(reply("Bob", evidence=[1]), 0.95)), of_ann(), means=ALONE)
+    [prompt] = run.tools.backbone.asked
+    assert "Bob had Ann." in prompt
+    assert "Eve had Ann." not in prompt
+    assert (run.node(1).answers, len(run.node(1).evidence), run.node(1).cited) == (["Bob"], 2, ["e1"])
+    assert run.node(1).confidence == pytest.approx(0.95)
+
+
+@pytest.mark.parametrize("unsure", [Said(reply("Bob", evidence=[1]), 0.85), Said(UNKNOWN, 0.99)])
+def test_where_the_page_alone_leaves_it_unsure_everything_is_read(unsure: Said) -> None:
+    backbone = FakeBackbone(unsure, Said(reply("Eve", evidence=[2]), 0.7))
+    run = Run(FATHER, OWN_PAGE, backbone, of_ann(), means=ALONE)
+    assert ["Eve had Ann." in prompt for prompt in backbone.asked] == [False, True]
+    assert (run.node(1).answers, run.node(1).cited, run.node(1).llm.calls) == (["Eve"], ["e2"], 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "means"), [(of_ann("Other"), ALONE), (of_ann(), ALONE | {"page_alone": False})], ids=["other page", "off"]
+)
+def test_a_page_of_something_else_is_not_read_alone(text: FakeSource, means: dict[str, bool]) -> None:
+    backbone = FakeBackbone(Said(reply("Bob", evidence=[1]), 0.95))
+    Run(FATHER, OWN_PAGE, backbone, text, means=means)
+    assert "Eve had Ann." in backbone.asked[0]
 
 
 def test_an_operator_that_reads_unknown_is_followed_by_direct_rag_on_the_same_evidence() -> None:

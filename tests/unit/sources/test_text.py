@@ -128,6 +128,8 @@ def test_the_page_of_the_entity_goes_first(source: TextSource) -> None:
     assert find(source, "Hook", head="Hook")[0] == "Hook"
     # The very title, the same name with a qualifier, a longer name.
     assert find(source, "Hook", head="Hook") == ["Hook", "Hook (film)", "Hook Norton"]
+    # Though the words are those of its namesake: a name that a plan goes on with is a page's title.
+    assert find(source, "Hook film director Steven Spielberg", head="Hook")[:2] == ["Hook", "Hook (film)"]
 
 
 def test_an_operator_asks_with_its_query_direct_rag_with_the_question(source: TextSource) -> None:
@@ -316,3 +318,5 @@ def test_an_index_of_an_earlier_version_is_searched_as_it_is(
     source = TextSource.open(old, embedder)
     assert find(source, "birthplace of Chopin")[0] == "Żelazowa Wola"
     assert find(source, "Hook", head="Hook") == ["Hook", "Hook (film)", "Hook Norton"]
+    # Though the words are those of its namesake: a name that a plan goes on with is a page's title.
+    assert find(source, "Hook film director Steven Spielberg", head="Hook")[:2] == ["Hook", "Hook (film)"]
