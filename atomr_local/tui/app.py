@@ -6,31 +6,30 @@ The assistant works on worker threads that only post messages; the handlers here
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
 from textual.actions import parse
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.worker import Worker, WorkerState
 
 from atomr_local.errors import AtomrError
 from atomr_local.tui.core import Asked
-from atomr_local.tui.faults import fault
 from atomr_local.tui.jobs import Job, Jobs, JobState
+from atomr_local.tui.opening import Opening
 from atomr_local.tui.screens.ask import AskScreen
 from atomr_local.tui.screens.ask_windows import AskWindows
-from atomr_local.tui.themes import choose, register
+from atomr_local.tui.themes import choose
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.source_switches import SourceSwitches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from textual.app import App
     from textual.screen import Screen
 
     from atomr_local.reasoning.trace import Trace
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from atomr_local.tui.widgets.beginning import Beginning
 
 
-class AtomrApp(App[None]):
+class AtomrApp(Opening):
     """Ask, watch the tree, check the evidence."""
 
     CSS_PATH = Path(__file__).with_name("atomr.tcss")  # whole, so that subclasses find it
@@ -69,18 +68,6 @@ class AtomrApp(App[None]):
         Binding("ctrl+q", "quit", "Quit", priority=True, tooltip="Quit, also while a question runs", id="app.quit"),
     ]  # fmt: skip
 
-    class Loaded(Message):
-        """The model and the indexes are ready, or loading failed."""
-
-        def __init__(self, error: AtomrError | None) -> None:
-            super().__init__()
-            self.error = error
-
-    class Staged(Message):
-        def __init__(self, stage: str) -> None:
-            super().__init__()
-            self.stage = stage
-
     class JobChanged(Message):
         """A job in the background has said something, or ended."""
 
@@ -88,150 +75,16 @@ class AtomrApp(App[None]):
             super().__init__()
             self.job = job
 
-    class FirstStart(Message):
-        """Nothing but the starter is at hand, and how to begin was never chosen."""
-
-    class Opened(Message):
-        """The settings are read and the assistant is there, or it could not be opened."""
-
-        def __init__(self, assistant: Answerer | None, error: AtomrError | None = None) -> None:
-            super().__init__()
-            self.assistant = assistant
-            self.error = error
-
     def __init__(
         self, assistant: Answerer | Callable[[], Answerer], *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Make the app of an assistant, or of what opens one: it is called on a thread, behind the first frame."""
-        super().__init__()
+        super().__init__(assistant, clock=clock)
         self.animation_level = "none"  # quick keys would overtake a scroll that glides
-        self._given = assistant
-        self._opened: Answerer | None = None
-        self.fault: AtomrError | None = None  # ours, that ended the program
         self.jobs = Jobs(self._tell_job)
         self._share: int | None = None
-        self._beginning = False  # the first start's choice is open
-        self.ask_screen = AskScreen(clock=clock)
-        register(self)
-        self.theme = choose("")
 
-    @property
-    def assistant(self) -> Answerer:
-        """The assistant; what needs it is dimmed until it is there."""
-        assert self._opened is not None
-        return self._opened
-
-    def get_default_screen(self) -> Screen[None]:
-        return self.ask_screen
-
-    @on(AskScreen.Furnished)
-    def _furnished(self) -> None:
-        if callable(self._given):
-            self._open(self._given)
-        else:
-            self._use_assistant(self._given)
-
-    @work(thread=True, exit_on_error=False, group="open")
-    def _open(self, opener: Callable[[], Answerer]) -> None:
-        try:
-            self.post_message(self.Opened(opener()))
-        except AtomrError as error:
-            self.post_message(self.Opened(None, error))
-
-    @on(Opened)
-    def _assistant_opened(self, message: Opened) -> None:
-        if message.assistant is not None:
-            self._use_assistant(message.assistant)
-        if message.error is not None:
-            self._show_loading("not ready")
-            self.show_error(message.error)
-
-    def _use_assistant(self, assistant: Answerer) -> None:
-        self._opened = assistant
-        self._follow_settings()
-        self.ask_screen.attach(assistant)
-        self.call_after_refresh(self._load)
-        if not assistant.settings.ui.first_run_done:
-            self._look_around()
-
-    def _follow_settings(self) -> None:
-        """Theme, keys and panes as the settings have them."""
-        ui = self.assistant.settings.ui
-        self.theme = choose(ui.theme)
-        self.set_keymap(ui.keys)
-
-    @work(thread=True, exit_on_error=False, group="load")
-    def _load(self) -> None:
-        try:
-            self.assistant.preload(self._post_stage)
-        except AtomrError as error:
-            self.post_message(self.Loaded(error))
-        else:
-            self.post_message(self.Loaded(None))
-
-    @work(thread=True, exit_on_error=False, group="look")
-    def _look_around(self) -> None:
-        from atomr_local.tui.first_run import only_the_starter
-
-        with suppress(AtomrError, OSError):
-            if only_the_starter(self.assistant.settings):
-                self.post_message(self.FirstStart())
-
-    @on(FirstStart)
-    def _first_start(self) -> None:
-        self._beginning = True
-        self.ask_screen.offer_beginning()
-
-    def on_beginning_chosen(self, message: Beginning.Chosen) -> None:
-        """Go the way that was chosen; asking a question is choosing the starter."""
-        self._begun()
-        if message.way == "starter":
-            self.ask_screen.action_focus_question()
-            return
-        library = self._open_library()
-        library.call_after_refresh(library.action_pull if message.way == "get" else library.action_build)
-
-    def _begun(self) -> None:
-        if self._beginning:
-            self._beginning = False
-            self.ask_screen.end_beginning()
-            self._remember({"ui.first_run_done": True})
-
-    def _post_stage(self, stage: str) -> None:
-        self.post_message(self.Staged(stage))
-
-    @on(Staged)
-    def _staged(self, message: Staged) -> None:
-        self._show_loading(message.stage)
-
-    @on(Loaded)
-    def _loaded(self, message: Loaded) -> None:
-        self._show_loading("" if message.error is None else "not ready")
-        if message.error is not None:
-            self.show_error(message.error)
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A fault of ours on a thread is told as any error is."""
-        if event.state is WorkerState.ERROR and event.worker.error is not None:
-            self.show_error(fault(event.worker.error))
-
-    def _handle_exception(self, error: Exception) -> None:
-        # Textual would print a traceback over the terminal. Headless it shall: tests need it.
-        if self.is_headless:
-            super()._handle_exception(error)
-            return
-        self.fault = fault(error)
-        self.exit(return_code=1)
-
-    def show_error(self, error: AtomrError) -> None:
-        """Show the error in a panel of its own."""
-        from atomr_local.tui.screens.error import ErrorScreen
-
-        self.push_screen(ErrorScreen(error))
-
-    def _show_loading(self, stage: str) -> None:
-        self.ask_screen.loading_stage = stage
-        self.ask_screen.show_status()
+    # The sources
 
     @on(SourceSwitches.Toggled)
     def _toggled(self, message: SourceSwitches.Toggled) -> None:
@@ -269,15 +122,6 @@ class AtomrApp(App[None]):
             self._reload()
         return f"{name.capitalize()} is {'on' if name in left else 'off'}."
 
-    def _remember(self, changes: dict[str, object]) -> None:
-        """Write settings to the user's file; a file that cannot be written is told; the setting holds till the end."""
-        from atomr_local.settings_file import save_settings
-
-        try:
-            save_settings(changes)
-        except AtomrError as error:
-            self.ask_screen.tell(f"Not remembered: {error.message}")
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Screens are opened from the main one alone, and once the assistant is there."""
         return self._possible(action, self.screen)
@@ -286,6 +130,8 @@ class AtomrApp(App[None]):
         if action in {"history", "settings", "library", "examples", "console", "toggle_source"}:
             return screen is self.ask_screen and (self._opened is not None or None)
         return True
+
+    # What has ended or changed
 
     @on(AskScreen.Ended)
     def _ended(self, message: AskScreen.Ended) -> None:
@@ -303,6 +149,8 @@ class AtomrApp(App[None]):
     @on(AskScreen.SharesChanged)
     def _shares_changed(self, message: AskScreen.SharesChanged) -> None:
         self._share = message.share  # written when the program ends, not at every step of the mouse
+
+    # The windows
 
     def action_history(self) -> None:
         from atomr_local.tui.screens.history import HistoryChoice, HistoryScreen
@@ -343,6 +191,15 @@ class AtomrApp(App[None]):
         self.ask_screen.show_switches()
         self._reload()
 
+    def on_beginning_chosen(self, message: Beginning.Chosen) -> None:
+        """Go the way that was chosen; asking a question is choosing the starter."""
+        self._begun()
+        if message.way == "starter":
+            self.ask_screen.action_focus_question()
+            return
+        library = self._open_library()
+        library.call_after_refresh(library.action_pull if message.way == "get" else library.action_build)
+
     def action_library(self) -> None:
         self._open_library()
 
@@ -366,10 +223,6 @@ class AtomrApp(App[None]):
         self._remember({setting: name})
         self.ask_screen.tell(f"{name} is used from now on.")
         self._reload()
-
-    def _reload(self) -> None:
-        self._show_loading("loading")
-        self._load()
 
     def _tell_job(self, job: Job) -> None:
         self.post_message(self.JobChanged(job))  # from the thread that follows the job

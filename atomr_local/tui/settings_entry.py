@@ -16,6 +16,7 @@ class SettingEntry:
     Attributes:
         entered: as :meth:`FormField.parse` takes it, and as an editor holds it.
         problem: why what is entered is not usable; empty where it is.
+        warning: what is wrong with the value as it was, which may stay so; see :meth:`look_again`.
         offered: what there is to choose from; None: not known yet, or nothing is.
     """
 
@@ -43,7 +44,7 @@ class SettingEntry:
         self.free = free
         self.offered = tuple(map(Choice, field.choices)) if field.kind == "choice" and choices is None else choices
         self.chosen_from_list = free or self.offered is not None
-        self.problem = ""
+        self.problem = self.warning = ""
         self._check = check
         self._before = self._value = value
         self._reset = False
@@ -71,6 +72,14 @@ class SettingEntry:
         """The value for the settings file; None for the default, which is not written down."""
         value = self._value
         return None if value == self.field.default else list(value) if isinstance(value, tuple) else value
+
+    def look_again(self) -> None:
+        """Check the value as it was, which nobody has entered here."""
+        try:
+            if self._check is not None:
+                checked(self._check, self._before)
+        except FieldError as error:
+            self.warning = sanitize_line(str(error))
 
     def reset(self) -> None:
         """Enter the default; saving takes the setting out of the file."""

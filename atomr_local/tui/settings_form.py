@@ -191,20 +191,26 @@ def table_of(text: str) -> dict[str, str]:
     return table
 
 
-def check_keys(table: Mapping[str, str], ids: frozenset[str] = frozenset()) -> None:
-    """Refuse keys that no keyboard sends and, where the ids are known, ids that there are not.
+def check_keys(table: Mapping[str, str], ids: frozenset[str]) -> None:
+    """Refuse keys that no keyboard sends, and ids that there are not.
 
     Raises:
         FieldError: such an entry; the message names it.
     """
+    for problem in wrong_keys(table, ids):
+        raise FieldError(problem)
+
+
+def wrong_keys(table: Mapping[str, str], ids: frozenset[str]) -> Iterator[str]:
+    """What is wrong with each entry that no key or no action can be found for."""
     for name, keys in table.items():
-        if ids and name not in ids:
+        if name not in ids:
             near = _nearest(name, ids)
-            raise FieldError(f"{name}: nothing has this id{f'; did you mean {near}?' if near else ''}")
+            yield f"{name}: nothing has this id{f'; did you mean {near}?' if near else ''}"
         for key in keys.split(","):
             *modifiers, last = key.split("+")
             if not set(modifiers) <= _MODIFIERS or not _is_key(last):
-                raise FieldError(f"{name}: there is no key {key!r}; such keys are f5, ctrl+n, alt+up, question_mark")
+                yield f"{name}: there is no key {key!r}; such keys are f5, ctrl+n, alt+up, question_mark"
 
 
 def _is_key(name: str) -> bool:

@@ -98,6 +98,41 @@ async def test_selecting_a_node_shows_its_evidence() -> None:
         assert "Where was Fritz Lang born?" in text
 
 
+async def test_a_step_chosen_in_the_same_frame_as_the_cursor_moves_stays_chosen() -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=(160, 48)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        screen, tree = app.ask_screen, app.query_one(ReasoningTree)
+        tree.go_to(3)
+        screen.select(2)  # the move to 3 is told to the screen only now
+        await pilot.pause(0.1)
+        assert screen.selected == 2
+        assert tree.cursor_node is not None
+        assert tree.cursor_node.data == 2
+        tree.action_cursor_up()
+        tree.action_cursor_down()  # back where it was: what lay between is not shown
+        await pilot.pause(0.1)
+        assert screen.selected == 2
+        tree.action_cursor_up()
+        await until(pilot, lambda: screen.selected == 4)
+
+
+async def test_a_step_chosen_in_the_frame_of_the_plan_stays_chosen() -> None:
+    app = AtomrApp(FakeAssistant(hold=3))
+    async with app.run_test(size=(160, 48)) as pilot:
+        screen = app.ask_screen
+        await until(pilot, lambda: screen.furnished)
+        await ask(pilot)
+        await until(pilot, lambda: screen.state.tree is not None)
+        screen._tree.show_plan(screen.state)
+        screen.select(2)
+        await pilot.pause(0.1)
+        assert screen.selected == 2
+        app.assistant.cancel()
+        await until(pilot, lambda: done(app))
+
+
 async def test_escape_cancels_and_keeps_what_was_found() -> None:
     app = AtomrApp(FakeAssistant(hold=9))
     async with app.run_test(size=(120, 40)) as pilot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -149,6 +150,34 @@ async def test_keys_are_remapped_by_the_settings() -> None:
         await until(pilot, lambda: fake.web_enabled)
         await pilot.press("f1")
         await until(pilot, lambda: "f12" in screen_text(app))
+
+
+async def test_keys_of_ones_own_that_do_nothing_are_told_at_the_start() -> None:
+    fake = FakeAssistant()
+    fake.settings = load_settings(ui={"keys": {"web.togle": "f12", "app.help": "contrl+h", "history.delete": "f8"}})
+    app = AtomrApp(fake)
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await until(pilot, lambda: "web.togle: nothing has this id" in words(app))
+        assert "did you mean web.toggle?" in words(app)
+        assert "there is no key 'contrl+h'" in words(app)
+        assert "history.delete" not in words(app)
+        assert "Correct ui.keys in the settings (F4)" in words(app)
+
+
+def words(app: AtomrApp) -> str:
+    """What is shown, on one line however it was wrapped and framed."""
+    return " ".join(re.sub("[^ -~]", " ", screen_text(app)).split())
+
+
+async def test_usable_keys_of_ones_own_are_no_news() -> None:
+    fake = FakeAssistant()
+    fake.settings = load_settings(ui={"keys": {"web.toggle": "f12"}})
+    app = AtomrApp(fake)
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert not app._notifications
 
 
 async def test_the_palette_offers_what_can_be_done_now() -> None:

@@ -247,9 +247,6 @@ async def test_what_is_at_hand_is_offered_and_something_else_can_be_typed(own_ho
 
 async def test_keys_are_a_table_and_checked_line_by_line(own_home: Path) -> None:
     app = Form()
-    app.form = SettingsScreen(
-        load_settings(), save_settings, find=lambda: OFFERED, binding_ids=["history.delete", "app.help"]
-    )
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         row = await app.row("ui.keys")
@@ -270,6 +267,28 @@ async def test_keys_are_a_table_and_checked_line_by_line(own_home: Path) -> None
         await pilot.press("ctrl+s")
         await pilot.pause()
         assert load_settings().ui.keys == {"history.delete": "ctrl+d,f8", "app.help": "question_mark"}
+
+
+async def test_a_key_for_what_there_is_not_is_told_and_hinders_nothing(own_home: Path) -> None:
+    file = own_home / "config.toml"
+    file.write_text('top_k = 4\n[ui.keys]\n"web.togle" = "f12"\n', encoding="utf-8")
+    app = Form()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await enter(pilot, "top_k", "7")
+        row = await app.row("ui.keys")
+        await pilot.pause()
+        assert "⚠ web.togle: nothing has this id; did you mean web.toggle?" in app.shown()
+        assert not row.entry.changed
+        row.query_one(TextArea).load_text("web.toggel = f12")
+        await pilot.pause()
+        assert "✗ web.toggel: nothing has this id" in app.shown()
+        row.query_one(TextArea).load_text("web.togle = f12")
+        await pilot.pause()
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert load_settings().top_k == 7
+        assert load_settings().ui.keys == {"web.togle": "f12"}
 
 
 async def test_a_secret_is_never_shown(own_home: Path) -> None:

@@ -1,9 +1,9 @@
-"""The main screen: ask, watch the tree, check the evidence. It owns the state of the question shown."""
+"""The main screen: ask, watch the tree, check the evidence. What it is made of, and looking around in it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -14,26 +14,18 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.events import Paste, Resize
 from textual.message import Message
-from textual.worker import Worker, WorkerState
 
-from atomr_local.errors import AtomrError, Cancelled
+from atomr_local.errors import AtomrError
 from atomr_local.tui.core import Answerer, Asked
-from atomr_local.tui.screens.ask_windows import AskWindows
-from atomr_local.tui.state import QuestionState
+from atomr_local.tui.screens.asking import Asking
 from atomr_local.tui.widgets.question_box import QuestionBox
-from atomr_local.tui.widgets.source_switches import SourceSwitches
 from atomr_local.tui.widgets.status_line import StatusLine
 
 if TYPE_CHECKING:
     from textual.timer import Timer
     from textual.widgets import OptionList, Tree
 
-    from atomr_local.reasoning.events import Event
-    from atomr_local.reasoning.trace import Trace
     from atomr_local.tui.widgets.answer_panel import AnswerPanel
-    from atomr_local.tui.widgets.bottom_line import BottomLine
-    from atomr_local.tui.widgets.examples import Welcome
-    from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
     from atomr_local.tui.widgets.splitter import Splitter
 
 _NARROW = 110  # columns below which the tree and the evidence stand one above the other
@@ -44,7 +36,7 @@ _REST = 0.03  # seconds that the cursor must rest on a step before its evidence 
 _STEP = 5  # percent that a key moves the bar between the panes
 
 
-class AskScreen(AskWindows):
+class AskScreen(Asking):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel", priority=True, tooltip="Stop the running question", id="ask.cancel"),
         Binding(
@@ -72,22 +64,6 @@ class AskScreen(AskWindows):
         ),
     ]  # fmt: skip
 
-    class Happened(Message):
-        """An event of the running question, the `number`th of this session."""
-
-        def __init__(self, number: int, event: Event) -> None:
-            super().__init__()
-            self.number = number
-            self.event = event
-
-    class Broke(Message):
-        """The question could not be asked."""
-
-        def __init__(self, number: int, error: AtomrError) -> None:
-            super().__init__()
-            self.number = number
-            self.error = error
-
     class Furnished(Message):
         """All of the screen is there."""
 
@@ -98,13 +74,6 @@ class AskScreen(AskWindows):
             super().__init__()
             self.questions = questions
 
-    class Ended(Message):
-        """A question has come to its end; its trace is whole."""
-
-        def __init__(self, trace: Trace) -> None:
-            super().__init__()
-            self.trace = trace
-
     class SharesChanged(Message):
         """The user moved the bar between the panes."""
 
@@ -114,25 +83,9 @@ class AskScreen(AskWindows):
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         """Make the screen; it takes questions at once, and asks them once `attach` has given it the assistant."""
-        super().__init__()
-        self._attached: Answerer | None = None
-        self._welcome: Welcome
-        self._body: Container
-        self._tree: ReasoningTree
-        self._answer: AnswerPanel
-        self._bottom: BottomLine
-        self._waiting: Asked | None = None
-        self._clock = clock
-        self.state = QuestionState()
-        self.loading_stage = "loading"  # of the model and the indexes; empty when they are ready
-        self._number = 0
-        self._started = 0.0
-        self._selected: int | None = None
-        self._first = 0  # the node to show when the plan is there: of a corrected one, the one that was shown
+        super().__init__(clock=clock)
         self._share = 50  # percent of the width that the tree has
-        self._citation = -1
         self._resting: Timer | None = None
-        self.furnished = False
 
     def compose(self) -> ComposeResult:
         yield StatusLine()
@@ -197,11 +150,6 @@ class AskScreen(AskWindows):
             "calls": state.tree is not None or None,
         }.get(action, True)
 
-    @property
-    def _assistant(self) -> Answerer:
-        assert self._attached is not None
-        return self._attached
-
     def attach(self, assistant: Answerer) -> None:
         """Take the assistant; what was asked before it was there is asked now."""
         self._attached = assistant
@@ -233,153 +181,10 @@ class AskScreen(AskWindows):
         """The choice is made."""
         self._welcome.end_beginning()
 
-    # Asking
-
-    def begin(self, asked: Asked) -> None:
-        """Ask; told to the user where that is not possible now."""
-        question = asked.question.strip()
-        box = self.query_one(QuestionBox)
-        if not question:
-            box.value = ""
-            return
-        if self.state.running:
-            self.tell("A question is being answered. Escape cancels it.")
-            return
-        box.value = question
-        if self._attached is None:
-            self._waiting = asked
-            self.tell("The program is starting. The question is asked as soon as it is ready.")
-            return
-        box.remember(question)
-        self._started = self._clock()
-        self._first = self._selected if asked.revision is not None and self._selected is not None else 0
-        self._enter(QuestionState(question=question, running=True, stage="starting"))
-        tree = self._tree
-        tree.show_text("")
-        tree.focus()
-        self._panel.show(None, self.state)
-        self._ask(self._number, asked)
-
-    def open_trace(self, trace: Trace) -> bool:
-        """Show a question of before with all that it found; False while one runs."""
-        if self.state.running:
-            self.tell("A question is being answered. Escape cancels it.")
-            return False
-        from atomr_local.tui.replay import replay
-
-        self._enter(replay(trace))
-        self.query_one(QuestionBox).value = trace.question
-        tree = self._tree
-        tree.show_plan(self.state)
-        tree.focus()
-        self.select(0)
-        self._answer.show(self.state)
-        self.show_switches()
-        self.show_status()
-        return True
-
-    def _enter(self, state: QuestionState) -> None:
-        self._number += 1
-        self.state = state
-        self._selected = None
-        self._citation = -1
-        self._welcome.display = False
-        self._body.display = True
-        self._answer.show(state)
-        self.refresh_bindings()
-
-    @work(thread=True, exit_on_error=False, group="ask")
-    def _ask(self, number: int, asked: Asked) -> None:
-        from atomr_local.reasoning.events import TextGenerated
-
-        try:
-            for event in self._assistant.ask(
-                asked.question, plan=asked.plan, plan_origin=asked.origin, revision=asked.revision
-            ):
-                # Of what the model writes only the answer is shown as it comes: a step's state says that it reasons.
-                if not isinstance(event, TextGenerated) or event.node_id == 0:
-                    self.post_message(self.Happened(number, event))
-        except Cancelled:
-            return
-        except AtomrError as error:
-            self.post_message(self.Broke(number, error))
-
-    @on(QuestionBox.Submitted)
-    def _submitted(self, message: QuestionBox.Submitted) -> None:
-        self.begin(Asked(message.value))
-
     # Handlers found by their names, as are others below, need no import of what they handle.
     def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
         if message.option_list.id == "examples":
             self.begin(Asked(self._welcome.questions[message.option_index]))
-
-    @on(Happened)
-    def _happened(self, message: Happened) -> None:
-        if message.number != self._number:
-            return
-        from atomr_local.reasoning import events
-
-        event, state = message.event, self.state
-        state.apply(event)
-        tree = self._tree
-        if isinstance(event, events.PlanFragment):
-            tree.show_text(state.plan_text)
-        elif isinstance(event, events.PlanReady):
-            first = self._first if self._first in state.nodes else 0
-            tree.show_plan(state, first)
-            self.select(first)
-            self.refresh_bindings()  # what the model wrote of it can be looked at from now on
-        elif isinstance(event, events.AnswerReady | events.Finished | events.WarningRaised | events.TextGenerated):
-            self._answer.show(state)
-            if isinstance(event, events.Finished):
-                self._ended(event.trace)
-        elif isinstance(event, events.QuestionAsked):
-            self.show_switches()
-        elif not isinstance(event, events.StageChanged):
-            self._node_changed(getattr(event, "node_id", None))
-        self.show_status()
-
-    def _node_changed(self, node_id: int | None) -> None:
-        view = self.state.nodes.get(node_id) if node_id is not None else None
-        if view is None:
-            return
-        self._tree.refresh_node(view)
-        if node_id == self._selected:
-            self._panel.show(view, self.state)
-
-    def _ended(self, trace: Trace | None) -> None:
-        state = self.state
-        if state.answer is not None and state.answer.status in {"answered", "unknown"}:
-            self.loading_stage = ""  # whatever failed to load before is there now
-        if state.tree is None:
-            self._panel.show(None, state)
-        self.show_switches()
-        self.refresh_bindings()
-        if trace is not None:
-            self.post_message(self.Ended(trace))
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A fault of ours on the thread that asks must not leave the question running for ever."""
-        if event.state is WorkerState.ERROR and event.worker.error is not None:
-            from atomr_local.tui.faults import fault
-
-            self.post_message(self.Broke(self._number, fault(event.worker.error)))
-
-    @on(Broke)
-    def _broke(self, message: Broke) -> None:
-        if message.number == self._number:
-            self.state.running = False
-            self._ended(None)
-            self.show_status()
-            from atomr_local.tui.screens.error import ErrorScreen
-
-            self.app.push_screen(ErrorScreen(message.error))
-
-    def action_cancel(self) -> None:
-        if self.state.running:
-            self.state.stage = "cancelling"
-            self._assistant.cancel()
-            self.show_status()
 
     # Looking around
 
@@ -388,13 +193,14 @@ class AskScreen(AskWindows):
         """The number of the node that is shown."""
         return self._selected
 
-    def on_tree_node_highlighted(self, message: Tree.NodeHighlighted[int]) -> None:
+    def on_tree_node_highlighted(self) -> None:
         """The cursor moves at once; what it stands on is shown when it rests, so that a held key never waits."""
-        if message.node.data is None or message.node.data == self._selected:
-            return
         if self._resting is not None:
             self._resting.stop()
-        self._resting = self.set_timer(_REST, partial(self.select, message.node.data))
+        # Where the cursor stands now: by the time that this is heard it may be elsewhere than when it was told.
+        line = self._tree.cursor_node
+        if line is not None and line.data is not None and line.data != self._selected:
+            self._resting = self.set_timer(_REST, partial(self.select, line.data))
 
     def on_tree_node_selected(self, message: Tree.NodeSelected[int]) -> None:
         if message.node.data is not None:
@@ -477,34 +283,3 @@ class AskScreen(AskWindows):
         narrow = self.has_class("narrow")
         tree.styles.width, panel.styles.width = ("100%", "100%") if narrow else (tree_part, panel_part)
         tree.styles.height, panel.styles.height = (tree_part, panel_part) if narrow else ("100%", "100%")
-
-    # What is told
-
-    def show_switches(self) -> None:
-        """Show which sources may be used, now and next."""
-        if self._attached is None:
-            return
-        local: Sequence[str] = self._assistant.settings.sources
-        running = self.state.web if self.state.running else None
-        self.query_one(SourceSwitches).show(
-            text="text" in local, graph="graph" in local, web=self._assistant.web_enabled, running=running
-        )
-
-    def show_status(self) -> None:
-        state = self.state
-        stage = state.stage if state.running else self.loading_stage or "ready"
-        parts = []
-        if state.running:
-            parts.append(f"{self._clock() - self._started:.0f} s")
-        elif state.seconds is not None:
-            parts.append(f"{state.seconds:.1f} s")
-        if state.calls:
-            parts.append(f"{state.calls} call{'s' if state.calls > 1 else ''}")
-            if state.tokens_per_second is not None:
-                parts.append(f"{state.tokens_per_second:.0f} tokens/s")
-            parts.append(f"{state.evaluated_tokens} read")
-            parts.append(f"{state.generated_tokens} written")
-        for line in self.query(StatusLine):
-            line.show(stage)
-        if self.furnished:
-            self._bottom.show(parts)

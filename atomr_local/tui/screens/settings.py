@@ -5,7 +5,7 @@ One section is mounted at a time, or what a search finds; what is entered lives 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from textual.widgets.option_list import Option
 
 from atomr_local.errors import AtomrError
 from atomr_local.settings import Settings
+from atomr_local.tui.binding_ids import binding_ids
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.unsaved import Leaving, Unsaved
 from atomr_local.tui.settings_choices import FREE, Choices, at_hand, checks, known
@@ -34,6 +35,7 @@ from atomr_local.tui.widgets.steady_footer import SteadyFooter
 Save = Callable[[dict[str, Any]], object]
 _MOST = 12  # found settings shown at once; more would make typing slow, and nobody reads them
 _NONE = "No setting has these words."
+_KEYS = "ui.keys"
 
 
 class SettingsScreen(Screen[dict[str, Any]]):
@@ -89,7 +91,6 @@ class SettingsScreen(Screen[dict[str, Any]]):
         save: Save,
         *,
         find: Callable[[], Choices] = at_hand,
-        binding_ids: Collection[str] = (),
     ) -> None:
         """Make the screen.
 
@@ -97,7 +98,6 @@ class SettingsScreen(Screen[dict[str, Any]]):
             settings: what is in force.
             save: writes settings by dotted key, None for the default; raises SettingsError.
             find: what is at hand for the settings that name something; runs on a thread.
-            binding_ids: the ids that `ui.keys` may name; empty: any.
         """
         super().__init__()
         self._save = save
@@ -108,8 +108,7 @@ class SettingsScreen(Screen[dict[str, Any]]):
             origins = where_from(settings)
         except AtomrError as error:
             self._unreadable = error
-        ids = frozenset(binding_ids)
-        rules = {**checks(), "ui.keys": lambda table: check_keys(table, ids)}
+        rules = {**checks(), _KEYS: lambda table: check_keys(table, binding_ids())}
         offered = known()
         self.entries = {
             field.key: SettingEntry(
@@ -211,6 +210,7 @@ class SettingsScreen(Screen[dict[str, Any]]):
 
     @work(thread=True, exit_on_error=False, group="settings")
     def _look(self) -> None:
+        binding_ids()  # by the time that a key is entered they are known
         try:
             self.post_message(self.Found(self._find()))
         except AtomrError as error:
@@ -223,9 +223,13 @@ class SettingsScreen(Screen[dict[str, Any]]):
         for key, entry in self.entries.items():
             if entry.chosen_from_list and (key in message.choices or entry.offered is None):
                 entry.offered = message.choices.get(key, ())
+        if _KEYS in self.entries:
+            self.entries[_KEYS].look_again()
         for row in self.query(SettingRow):
             if row.entry.chosen_from_list:
                 row.show()
+            elif row.entry.warning:
+                row.refresh(layout=True)
 
     @on(SettingRow.Edited)
     def _edited(self) -> None:

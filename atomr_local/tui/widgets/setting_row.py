@@ -124,4 +124,8 @@ class SettingRow(Widget):
         else:
             facts.append("" if entry.origin == "default" else f"from: {entry.origin}")
             text = Content.styled(f"{field.description} ({'; '.join(filter(None, facts))})", muted)
-        return Content("\n").join([text, Content.styled(f"✗ {entry.problem}", "$error")]) if entry.problem else text
+        if entry.problem:
+            return Content("\n").join([text, Content.styled(f"✗ {entry.problem}", "$error")])
+        if entry.warning and not entry.changed:
+            return Content("\n").join([text, Content.styled(f"⚠ {entry.warning}", "$warning")])
+        return text

@@ -1,0 +1,30 @@
+"""The ids that `ui.keys` may give other keys: of every binding of the program, its screens and widgets."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from functools import cache
+
+from textual.binding import Binding
+from textual.dom import DOMNode
+
+from atomr_local.tui import screens, widgets
+
+
+@cache
+def binding_ids() -> frozenset[str]:
+    """All of them. It imports every screen, a third of a second: call it from a worker first."""
+    importlib.import_module("atomr_local.tui.app")
+    for room in (screens, widgets):
+        for module in pkgutil.iter_modules(room.__path__):
+            importlib.import_module(f"{room.__name__}.{module.name}")
+    bindings = (binding for kind in _kinds(DOMNode) for binding in vars(kind).get("BINDINGS", ()))
+    return frozenset(binding.id for binding in bindings if isinstance(binding, Binding) and binding.id)
+
+
+def _kinds(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
+    yield kind
+    for derived in kind.__subclasses__():
+        yield from _kinds(derived)
