@@ -235,7 +235,8 @@ class Parts:
     def _open_graph(self, stage: Stage) -> KnowledgeSource:
         from atomr_local.sources.graph import GraphSource
 
-        return GraphSource.open(self._index("graph", self.settings.graph_index, stage), self._shared_embedder)
+        directory = self._index("graph", self.settings.graph_index, stage)
+        return GraphSource.open(directory, self._shared_embedder, self.notes.put)
 
     def _index(self, kind: Any, configured: str, stage: Stage) -> Path:
         from atomr_local.indexing.starter import ensure_index

@@ -140,10 +140,12 @@ class Relate:
             return []
         ways = {(prop, False) for prop in own}
         ways |= {(statement.property, True) for statement in self._graph.statements(tail=head)}
-        best, *others = [*self._matcher.of_question(question, ways)[:2], None]
-        if best is None or best.score < _ASKED or (others[0] and best.score - others[0].score < _ASKED_MARGIN):
-            return []
-        return [Match(best.property, best.inverse, UNDERSTOOD, self._matcher.kind(best.property))]
+        for rank in (self._matcher.of_question, self._matcher.of_question_by_meaning):
+            best, *others = [*rank(question, ways)[:2], None]
+            if best is None or best.score < _ASKED or (others[0] and best.score - others[0].score < _ASKED_MARGIN):
+                continue
+            return [Match(best.property, best.inverse, UNDERSTOOD, self._matcher.kind(best.property))]
+        return []
 
     def _has(self, head: str, match: Match, time: Time | None) -> bool:
         if match.inverse:

@@ -12,6 +12,7 @@ from atomr_local.indexing.names import words
 from atomr_local.sources.graph.access import Graph, bound
 from atomr_local.sources.graph.filtering import Filter
 from atomr_local.sources.graph.linking import LINKED, Candidate, Linker
+from atomr_local.sources.graph.meaning import Meaning
 from atomr_local.sources.graph.relate import Relate
 from atomr_local.sources.graph.relations import RelationMatcher
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName
@@ -26,23 +27,39 @@ _MENTION_SCORE = 0.85
 
 
 class GraphSource:
-    """A graph index as :class:`KnowledgeSource`. Thread-safe."""
+    """A graph index as :class:`KnowledgeSource`. Thread-safe.
 
-    def __init__(self, graph: Graph, embedder: Callable[[], Embedder] | None = None) -> None:
+    Args:
+        embedder: gives the embedder when words alone do not decide; None: words only.
+        tell: hears, once, that the embedder cannot be used and words decide alone.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        embedder: Callable[[], Embedder] | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
         self._graph = graph
-        self.linker = Linker(graph)
-        self._matcher = RelationMatcher(list(graph.properties.values()), embedder)
+        meaning = Meaning(embedder, tell)
+        self.linker = Linker(graph, meaning)
+        self._matcher = RelationMatcher(list(graph.properties.values()), meaning)
         self._relate = Relate(graph, self.linker, self._matcher)
         self._filter = Filter(graph, self.linker, self._matcher, self._relate)
 
     @classmethod
-    def open(cls, directory: Path, embedder_provider: Callable[[], Embedder] | None = None) -> GraphSource:
+    def open(
+        cls,
+        directory: Path,
+        embedder_provider: Callable[[], Embedder] | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> GraphSource:
         """Open the index in `directory`; the embedder is asked for only when words do not decide.
 
         Raises:
             KnowledgeIndexError: the directory holds no whole graph index.
         """
-        return cls(Graph(directory), embedder_provider)
+        return cls(Graph(directory), embedder_provider, tell)
 
     @property
     def name(self) -> SourceName:

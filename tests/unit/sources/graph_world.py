@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index import build_graph_index
@@ -87,7 +89,8 @@ def open_world(home: Path, lines: str = WORLD) -> GraphSource:
     build_graph_index([file], "world")
 
     def no_embedder() -> object:
-        raise AssertionError("words decide here; the embedder must not be loaded")
+        # Not an Exception, which would be taken for a broken embedder.
+        pytest.fail("words decide here; the embedder must not be loaded")
 
     return GraphSource.open(store.index_path("graph", "world"), no_embedder)  # type: ignore[arg-type]
 

@@ -43,7 +43,6 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Asker:
         ("Georgia", "country", "Georgia"),
         ("U.K.", "", "United Kingdom"),
         ("J.R.R. Tolkien", "", "J. R. R. Tolkien"),
-        ("Get Low (Dillon Francis And Dj Snake Song)", "", "Get Low"),
         ("Get Low", "song by Lil Jon", "Get Low (Lil Jon song)"),
         ("Get Low (Lil Jon Song)", "", "Get Low (Lil Jon song)"),
         ("Inception (2010 film)", "", "Inception"),
