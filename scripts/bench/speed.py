@@ -25,13 +25,18 @@ from typing import Any
 from atomr_local.assistant import Assistant
 from atomr_local.settings import load_settings
 
-OFF: dict[str, dict[str, Any]] = {
-    "drafting": {"drafting": False},
-    "prefix cache": {"prefix_cache": False},
-    "side by side": {"parallel": 1},
-    "prepared weights": {"weights": "file"},
+# What switches each off: settings, by group.
+OFF: dict[str, dict[str, dict[str, Any]]] = {
+    "drafting": {"llm": {"drafting": False}},
+    "prefix cache": {"llm": {"prefix_cache": False}},
+    "side by side": {"llm": {"parallel": 1}},
+    "prepared weights": {"llm": {"weights": "file"}},
+    "page alone": {"means": {"page_alone": False}},
 }
-NONE = {key: value for off in OFF.values() for key, value in off.items()}
+NONE = {
+    group: {key: value for off in OFF.values() for key, value in off.get(group, {}).items()}
+    for group in ("llm", "means")
+}
 WARMING = 2
 
 
@@ -60,8 +65,8 @@ def timed(work: Callable[..., Any], run: Run) -> Callable[..., Any]:
     return call
 
 
-def ask_all(questions: list[str], adapter: str, llm: dict[str, Any]) -> Run:
-    settings = load_settings(adapter=adapter, text_index="2wiki", sources=("text",), llm=llm)
+def ask_all(questions: list[str], adapter: str, off: dict[str, dict[str, Any]]) -> Run:
+    settings = load_settings(adapter=adapter, text_index="2wiki", sources=("text",), **off)
     run = Run()
     with Assistant.open(settings) as assistant:
         assistant.preload()
