@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from atomr_local.cancellation import Cancellation
+from atomr_local.indexing.graph_statements import local_name
 from atomr_local.indexing.literals import parse_date
 from atomr_local.indexing.vocabulary import PROPERTY
 from atomr_local.sources.graph.access import ROW_LIMIT, Answer, Graph, Statement, bound, select_labelled, term_iri
@@ -304,15 +305,12 @@ class Relate:
         score = round(head.score * match.score, 4)
         label = graph.property_label(match.property)
         values = []
-        labels = graph.labels([iri for row in answer.terms if (iri := term_iri(row["value"])) is not None])
-        for row in answer.terms:
-            term = row["value"]
-            iri = term_iri(term)
-            known = labels[iri] if iri is not None else ""
+        for row, (iri, named) in zip(answer.terms, answer.values, strict=True):
+            known = named or (local_name(iri) if iri is not None else "")
             if match.inverse:
                 value = Value(known, ValueKind.ENTITY, iri, score) if iri is not None else None
             else:
-                value = graph.value(Statement(head.iri, match.property, term), score, known)
+                value = graph.value(Statement(head.iri, match.property, row["value"]), score, known)
             if value is not None and self._fits(value, match.gender):
                 values.append(value)
         values = _most_precise(_distinct(values))
@@ -384,6 +382,8 @@ def _most_precise(values: list[Value]) -> list[Value]:
     """Without the dates that another one says more precisely ("1950" beside "2 March 1950")."""
     dates = {value.text: parse_date(value.text) for value in values if value.kind is ValueKind.DATE}
     normal = {text: str(date) for text, date in dates.items() if date}
+    if len(normal) < 2:
+        return values
     return [
         value
         for value in values
