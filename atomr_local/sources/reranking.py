@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import re
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import MissingPartError, ModelError
@@ -18,10 +19,14 @@ from atomr_local.offline_imports import import_sentence_transformers
 _CONFIG_BYTES = 1 << 20
 _BATCH = 8  # pairs computed together; a cancellation is seen between two batches
 _LONGEST = 512  # tokens of a pair that are read, where the model would read more
+_THREADS = 2  # of onnxruntime, as the embedder has; torch chooses its own
 # Far more characters than so many tokens have: the tokenizer need not read a megabyte to throw it away.
 _CHARACTERS = 8 * _LONGEST
 _HEAD = "ForSequenceClassification"
 _TRANSFORMER = ("sentence_transformers", "Transformer")
+
+
+RuntimeName = Literal["auto", "onnxruntime", "torch"]
 
 
 class Reranker(Protocol):
@@ -37,38 +42,53 @@ class Reranker(Protocol):
         ...
 
 
+class _Runtime(Protocol):
+    """What computes the scores; for one thread at a time. `marks`: what its tokenizer would read as its own marks."""
+
+    marks: Sequence[str]
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]: ...
+
+
 class CrossEncoderReranker:
     """A cross-encoder of a local directory (Nogueira and Cho 2019), loaded on the first query. Thread-safe.
 
-    Only safetensors weights are read, and no code that comes with a model is run.
+    Only safetensors weights are read, and no code that comes with a model is run. A plain BERT is run by onnxruntime
+    (see `reranking_bert.py`), any other model, and where onnxruntime is missing or fails, by sentence-transformers with
+    torch: the scores are the same.
+
+    Args:
+        runtime: the one to use; `auto` chooses.
 
     Raises:
         MissingPartError: the directory holds no model.
         ModelError: it holds a model that is no cross-encoder with one score.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, runtime: RuntimeName = "auto") -> None:
         self._directory = directory
         check_cross_encoder(directory)
+        self._wanted: RuntimeName = runtime
         self._lock = threading.Lock()
-        self._model: Any = None
+        self._model: _Runtime | None = None
         self._marks: re.Pattern[str] | None = None
 
     def scores(self, query: str, passages: Sequence[str], cancellation: Cancellation) -> list[float]:
-        import math
-
         with self._lock:
             if self._model is None:
                 cancellation.check()
-                self._load()
-            pairs = [(self._plain(query), self._plain(passage)) for passage in passages]
+                self._model = self._load()
+                marks = sorted(filter(None, self._model.marks), key=len, reverse=True)
+                self._marks = re.compile("|".join(map(re.escape, marks))) if marks else None
+            model, plain = self._model, self._plain(query)
+            pairs = [(plain, self._plain(passage)) for passage in passages]
             # Those of like length together pad each other least.
             order = sorted(range(len(pairs)), key=lambda i: (-len(pairs[i][1]), i))
             found = [0.0] * len(pairs)
             for start in range(0, len(order), _BATCH):
                 cancellation.check()
                 batch = order[start : start + _BATCH]
-                for i, score in zip(batch, self._predict([pairs[i] for i in batch]), strict=True):
+                for i, score in zip(batch, self._predict(model, [pairs[i] for i in batch]), strict=True):
                     found[i] = score
         if not all(map(math.isfinite, found)):
             raise ModelError(
@@ -76,28 +96,46 @@ class CrossEncoderReranker:
             )
         return found
 
-    def _predict(self, pairs: list[tuple[str, str]]) -> list[float]:
+    def _predict(self, model: _Runtime, pairs: list[tuple[str, str]]) -> list[float]:
         try:
-            found = self._model.predict(pairs, batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True)
+            return model.predict(pairs)
         except Exception as error:  # torch raises IndexError and RuntimeError for sizes that do not fit
             raise ModelError(
                 f"the reranker in {self._directory} cannot be run: {error}", hint="Check that its files are whole."
             ) from error
-        return [float(score) for score in found]
 
     def _plain(self, text: str) -> str:
         """The text without what the tokenizer would read as its own marks, such as [SEP], or could not read."""
         text = text[:_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
         return self._marks.sub(" ", text) if self._marks is not None else text
 
-    def _load(self) -> None:
+    def _load(self) -> _Runtime:
+        if self._wanted == "torch":
+            return _TorchPairs(self._directory)
+        from atomr_local.sources.reranking_bert import BertPairs
+
+        try:
+            return BertPairs(self._directory, _LONGEST, _THREADS)
+        except Exception as error:
+            if self._wanted == "onnxruntime":
+                raise ModelError(
+                    f"the reranker in {self._directory} cannot be run by onnxruntime: {error}",
+                    hint="Let the runtime be chosen.",
+                ) from error
+            return _TorchPairs(self._directory)  # damage is told by its own error
+
+
+class _TorchPairs:
+    """The model run by sentence-transformers."""
+
+    def __init__(self, directory: Path) -> None:
         try:
             with contextlib.redirect_stderr(io.StringIO()):
                 library = import_sentence_transformers()
                 import torch
 
-                model: Any = library.CrossEncoder(
-                    str(self._directory),
+                self._model: Any = library.CrossEncoder(
+                    str(directory),
                     device="cpu",
                     local_files_only=True,
                     trust_remote_code=False,
@@ -109,12 +147,15 @@ class CrossEncoderReranker:
             raise MissingPartError(f"sentence-transformers cannot be loaded: {error}") from error
         except Exception as error:  # damaged weights raise SafetensorError, a plain Exception, among others
             raise ModelError(
-                f"the reranker in {self._directory} cannot be loaded: {error}", hint="Check that its files are whole."
+                f"the reranker in {directory} cannot be loaded: {error}", hint="Check that its files are whole."
             ) from error
-        model.tokenizer.model_max_length = min(model.tokenizer.model_max_length, _LONGEST)
-        marks = sorted(filter(None, model.tokenizer.all_special_tokens), key=len, reverse=True)
-        self._marks = re.compile("|".join(map(re.escape, marks))) if marks else None
-        self._model = model
+        tokenizer = self._model.tokenizer
+        tokenizer.model_max_length = min(tokenizer.model_max_length, _LONGEST)
+        self.marks: Sequence[str] = tokenizer.all_special_tokens
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        found = self._model.predict(list(pairs), batch_size=len(pairs), show_progress_bar=False, convert_to_numpy=True)
+        return [float(score) for score in found]
 
 
 def check_cross_encoder(directory: Path) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +19,13 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import starter_embedder_path
 from atomr_local.errors import AtomrError, Cancelled, MissingPartError, ModelError
 from atomr_local.indexing import store
+from atomr_local.indexing.embedding_bert import Unsuited
 from atomr_local.indexing.text_index import build_text_index
 from atomr_local.parts import Parts
 from atomr_local.settings import load_settings
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.reranking import CrossEncoderReranker, check_cross_encoder
+from atomr_local.sources.reranking_bert import BertPairs
 from atomr_local.sources.text import TextSource
 from atomr_local.tree.nodes import Operator
 
@@ -72,9 +77,11 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save(tmp_path_factory.mktemp("reranker") / "tiny")
 
 
-@pytest.fixture(scope="module")
-def reranker(saved: Path) -> CrossEncoderReranker:
-    return CrossEncoderReranker(saved)
+@pytest.fixture(scope="module", params=["onnxruntime", "torch"])
+def reranker(saved: Path, request: pytest.FixtureRequest) -> CrossEncoderReranker:
+    if request.param == "onnxruntime":
+        pytest.importorskip("onnxruntime")
+    return CrossEncoderReranker(saved, runtime=request.param)
 
 
 def passages(count: int) -> list[str]:
@@ -137,6 +144,74 @@ def test_no_socket_is_opened(saved: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert len(scores(CrossEncoderReranker(saved), ["lake"])) == 1
 
 
+def test_a_plain_bert_waits_for_no_torch_and_opens_no_socket(saved: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    code = f"""
+import socket, sys
+from pathlib import Path
+def refuse(*_, **__):
+    raise AssertionError("a socket")
+socket.socket = socket.create_connection = socket.getaddrinfo = refuse
+from atomr_local.cancellation import Cancellation
+from atomr_local.sources.reranking import CrossEncoderReranker
+CrossEncoderReranker(Path({str(saved)!r})).scores("who", ["lake"], Cancellation())
+print(*{{"torch", "transformers", "sentence_transformers", "huggingface_hub"}} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == ""
+    assert done.stderr == ""
+
+
+def test_threads_that_ask_at_once_get_what_each_would_get_alone(reranker: CrossEncoderReranker) -> None:
+    asked = [(" ".join(WORDS[i : i + 3]), passages(12)[i:]) for i in range(8)]
+    alone = [scores(reranker, texts, query) for query, texts in asked]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda one: scores(reranker, one[1], one[0]), asked))
+    for found, wanted in zip(together, alone, strict=True):
+        assert found == pytest.approx(wanted, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("file", "values"),
+    [
+        ("config.json", {"architectures": ["RobertaForSequenceClassification"]}),
+        ("config.json", {"hidden_act": "relu"}),
+        ("config.json", {"position_embedding_type": "relative_key"}),
+        ("config.json", {"is_decoder": True}),
+        ("config.json", {"num_hidden_layers": "2"}),
+        ("config.json", {"num_attention_heads": 3}),
+        ("config.json", {"layer_norm_eps": None}),
+        ("tokenizer_config.json", {"model_max_length": "64"}),
+        ("sentence_bert_config.json", {"do_lower_case": True}),
+        ("sentence_bert_config.json", {"modality_config": {}}),
+        ("config_sentence_transformers.json", {"default_prompt_name": "query"}),
+    ],
+)
+def test_other_kinds_of_model_are_left_to_torch(
+    saved: Path, tmp_path: Path, file: str, values: dict[str, object]
+) -> None:
+    pytest.importorskip("onnxruntime")
+    copy = tmp_path / "copy"
+    shutil.copytree(saved, copy)
+    BertPairs(copy, 64, 1)
+    held = copy / file
+    held.write_text(json.dumps((json.loads(held.read_text()) if held.exists() else {}) | values))
+    with pytest.raises(Unsuited):
+        BertPairs(copy, 64, 1)
+    with pytest.raises(ModelError, match="cannot be run by onnxruntime"):
+        scores(CrossEncoderReranker(copy, runtime="onnxruntime"), ["lake"])
+
+
+def test_a_model_of_another_form_is_run_by_torch(saved: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(saved, copy)
+    configure(copy, hidden_act="relu")
+    texts = passages(5)
+    assert scores(CrossEncoderReranker(copy), texts) == pytest.approx(
+        scores(CrossEncoderReranker(copy, runtime="torch"), texts), abs=1e-4
+    )
+
+
 class FakeImpatience(Cancellation):
     """Thrown after it was asked so often."""
 
@@ -151,7 +226,7 @@ class FakeImpatience(Cancellation):
 
 
 def test_it_is_cancelled_between_batches(saved: Path, reranker: CrossEncoderReranker) -> None:
-    fresh = CrossEncoderReranker(saved)
+    fresh = CrossEncoderReranker(saved, runtime="torch")
     with pytest.raises(Cancelled):
         fresh.scores(QUERY, ["lake"], FakeImpatience(0))
     assert fresh._model is None

@@ -1,0 +1,146 @@
+"""A BERT cross-encoder run by onnxruntime, without torch: no query waits for torch to be loaded.
+
+Like the sentence encoder of `indexing/embedding_bert.py`, whose graph it shares: built in memory from the model's own
+weights, in float32, with the scores that sentence-transformers would give. Models of any other form are left to it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from atomr_local.indexing.embedding_bert import BertShape, Unsuited, _refuse_telemetry, build_graph, read_weights
+
+_CONFIG_BYTES = 1 << 20
+_MOST = 8192  # layers, heads, width and tokens of any encoder that this is meant for
+_SPIN_MICROSECONDS = 1000  # as long as the embedder's threads; see there
+_SENTENCE_KEYS = {"max_seq_length", "do_lower_case"}
+
+
+class BertPairs:
+    """A loaded cross-encoder. Its methods are for one thread at a time.
+
+    Args:
+        longest: tokens of a pair that are read at most.
+        threads: that compute.
+
+    Attributes:
+        marks: texts that the tokenizer reads as its own marks, such as [SEP].
+
+    Raises:
+        Unsuited: sentence-transformers is needed for this model, or onnxruntime is not installed.
+        ModelError: the weights are damaged.
+        Exception: what onnxruntime or tokenizers raise for a model that they do not take; they have no common base.
+    """
+
+    def __init__(self, directory: Path, longest: int, threads: int) -> None:
+        shape = _shape(directory, longest)
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        _refuse_telemetry()
+        try:
+            import onnxruntime
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise Unsuited(str(error)) from error
+        weights = read_weights(directory / "model.safetensors")
+        self._tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(shape.longest)
+        known = self._tokenizer.get_added_tokens_decoder().values()
+        self.marks: Sequence[str] = [token.content for token in known if token.special]
+        self._words = weights["embeddings.word_embeddings.weight"]
+        self._places = weights["embeddings.position_embeddings.weight"][: shape.longest]
+        self._kinds = weights["embeddings.token_type_embeddings.weight"]
+        self._layers = [(weights[f"{at}.weight"].T, weights[f"{at}.bias"]) for at in ("pooler.dense", "classifier")]
+        fits = self._tokenizer.get_vocab_size() <= len(self._words) and len(self._places) == shape.longest
+        if not fits or len(self._kinds) != 2 or self._layers[1][0].shape != (shape.width, 1):
+            raise Unsuited("its parts do not fit each other")
+        model, arrays = build_graph(shape, weights)
+        onnxruntime.disable_telemetry_events()
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+        options.enable_mem_pattern = False
+        options.add_session_config_entry("session.intra_op.spin_duration_us", str(_SPIN_MICROSECONDS))
+        # The session reads the arrays where they lie: they must live as long as it.
+        self._arrays = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
+        options.add_external_initializers(list(self._arrays), list(self._arrays.values()))
+        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        self.predict([(".", ".")])  # sizes that do not fit each other show when it runs
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """The score of each pair, computed as one batch."""
+        import numpy as np
+
+        encodings = self._tokenizer.encode_batch(list(pairs))
+        lengths = np.array([len(encoding.ids) for encoding in encodings], dtype=np.int32)
+        tokens = np.zeros((len(encodings), int(lengths.max())), dtype=np.int64)
+        kinds = np.zeros_like(tokens)
+        for row, encoding in enumerate(encodings):
+            tokens[row, : len(encoding.ids)] = encoding.ids
+            kinds[row, : len(encoding.ids)] = encoding.type_ids
+        embedded = self._words[tokens] + self._kinds[kinds]
+        embedded += self._places[: tokens.shape[1]]
+        (hidden,) = self._session.run(["hidden"], {"embedded": embedded, "lengths": lengths})
+        (pool, pool_bias), (classify, bias) = self._layers
+        scores: list[float] = (np.tanh(hidden[:, 0] @ pool + pool_bias) @ classify + bias)[:, 0].tolist()
+        return scores
+
+
+def _shape(directory: Path, longest: int) -> BertShape:
+    """The shape of the encoder. Raises Unsuited for any that is not of the plain kind."""
+    config, tokens = _object(directory, "config.json"), _object(directory, "tokenizer_config.json")
+    sentence, told = (
+        _object(directory, name) if (directory / name).is_file() else {}
+        for name in ("sentence_bert_config.json", "config_sentence_transformers.json")
+    )
+    plain = (
+        config.get("architectures") == ["BertForSequenceClassification"]
+        and config.get("model_type") == "bert"
+        and config.get("hidden_act") == "gelu"
+        and config.get("position_embedding_type", "absolute") == "absolute"
+        and not config.get("is_decoder")
+        and not sentence.keys() - _SENTENCE_KEYS
+        and not sentence.get("do_lower_case")
+        and not told.get("default_prompt_name")
+    )
+    if not plain:
+        raise Unsuited("it is not a plain BERT cross-encoder")
+    layers, heads, width, positions = (
+        _whole(config.get(key))
+        for key in ("num_hidden_layers", "num_attention_heads", "hidden_size", "max_position_embeddings")
+    )
+    # Tokenizers without a limit say so by an enormous number, which may be written as a float.
+    limits = [
+        *(
+            values[key]
+            for values, key in ((tokens, "model_max_length"), (sentence, "max_seq_length"))
+            if values.get(key)
+        )
+    ]
+    if not all(isinstance(limit, int | float) and limit > 3 for limit in limits):
+        raise Unsuited("its tokenizer's limit is no number")
+    epsilon = config.get("layer_norm_eps")
+    if width % heads or not isinstance(epsilon, float) or not 0 < epsilon < 1:
+        raise Unsuited("its sizes do not fit each other")
+    return BertShape(layers, heads, width, epsilon, int(min(longest, positions, *limits)), "cls")
+
+
+def _object(directory: Path, name: str) -> dict[str, Any]:
+    try:
+        with (directory / name).open("rb") as stream:
+            found = json.loads(stream.read(_CONFIG_BYTES))
+    except (OSError, ValueError, RecursionError) as error:
+        raise Unsuited(f"{name} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise Unsuited(f"{name} is of another form")
+    return found
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or not 0 < value <= _MOST:
+        raise Unsuited(f"a size is {value!r}")
+    return value
