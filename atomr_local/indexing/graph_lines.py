@@ -1,16 +1,18 @@
-"""Lines of N-Triples as Wikidata's truthy dumps write them, taken in without parsing each into objects.
+"""Lines of N-Triples as Wikidata's truthy dumps write them, taken in a block at a time without parsing each.
 
-One expression knows the lines that make up nearly all of such a dump; it is stricter than the grammar, so that what it
-accepts any parser accepts, and written as the parser would write it. Every other line goes through Oxigraph's parser
-and :class:`TripleStatements`, in its place among the others: the index is the same, line for line.
+What :class:`Columns` knows is taken from its columns. Every other line goes through Oxigraph's parser and
+:class:`TripleStatements`, in its place among the others: the index is the same, line for line.
 """
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from atomr_local.indexing.graph_columns import Columns
+from atomr_local.indexing.graph_names import RANGES
 from atomr_local.indexing.graph_names_writer import NamesWriter
 from atomr_local.indexing.graph_selection import Role, Selection
 from atomr_local.indexing.graph_sink import Spool
@@ -18,7 +20,6 @@ from atomr_local.indexing.graph_statements import (
     ALIAS,
     ALT_LABEL,
     DESCRIPTIONS,
-    LABELS,
     RANGES_OF,
     STATED,
     LabelWords,
@@ -29,17 +30,14 @@ from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.readers.ntriples import LineBlock, must_have_triples, parse_lines
 from atomr_local.indexing.vocabulary import ENTITY, PROPERTY
 
-_GEO = "http://www.opengis.net/ont/geosparql#wktLiteral"
-# No escapes, no control characters, nothing that is not UTF-8 (it becomes surrogates when it is decoded).
-_TEXT = r'[^"\\\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]*'
-_NAMING = "|".join(map(re.escape, sorted({*LABELS, ALT_LABEL, *DESCRIPTIONS})))
-_TYPES = "|".join(map(re.escape, sorted({*RANGES_OF, _GEO})))
-_LINE = re.compile(
-    rf"(<({re.escape(ENTITY)}Q[1-9][0-9]{{0,11}})> <(?:{re.escape(PROPERTY)}(P[1-9][0-9]{{0,9}})|({_NAMING}))> "
-    rf"(?:<({re.escape(ENTITY)}[QP][1-9][0-9]{{0,11}})>"
-    rf'|"({_TEXT})"(?:@([a-z]{{2,3}}(?:-[a-z]{{2,8}})?)|\^\^<({_TYPES})>)?) \.\n)|(.*)\n'
-)
+if TYPE_CHECKING:
+    from atomr_local.indexing.graph_columns import Numbers
+
 _DIGITS = len(ENTITY) + 1
+_PID = len(PROPERTY)
+# A line without any of these is no statement of an item; with an escape it may be.
+_OF_STATEMENTS = (b"/prop/direct/", b"/entity/statement/", b"\\")
+_Name = tuple[int, str, str, str, int]  # line, IRI, predicate, text, how well its language serves
 
 
 class LineStatements:
@@ -74,88 +72,128 @@ class LineStatements:
         self._before = skipped.count
         self._usable = resumed
         self._wanted = wanted
-        self._others: list[tuple[int, bytes]] = []
-        self._kept: dict[tuple[Role, str], bool] = {}
-        self._fits: dict[str, int] = {}
 
-    def take(self, block: LineBlock) -> None:  # noqa: PLR0912 - a call a line would double the time
+    def take(self, block: LineBlock) -> None:
         """Names into the name database, statements into the sink.
 
         Raises:
             InputError: the file is not N-Triples: its first block with filled lines has none.
         """
-        statements, role_of, kept, others = self._statements, self._selection.role, self._kept, self._others
-        plain = statements.plain
-        facts: list[str] = []
-        entities: list[str] = []
-        uses: list[tuple[str, str]] = []
-        # Only `begin` and the parsed lines change it.
-        item = statements.item
-        subject, role = "", Role.NONE
-        for number, (line, iri, pid, naming, target, text, tag, datatype, other) in enumerate(
-            _LINE.findall(block.data.decode("utf-8", "surrogateescape")), block.first
-        ):
-            if not iri or (naming and target):
-                self._other(number, other or line[:-1])
+        columns = Columns(block.data)
+        facts, names = self._chosen(columns)
+        fact_lines = columns.lines[facts]
+        taken = named = at = 0
+        others = columns.others.tolist()
+        while at < len(others):
+            first, start = others[at], at
+            self._usable = self._usable or bool(len(columns) and columns.lines[0] < first)
+            # Lines between which none is known are parsed together.
+            group: list[tuple[int, bytes]] = []
+            while at < len(others) and others[at] - first == at - start:
+                line = columns.other(others[at]).rstrip(b"\r")
+                if self._is_wanted(line):
+                    group.append((block.first + others[at], line))
+                at += 1
+            if not group:
                 continue
-            self._usable = True
-            if others:
-                self._parse_others()
-                item = statements.item
-            if iri != subject:
-                subject, role = iri, role_of(int(iri[_DIGITS:]))
-            if role is Role.NONE:
-                continue
-            if not pid:
-                self._naming(iri, naming, text, tag)
-                continue
-            keeps = kept.get((role, pid))
-            if keeps is None:
-                keeps = kept[role, pid] = self._selection.keeps_of(role, pid)
-            if not keeps:
-                continue
-            if iri != item:
-                statements.begin(iri)
-                item = iri
-            if line in plain:
-                continue
-            plain.add(line)
-            facts.append(line)
-            entities.append(iri)
-            if target:
-                entities.append(target)
-                uses.append((pid, "entities"))
-            else:
-                uses.append((pid, RANGES_OF.get(datatype, "texts")))
-        if others:
-            self._parse_others()
-        self._sink.facts(facts)
-        self._names.statements(entities, uses, PROPERTY)
+            named = self._take_names(names, named, first)
+            if any(mark in line for _, line in group for mark in _OF_STATEMENTS):
+                before = int(fact_lines.searchsorted(first))
+                self._take_facts(columns, facts[taken:before])
+                taken = before
+            triples = parse_lines(self._path, group, self._skipped)
+            self._usable = self._usable or bool(triples)
+            self._statements.take(triples)
+        self._take_names(names, named, None)
+        self._take_facts(columns, facts[taken:])
+        self._usable = self._usable or bool(len(columns))
         must_have_triples(self._path, self._usable, self._skipped, self._before)
 
-    def _other(self, number: int, text: str) -> None:
-        """Set a line aside for the parser, unless there is nothing on it or nothing wanted."""
-        line = text.rstrip("\r").encode("utf-8", "surrogateescape")
+    def _is_wanted(self, line: bytes) -> bool:
+        """Whether there is something on the line, and something wanted."""
         if not line or line.isspace() or line.lstrip().startswith(b"#"):
-            return
+            return False
         # The first lines are parsed in any case: they show whether the file is what it claims.
-        if not self._usable or self._wanted is None or self._wanted(line):
-            self._others.append((number, line))
+        return not self._usable or self._wanted is None or self._wanted(line)
 
-    def _parse_others(self) -> None:
-        triples = parse_lines(self._path, self._others, self._skipped)
-        self._others.clear()
-        self._usable = self._usable or bool(triples)
-        self._statements.take(triples)
+    def _chosen(self, columns: Columns) -> tuple[Numbers, list[_Name]]:
+        """What of the block is kept: the rows of facts, and the names."""
+        import numpy as np
 
-    def _naming(self, iri: str, predicate: str, value: str, tag: str) -> None:
-        fit = self._fits.get(tag)
-        if fit is None:
-            fit = self._fits[tag] = self._words.fit(tag)
-        text = plain_text(value) if fit else ""
-        if not text:
+        role_of, keeps_of = self._selection.role, self._selection.keeps_of
+        roles = columns.subject.mapped(lambda iri: role_of(int(iri[_DIGITS:])), np.int8)
+        factual = columns.predicate.mapped(lambda iri: iri.startswith(PROPERTY), np.bool_)
+        kept = np.zeros(len(columns), np.bool_)
+        for role in map(Role, np.unique(roles).tolist()):
+            keeps = [keeps_of(role, iri[_PID:]) for iri in columns.predicate.texts]
+            kept |= (roles == role) & np.array(keeps, np.bool_)[columns.predicate.codes]
+        fits = columns.suffix.mapped(lambda suffix: self._words.fit(suffix[1:] if suffix[:1] == "@" else ""), np.int8)
+        rows = np.flatnonzero(~factual & (roles != Role.NONE) & (fits > 0))
+        names = zip(
+            columns.lines[rows].tolist(), columns.subject.of(rows), columns.predicate.of(rows), columns.texts(rows),
+            fits[rows].tolist(), strict=True,
+        )  # fmt: skip
+        return np.flatnonzero(kept & factual), list(names)
+
+    def _take_names(self, names: list[_Name], start: int, before: int | None) -> int:
+        """Take in the names from `start` on that stand before a line; returns where the rest begins."""
+        while start < len(names) and (before is None or names[start][0] < before):
+            _, iri, predicate, value, fit = names[start]
+            start += 1
+            text = plain_text(value)
+            if not text:
+                continue
+            if predicate in DESCRIPTIONS:
+                self._names.description(iri, text)
+            else:
+                self._names.name(iri, text, ALIAS if predicate == ALT_LABEL else STATED * fit)
+        return start
+
+    def _take_facts(self, columns: Columns, rows: Numbers) -> None:
+        """Take in the statements of these rows, each once for every time that its item comes up."""
+        import numpy as np
+
+        if not len(rows):
             return
-        if predicate in DESCRIPTIONS:
-            self._names.description(iri, text)
-        else:
-            self._names.name(iri, text, ALIAS if predicate == ALT_LABEL else STATED * fit)
+        statements, subject, predicate, value = self._statements, columns.subject, columns.predicate, columns.object
+        items = subject.codes[rows]
+        run = np.concatenate(([0], np.cumsum(items[1:] != items[:-1])))
+        if statements.open and run[-1]:
+            # What is held back of the first item is to come before the second one.
+            second = int(np.searchsorted(run, 1))
+            self._take_facts(columns, rows[:second])
+            self._take_facts(columns, rows[second:])
+            return
+        item = subject.texts[items[0]]
+        if item != statements.item:
+            statements.begin(item)
+        same = (run * len(predicate.texts) + predicate.codes[rows]) * len(value.texts) + value.codes[rows]
+        new = np.sort(np.unique(same, return_index=True)[1])
+        if statements.plain:
+            head = int(np.searchsorted(run[new], 1))
+            seen = [line in statements.plain for line in columns.written(rows[new[:head]])]
+            new = np.delete(new, np.flatnonzero(seen))
+        if run[-1]:
+            statements.begin(subject.texts[items[-1]])
+        statements.plain.update(columns.written(rows[new[run[new] == run[-1]]]))
+        rows = rows[new]
+        self._sink.facts(columns.joined(rows), len(rows))
+        self._count(columns, rows)
+
+    def _count(self, columns: Columns, rows: Numbers) -> None:
+        import numpy as np
+
+        literal = columns.literal[rows]
+        entities = Counter(columns.subject.counts(rows))
+        entities.update({term[1:-1]: count for term, count in columns.object.counts(rows[~literal]).items()})
+        kinds = columns.suffix.mapped(lambda suffix: RANGES.index(RANGES_OF.get(suffix[3:-1], "texts")), np.int64)
+        uses = columns.predicate.codes[rows] * len(RANGES) + np.where(literal, kinds[rows], RANGES.index("entities"))
+        counts = np.bincount(uses)
+        properties = columns.predicate.texts
+        self._names.statements(
+            entities,
+            {
+                (properties[use // len(RANGES)], RANGES[use % len(RANGES)]): int(counts[use])
+                for use in np.flatnonzero(counts).tolist()
+            },
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -119,15 +119,10 @@ class NamesWriter:
             self._statements[entity_object] += 1
         self._uses[predicate, value_range] += 1
 
-    def statements(self, entities: Iterable[str], uses: Iterable[tuple[str, str]], namespace: str) -> None:
-        """Count many statements: the entities in them, each as often as it occurs, and (property, kind of value).
-
-        Args:
-            namespace: begins the IRI of each property.
-        """
+    def statements(self, entities: Mapping[str, int], uses: Mapping[tuple[str, str], int]) -> None:
+        """Count many statements: how often each entity occurs in them, and each (predicate, kind of value)."""
         self._statements.update(entities)
-        for (name, value_range), count in Counter(uses).items():
-            self._uses[namespace + name, value_range] += count
+        self._uses.update(uses)
 
     def name(self, iri: str, text: str, weight: int) -> None:
         """A name of an entity; of all its names, the one of the greatest summed weight becomes the label."""

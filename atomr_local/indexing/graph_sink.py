@@ -35,12 +35,17 @@ class Spool:
         self._directory = directory
         self._facts: list[str] = []
         self._qualifiers: list[str] = []
+        self._joined = 0
         self.fact = self._facts.append
-        self.facts = self._facts.extend
         self.qualifier = self._qualifiers.append
 
     def __len__(self) -> int:
-        return len(self._facts) + len(self._qualifiers)
+        return len(self._facts) + len(self._qualifiers) + self._joined
+
+    def facts(self, lines: str, count: int) -> None:
+        """Take in so many lines that are joined already."""
+        self._facts.append(lines)
+        self._joined += count - 1
 
     def write(self, number: int) -> None:
         """Write the lines as piece `number`, surely on the disk on return, and begin an empty piece.
@@ -54,6 +59,7 @@ class Spool:
                 stream.flush()
                 os.fsync(stream.fileno())
             lines.clear()
+        self._joined = 0
 
 
 def spool_files(directory: Path, number: int) -> tuple[Path, Path]:

@@ -121,6 +121,11 @@ class TripleStatements:
         self.item = ""
         self.plain.clear()
 
+    @property
+    def open(self) -> bool:
+        """Whether statements with their own nodes are held back until the next item begins."""
+        return bool(self._owner)
+
     def begin(self, iri: str) -> None:
         """A plain statement of another item than `item` follows."""
         if self._owner != iri:

@@ -7,9 +7,11 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from atomr_local.errors import InputError
+from atomr_local.indexing.graph_columns import Columns
 from atomr_local.indexing.graph_ids import IdSet
 from atomr_local.indexing.graph_lines import LineStatements
 from atomr_local.indexing.graph_names import FILE
@@ -109,7 +111,7 @@ def taken(folder: Path, file: Path, way: str, selection: Selection) -> tuple[Any
 @pytest.mark.parametrize("sliced", [False, True], ids=["whole", "slice"])
 def test_both_ways_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, sliced: bool) -> None:
     rng = random.Random(seed)
-    monkeypatch.setattr(ntriples, "_CHUNK", rng.choice((50, 700, 1 << 20)))
+    monkeypatch.setattr(ntriples, "_CHUNK", rng.choice((500, 7_000, 1 << 20)))
     # The first lines show that the file is what it claims, so that both ways leave out the unwanted from there on.
     monkeypatch.setattr(ntriples, "_TRIAL", 1)
     file = tmp_path / "a.nt"
@@ -122,23 +124,50 @@ def test_both_ways_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert slow[2] > 50
 
 
-def test_lines_that_the_parser_refuses_are_never_taken(tmp_path: Path) -> None:
+def test_lines_that_the_parser_refuses_are_never_taken() -> None:
     """Each combination on its own, so that none hides behind another."""
     from pyoxigraph import RdfFormat, parse
 
-    from atomr_local.indexing.graph_lines import _LINE
+    lines = [
+        f"{subject} {predicate} {value} .\n" for subject in SUBJECTS for predicate in PREDICATES for value in OBJECTS
+    ]
+    columns = Columns("".join(lines).encode())
+    known = columns.written(np.arange(len(columns)))
+    assert known == [lines[line] for line in columns.lines]
+    assert [columns.other(line).decode() + "\n" for line in columns.others] == [
+        line for number, line in enumerate(lines) if number not in set(columns.lines.tolist())
+    ]
+    assert len(known) > 100
+    for line in known:
+        [triple] = parse(line.encode(), format=RdfFormat.N_TRIPLES)
+        assert f"{triple.subject} {triple.predicate} {triple.object} .\n" == line
 
-    known = 0
-    for subject in SUBJECTS:
-        for predicate in PREDICATES:
-            for value in OBJECTS:
-                line = f"{subject} {predicate} {value} .\n"
-                [found] = _LINE.findall(line)
-                if found[1]:
-                    known += 1
-                    [triple] = parse(line.encode(), format=RdfFormat.N_TRIPLES)
-                    assert f"{triple.subject} {triple.predicate} {triple.object} .\n" == line
-    assert known > 100
+
+def test_the_columns_of_a_line() -> None:
+    entity, label = (
+        f"<{WD}entity/Q1> <{WD}prop/direct/P31> <{WD}entity/Q5> .",
+        f'{SUBJECTS[1]} {PREDICATES[6]} "a > b"@en .',
+    )
+    date = f'{SUBJECTS[1]} <{WD}prop/direct/P569> "2001"^^<{XSD}gYear> .'
+    columns = Columns("\n".join((entity, "", label, "# <said>", date, "")).encode())
+    every = np.arange(3)
+    assert columns.lines.tolist() == [0, 2, 4]
+    assert columns.others.tolist() == [1, 3]
+    assert columns.literal.tolist() == [False, True, True]
+    assert columns.subject.of(every) == [f"{WD}entity/Q1", f"{WD}entity/Q2", f"{WD}entity/Q2"]
+    assert columns.predicate.of(every) == [f"{WD}prop/direct/P31", PREDICATES[6][1:-1], f"{WD}prop/direct/P569"]
+    assert columns.object.of(every) == [f"<{WD}entity/Q5>", '"a > b"@en', f'"2001"^^<{XSD}gYear>']
+    assert columns.suffix.of(every) == ["", "@en", f"^^<{XSD}gYear>"]
+    assert columns.texts(every[1:]) == ["a > b", "2001"]
+    assert columns.joined(every[::2]) == f"{entity}\n{date}\n"
+    assert columns.subject.counts(every) == {f"{WD}entity/Q1": 1, f"{WD}entity/Q2": 2}
+
+
+@pytest.mark.parametrize("data", [b"\n", b"<\n>\n", b"\xff\n" * 3], ids=["empty", "brackets", "no text"])
+def test_a_block_without_a_known_line(data: bytes) -> None:
+    columns = Columns(data)
+    assert len(columns) == 0
+    assert [columns.other(line) for line in columns.others] == data.split(b"\n")[:-1]
 
 
 def test_a_killed_reader_goes_on_at_any_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
