@@ -19,6 +19,7 @@ from atomr_local.settings import Settings, load_settings, origins
 Kind = Literal["switch", "choice", "number", "text", "several", "table"]
 Check = Callable[[Any], object]
 GENERAL = "general"
+_LONG = 40  # characters of an id or a key that are told; the longest of ours has fewer
 _MODIFIERS = {"ctrl", "shift", "alt", "super", "hyper", "meta"}
 _KEY_NAMES = {key.value.rpartition("+")[2] for key in Keys} | {f"f{number}" for number in range(1, 25)}
 
@@ -206,11 +207,15 @@ def wrong_keys(table: Mapping[str, str], ids: frozenset[str]) -> Iterator[str]:
     for name, keys in table.items():
         if name not in ids:
             near = _nearest(name, ids)
-            yield f"{name}: nothing has this id{f'; did you mean {near}?' if near else ''}"
+            yield f"{_short(name)}: nothing has this id{f'; did you mean {near}?' if near else ''}"
         for key in keys.split(","):
             *modifiers, last = key.split("+")
             if not set(modifiers) <= _MODIFIERS or not _is_key(last):
-                yield f"{name}: there is no key {key!r}; such keys are f5, ctrl+n, alt+up, question_mark"
+                yield f"{_short(name)}: there is no key {_short(key)!r}; such are f5, ctrl+n, alt+up, question_mark"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONG else f"{name[: _LONG - 1]}…"
 
 
 def _is_key(name: str) -> bool:

@@ -118,21 +118,6 @@ async def test_a_step_chosen_in_the_same_frame_as_the_cursor_moves_stays_chosen(
         await until(pilot, lambda: screen.selected == 4)
 
 
-async def test_a_step_chosen_in_the_frame_of_the_plan_stays_chosen() -> None:
-    app = AtomrApp(FakeAssistant(hold=3))
-    async with app.run_test(size=(160, 48)) as pilot:
-        screen = app.ask_screen
-        await until(pilot, lambda: screen.furnished)
-        await ask(pilot)
-        await until(pilot, lambda: screen.state.tree is not None)
-        screen._tree.show_plan(screen.state)
-        screen.select(2)
-        await pilot.pause(0.1)
-        assert screen.selected == 2
-        app.assistant.cancel()
-        await until(pilot, lambda: done(app))
-
-
 async def test_escape_cancels_and_keeps_what_was_found() -> None:
     app = AtomrApp(FakeAssistant(hold=9))
     async with app.run_test(size=(120, 40)) as pilot:

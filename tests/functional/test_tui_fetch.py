@@ -27,8 +27,9 @@ from atomr_local.settings_file import save_settings
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import JobState
 from atomr_local.tui.screens.confirm import Confirm
-from atomr_local.tui.screens.fetch import Fetch, FetchScreen, TextIndex, text_indexes
+from atomr_local.tui.screens.fetch import Fetch, FetchScreen
 from atomr_local.tui.screens.holdings import LibraryScreen
+from atomr_local.tui.text_indexes import TextIndex, site_of, text_indexes
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 INDEXES = [TextIndex("news\x1b[2J", 100, "enwiki"), TextIndex("towns", 20_000, "simplewiki")]
@@ -121,7 +122,7 @@ async def test_a_part_of_a_wikipedia(size: tuple[int, int]) -> None:
         assert "CC BY-SA" in app.words
         await pilot.press("enter")
         assert app.focused is app.screen.query_one("#fetch-language")
-        app.screen.query_one("#fetch-language", Select).value = "en"
+        await pilot.press("ctrl+u", *"en")
         app.screen.query_one("#fetch-kind", Select).value = "dump"
         app.screen.query_one("#fetch-name", Input).value = "../evil"
         await pilot.pause()
@@ -144,6 +145,57 @@ async def test_a_part_of_a_wikipedia(size: tuple[int, int]) -> None:
     assert given["max_size"] == next(item for item in catalogue().wikipedia if item.language == "en").download_bytes(
         "dump", 20_000
     )
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_wikipedia_in_any_language(size: tuple[int, int]) -> None:
+    app = Alone()
+    async with app.run_test(size=size) as pilot:
+        await choose(app, pilot, "wikipedia")
+        assert "Language: simple, en, de, fr, es or any other" in app.words
+        await pilot.press("enter", "ctrl+u", *"zh yue")
+        for wrong, told in (
+            ("zh yue", "'zh yue' is no code of a language"),
+            ("x", "'x' is no code"),
+            ("", "no language is"),
+        ):
+            app.screen.query_one("#fetch-language", Input).value = wrong
+            await until(pilot, lambda told=told: told in app.words)
+            assert "such as simple, en or zh-yue" in app.words
+            await pilot.press("f5")
+            await pilot.pause()
+            assert isinstance(app.screen, FetchScreen)
+        await pilot.press("ctrl+u", *"ZH-yue")
+        await until(pilot, lambda: "zh-yue, 20,000 articles. Its size is not known here" in app.words)
+        assert "The index wikipedia-zh-yue" in app.words
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        assert "get the zh-yue Wikipedia?" in app.words
+        await pilot.press("y")
+        await until(pilot, lambda: bool(app.got))
+    given = understood(app.got[0])
+    assert {key: given[key] for key in ("language", "build", "limit")} == {
+        "language": "zh-yue", "build": "wikipedia-zh-yue", "limit": 20_000,
+    }  # fmt: skip
+    largest = max(catalogue().wikipedia, key=lambda item: item.articles)
+    assert given["max_size"] == largest.download_bytes("parquet", 20_000)
+
+
+async def test_an_offered_language_is_completed_or_named() -> None:
+    app = Alone()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await choose(app, pilot, "wikipedia")
+        await pilot.press("enter", "ctrl+u", *"si")
+        await until(pilot, lambda: app.screen.query_one("#fetch-language", Input)._suggestion == "simple")
+        await pilot.press("right")
+        await until(pilot, lambda: "Simple English, 20,000 articles" in app.words)
+        await pilot.press("ctrl+u", *"German")
+        await until(pilot, lambda: "German, 20,000 articles" in app.words)
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("y")
+        await until(pilot, lambda: bool(app.got))
+    assert understood(app.got[0])["language"] == "de"
 
 
 async def test_a_whole_wikipedia() -> None:
@@ -186,6 +238,36 @@ async def test_facts_for_a_text_index(size: tuple[int, int]) -> None:
         await until(pilot, lambda: bool(app.got))
     given = understood(app.got[0])
     assert (given["text_index"], given["site"], given["build"]) == ("towns", "simplewiki", "towns")
+
+
+async def test_facts_by_the_titles_of_any_wikipedia() -> None:
+    app = Alone(lambda: [TextIndex("cantonese", 100, "zh_yuewiki")])
+    async with app.run_test(size=(120, 40)) as pilot:
+        await choose(app, pilot, "facts")
+        site = app.screen.query_one("#fetch-site", Input)
+        await until(pilot, lambda: site.value == "zh_yuewiki")
+        site.value = "../wiki"
+        await until(pilot, lambda: "'../wiki' is no Wikipedia that Wikidata knows" in app.words)
+        site.value = "eowiki"
+        await until(pilot, lambda: "Facts about 100 articles" in app.words)
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("y")
+        await until(pilot, lambda: bool(app.got))
+    assert understood(app.got[0])["site"] == "eowiki"
+
+
+@pytest.mark.parametrize(
+    ("files", "site"),
+    [
+        ("/d/zh_yuewiki-20261101-pages-articles-multistream.xml.bz2", "zh_yuewiki"),
+        ("/d/wikipedia-20231101.zh-yue-00000-of-00001.parquet", "zh_yuewiki"),
+        ("/d/wikipedia-20231101.simple-00000-of-00002.parquet /d/more.jsonl", "simplewiki"),
+        ("/d/articles.jsonl", "enwiki"),
+    ],
+)
+def test_whose_titles_an_index_has_is_seen_in_its_files(files: str, site: str) -> None:
+    assert site_of(files) == site
 
 
 async def test_no_text_index_no_facts() -> None:

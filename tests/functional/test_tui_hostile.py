@@ -56,7 +56,7 @@ from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.evidence import EvidenceScreen
 from atomr_local.tui.screens.examples import ExamplesScreen
 from atomr_local.tui.screens.export import ExportScreen
-from atomr_local.tui.screens.fetch import FetchScreen, TextIndex
+from atomr_local.tui.screens.fetch import FetchScreen
 from atomr_local.tui.screens.help import HelpScreen
 from atomr_local.tui.screens.history import HistoryScreen
 from atomr_local.tui.screens.holdings import LibraryScreen
@@ -66,6 +66,8 @@ from atomr_local.tui.screens.recall import RecallScreen
 from atomr_local.tui.screens.settings import SettingsScreen
 from atomr_local.tui.settings_choices import Choice
 from atomr_local.tui.state import NodeView
+from atomr_local.tui.text_indexes import TextIndex
+from atomr_local.tui.widgets.beginning import Beginning
 from atomr_local.tui.widgets.question_box import QuestionBox
 
 LARGE = (220, 110)
@@ -273,6 +275,33 @@ async def test_hostile_examples_of_the_starter_are_harmless(tmp_path: Path, monk
     async with main_screen(FakeAssistant()) as (app, pilot):
         await pilot.pause()
         assert_harmless(app, "zexamplez")
+
+
+@pytest.mark.parametrize("size", [LARGE, SMALL])
+async def test_the_first_starts_choice_beside_hostile_text_is_harmless(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    """The choice has no words from outside; above hostile examples and what failed to load it stays whole."""
+    monkeypatch.setattr(paths, "starter_knowledge_dir", lambda: tmp_path)
+    examples = [{"question": hostile(tag), "shown": True} for tag in ("zexamplez", "zotherz")]
+    lines = [json.dumps(example).replace("\\ud800", "") for example in examples]
+    (tmp_path / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    async with main_screen(FakeAssistant(), size) as (app, pilot):
+        await until(pilot, lambda: bool(app.ask_screen.query(Beginning)))
+        app._show_loading(hostile("zloadz"))
+        await until(pilot, lambda: "zloadz" in screen_text(app))
+        assert_harmless(app, "zexamplez", "zotherz", "zloadz")
+        text = screen_text(app)
+        for line in ("How to begin?", "Use the starter", "Get a larger model", "Build from files"):
+            assert line in text
+
+
+async def test_hostile_keys_of_ones_own_are_told_harmlessly() -> None:
+    fake = FakeAssistant()
+    fake.settings = Settings(ui={"keys": {hostile("zidz"): "f1"}})
+    async with main_screen(fake) as (app, pilot):
+        await until(pilot, lambda: "Keys of your own" in screen_text(app))
+        assert_harmless(app, "zidz")
 
 
 def hostile_trace() -> Trace:

@@ -42,11 +42,11 @@ class Found:
 
 
 class Assistant(FakeAssistant):
-    """Answers graph queries too, and was asked once about how to begin."""
+    """Answers graph queries too, and has asked how to begin, unless it is not `begun`."""
 
-    def __init__(self, *arguments: Any, web: bool = False, **named: Any) -> None:
+    def __init__(self, *arguments: Any, web: bool = False, begun: bool = True, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.settings = Settings(ui={"first_run_done": True})
+        self.settings = Settings(ui={"first_run_done": begun})
         self.web_enabled = web
 
     def query_graph(self, sparql: str, *, timeout: float = 10.0, limit: int = 500) -> Found:
@@ -121,6 +121,11 @@ async def ready(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: pilot.app.ask_screen.loading_stage == "")
 
 
+async def offered(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await until(pilot, lambda: bool(pilot.app.query("#beginning")))
+
+
 async def end(pilot: Pilot[None]) -> None:
     await ready(pilot)
     await ask(pilot)
@@ -192,6 +197,7 @@ async def steady(pilot: Pilot[None]) -> None:
 BROKEN = ModelError("model.gguf is cut short", hint="Download it again.")
 STATES: dict[str, tuple[Callable[[], Assistant], Before]] = {
     "empty": (Assistant, ready),
+    "beginning": (lambda: Assistant(begun=False), offered),
     "planning": (lambda: Assistant(hold=2), planning),
     "running": (lambda: Assistant(mixed(), hold=13), running),
     "answered": (lambda: Assistant(answered()), end),

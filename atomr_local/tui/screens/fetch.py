@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from rich.text import Text
@@ -14,6 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.message import Message
 from textual.screen import ModalScreen
+from textual.suggester import SuggestFromList
 from textual.widgets import Footer, Input, Label, OptionList, Select, Static
 from textual.widgets.option_list import Option
 
@@ -35,13 +37,12 @@ from atomr_local.indexing.space import human_size
 from atomr_local.indexing.store import check_name
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.text_indexes import TextIndex, text_indexes
 from atomr_local.tui.widgets.clean_input import CleanInput
-
-if TYPE_CHECKING:
-    from atomr_local.indexing.store import IndexEntry
 
 _ADDRESS, _WIKIPEDIA, _FACTS = "address", "wikipedia", "facts"
 _FORMS = (_ADDRESS, _WIKIPEDIA, _FACTS)
+SITE = re.compile(r"[a-z][a-z0-9_]{1,40}")  # as `atomr fetch wikidata --site` takes it
 _TOLD = "It goes online for this once; the web switch stays as it is. Sizes and times are estimates."
 
 
@@ -61,15 +62,6 @@ class Plan:
     told: str
     host: str
     place: str
-
-
-@dataclass(frozen=True)
-class TextIndex:
-    """A text index that facts can be fetched for; `site` is where its titles are known, such as simplewiki."""
-
-    name: str
-    articles: int
-    site: str
 
 
 class FetchScreen(ModalScreen[Fetch | None]):
@@ -125,10 +117,12 @@ class FetchScreen(ModalScreen[Fetch | None]):
                     yield CleanInput(id="fetch-url", placeholder="https://…/model.gguf")
                 with Vertical(id="form-wikipedia"):
                     with Horizontal():
-                        languages = [(f"{item.name} ({item.language})", item.language) for item in self._wikipedias]
-                        yield Select(languages, id="fetch-language", allow_blank=not languages, compact=True)
-                        kinds = [("plain text (parquet)", "parquet"), ("the latest dump (wiki text)", "dump")]
-                        yield Select(kinds, value="parquet", id="fetch-kind", allow_blank=False, compact=True)
+                        codes = [item.language for item in self._wikipedias]
+                        yield Label(f"Language: {', '.join(codes)} or any other")
+                        yield CleanInput(codes[0] if codes else "", id="fetch-language", compact=True,
+                                         suggester=SuggestFromList(codes, case_sensitive=False))  # fmt: skip
+                    kinds = [("plain text (parquet)", "parquet"), ("the latest dump (wiki text)", "dump")]
+                    yield Select(kinds, value="parquet", id="fetch-kind", allow_blank=False, compact=True)
                     with Horizontal():
                         yield Label("At most … articles")
                         yield CleanInput("20000", id="fetch-limit", type="integer", placeholder="all", compact=True)
@@ -138,8 +132,9 @@ class FetchScreen(ModalScreen[Fetch | None]):
                     yield Label("About the articles of this text index; the site their titles are of")
                     with Horizontal():
                         yield Select([], prompt="no text index is there", id="fetch-index", compact=True)
-                        sites = [(f"{item.language}wiki", f"{item.language}wiki") for item in self._wikipedias]
-                        yield Select(sites, id="fetch-site", allow_blank=not sites, compact=True)
+                        sites = [f"{item.language}wiki" for item in self._wikipedias]
+                        yield CleanInput(sites[0] if sites else "", id="fetch-site", compact=True,
+                                         suggester=SuggestFromList(sites, case_sensitive=False))  # fmt: skip
                 with Horizontal(id="fetch-contact-row"):
                     yield Label("Your e-mail address or page, which Wikimedia asks for")
                     yield CleanInput(id="fetch-contact", placeholder="may be left out", compact=True)
@@ -198,6 +193,7 @@ class FetchScreen(ModalScreen[Fetch | None]):
         for name in _FORMS:
             self.query_one(f"#form-{name}").display = name == chosen
         self.query_one("#fetch-contact-row").display = chosen in {_WIKIPEDIA, _FACTS}
+        self.call_after_refresh(self.query_one(OptionList).scroll_to_highlight)  # the form takes of its room
         try:
             told = Text(sanitize_line(self._plan().told))
         except AtomrError as error:
@@ -207,8 +203,8 @@ class FetchScreen(ModalScreen[Fetch | None]):
     @on(Select.Changed, "#fetch-index")
     def _index_changed(self) -> None:
         index = next((item for item in self._indexes if item.name == self._value("#fetch-index")), None)
-        if index is not None and any(f"{item.language}wiki" == index.site for item in self._wikipedias):
-            self.query_one("#fetch-site", Select).value = index.site
+        if index is not None:
+            self.query_one("#fetch-site", Input).value = index.site
 
     @on(OptionList.OptionSelected)
     def _picked(self) -> None:
@@ -268,10 +264,8 @@ class FetchScreen(ModalScreen[Fetch | None]):
         return Plan(Fetch("get a model", ("models", "pull", url, "--yes")), told, host, str(paths.models_dir()))
 
     def _wikipedia_plan(self) -> Plan:
-        language = self._value("#fetch-language")
-        wikipedia = next((item for item in self._wikipedias if item.language == language), None)
-        if wikipedia is None:
-            raise InputError("no language is chosen", hint="Choose one.")
+        wikipedia = self._wikipedia()
+        language, known = wikipedia.language, wikipedia in self._wikipedias
         kind: WikipediaKind = "dump" if self._value("#fetch-kind") == "dump" else "parquet"
         limit = self._limit()
         name = check_name(self._text("#fetch-name") or f"wikipedia-{language}")
@@ -279,8 +273,12 @@ class FetchScreen(ModalScreen[Fetch | None]):
         command = ["fetch", "wikipedia", "--language", language, "--kind", kind, "--build", name, "--yes"]
         if limit is not None and limit < wikipedia.articles:
             command += ["--limit", str(limit), "--max-size", str(size)]
+        about = f"{wikipedia.name}, {min(limit or wikipedia.articles, wikipedia.articles):,} articles."
+        if not known:
+            count = f"{limit:,}" if limit else "all"
+            about = f"{wikipedia.name}, {count} articles. Its size is not known here; told as of the largest one."
         told = (
-            f"{wikipedia.name}, {min(limit or wikipedia.articles, wikipedia.articles):,} articles. At most "
+            f"{about} At most "
             f"{human_size(size)} to fetch: {transfer_time(size)}. The index {name}: about "
             f"{human_size(wikipedia.index_bytes(limit))}, built in about {duration(wikipedia.build_seconds(limit))} "
             f"on two cores; stopped, it goes on. Licence: {TEXT_LICENCE}."
@@ -291,12 +289,38 @@ class FetchScreen(ModalScreen[Fetch | None]):
             told, host, f"{paths.downloads_dir()} and {paths.indexes_dir()}",
         )  # fmt: skip
 
+    def _wikipedia(self) -> OfferedWikipedia:
+        """The one in the language that is entered, by its code or its name; as large as the largest where not offered.
+
+        Raises:
+            InputError: that is no code of a language.
+        """
+        entered = self._text("#fetch-language").lower()
+        for item in self._wikipedias:
+            if entered in {item.language, item.name.lower()}:
+                return item
+        from atomr_local.fetching.wikipedia import LANGUAGE
+
+        if not LANGUAGE.fullmatch(entered) or not self._wikipedias:
+            raise InputError(
+                f"{entered!r} is no code of a language" if entered else "no language is entered",
+                hint="Enter what stands before .wikipedia.org, such as simple, en or zh-yue.",
+            )
+        largest = max(self._wikipedias, key=lambda item: item.articles)
+        return largest.model_copy(update={"language": entered, "name": entered})
+
     def _facts_plan(self) -> Plan:
         index = next((item for item in self._indexes if item.name == self._value("#fetch-index")), None)
         if index is None:
             raise InputError("there is no text index to fetch facts for", hint="Get a Wikipedia first, or build one.")
+        site = self._text("#fetch-site").lower()
+        if not SITE.fullmatch(site):
+            raise InputError(
+                f"{site!r} is no Wikipedia that Wikidata knows",
+                hint="Its language and wiki, such as simplewiki or enwiki.",
+            )
         _, size, seconds = wikidata_slice(index.articles, index.articles)
-        command = ["fetch", "wikidata", "--text-index", index.name, "--site", self._value("#fetch-site"),
+        command = ["fetch", "wikidata", "--text-index", index.name, "--site", site,
                    "--build", index.name, "--yes"]  # fmt: skip
         told = (
             f"Facts about {index.articles:,} articles: about {human_size(size)} in {duration(seconds)}, asked for "
@@ -329,34 +353,6 @@ class FetchScreen(ModalScreen[Fetch | None]):
 
 def _at_hand(model: OfferedModel) -> bool:
     return (paths.models_dir() / f"{model.name}.gguf").exists()
-
-
-def text_indexes() -> list[TextIndex]:
-    """The whole text indexes but the starter's. It reads the disk: call it from a worker."""
-    from atomr_local.indexing.store import STARTER, list_indexes
-
-    return [_text_index(entry) for entry in list_indexes() if entry.kind == "text" and entry.manifest is not None
-            and entry.name != STARTER]  # fmt: skip
-
-
-def _text_index(entry: IndexEntry) -> TextIndex:
-    manifest = entry.manifest
-    assert manifest is not None
-    files = " ".join(item.path for item in manifest.inputs)
-    site = next((f"{item.language}wiki" for item in _languages() if _is_of(item.language, files)), "enwiki")
-    return TextIndex(entry.name, int(manifest.counts.get("articles", 0)), site)
-
-
-def _languages() -> Sequence[OfferedWikipedia]:
-    try:
-        return catalogue().wikipedia
-    except AtomrError:
-        return ()
-
-
-def _is_of(language: str, files: str) -> bool:
-    """Whether files of these names are of this Wikipedia, named as Wikimedia or this program names them."""
-    return f"{language}wiki-" in files or f".{language}-" in files
 
 
 def _host(url: str) -> str:

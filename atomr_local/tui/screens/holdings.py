@@ -253,7 +253,8 @@ def _models(settings: Settings) -> list[Holding]:
 
 def _indexes(settings: Settings) -> list[Holding]:
     from atomr_local.errors import AtomrError
-    from atomr_local.indexing.store import KINDS, list_indexes, list_unfinished, resolve
+    from atomr_local.indexing.publishing import list_unfinished
+    from atomr_local.indexing.store import KINDS, list_indexes, resolve
     from atomr_local.indexing.verify import unfinished_report
 
     chosen = set()
