@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Accuracy@1 and @5 of relation matching and entity linking on SimpleQuestions-Wikidata and RuBQ.
 
-    scripts/bench/linking.py [--data ../shared/data] [--every 1] [--only relations|entities] [--json]
+    scripts/bench/linking.py [--data ../shared/data] [--every 1] [--only relations|entities|namesakes]
+                             [--meaning starter|DIRECTORY] [--json]
+
+With --meaning, each is measured by words alone and with that embedder besides, in one run ("+ meaning").
 
 Relations: the question's words and the entity are given, the property that the data set names is wanted. The data sets
 hold no names of entities, so the question is taken whole. Candidates:
@@ -9,7 +12,9 @@ hold no names of entities, so the question is taken whole. Candidates:
 - "all": every property that the fixtures name (external identifiers and media left out), and for SimpleQuestions both
   directions of each; "property" counts the property, "with direction" the direction too.
 - "own": what CoDEx states of the entity, both ways, and the property wanted; only entities that CoDEx knows. With one
-  candidate alone there is nothing to choose, so such questions are left out.
+  candidate alone there is nothing to choose, so such questions are left out. "taken" counts those in which Relate
+  would follow a property for the sake of the question, @1 those that are right; "taken, fact missing" how many it would
+  follow when what is asked for is not there (all of them wrong, n counts the questions).
 
 Names: labels of 2017, aliases and descriptions of the sample, CoDEx's descriptions, and our vocabulary. How often a
 property is used is counted in CoDEx.
@@ -44,13 +49,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from graph_query import folded, misspelt
+from namesakes import places
 
+from atomr_local.catalog.starter import find_embedder
 from atomr_local.indexing import store
+from atomr_local.indexing.embedding import Embedder, SentenceEmbedder
 from atomr_local.indexing.graph_index import build_graph_index
 from atomr_local.indexing.graph_names import PropertyRow
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.vocabulary import PROPERTY
 from atomr_local.sources.graph import GraphSource
+from atomr_local.sources.graph.meaning import Meaning
+from atomr_local.sources.graph.relate import clearly_asked
 from atomr_local.sources.graph.relations import RelationMatcher
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -149,16 +159,18 @@ def place_of(wanted: Any, ranking: Sequence[Any]) -> int | None:
 
 
 Ranking = Callable[[str, "Collection[Way] | None"], list[Way]]
+Embedders = dict[str, "Callable[[], Embedder] | None"]
+"""Ways of linking: by words alone, and perhaps with an embedder."""
 
 
-def relations(data: Path, every: int) -> dict[str, dict[str, float]]:
+def relations(data: Path, every: int, embedder: Callable[[], Embedder] | None) -> dict[str, dict[str, float]]:
     facts = triples(data)
     rows = properties(data, Counter(prop for _, prop, _ in facts))
     own: dict[str, set[Way]] = defaultdict(set)
     for subject, prop, target in facts:
         own[subject].add((PROPERTY + prop, False))
         own[target].add((PROPERTY + prop, True))
-    matcher = RelationMatcher(rows, None)
+    matcher = RelationMatcher(rows, Meaning(embedder))
 
     def as_wording(question: str, among: Collection[Way] | None) -> list[Way]:
         found = [(match.property, match.inverse) for match in matcher.rank(question, question)]
@@ -167,15 +179,26 @@ def relations(data: Path, every: int) -> dict[str, dict[str, float]]:
     def as_question(question: str, among: Collection[Way] | None) -> list[Way]:
         return [(match.property, match.inverse) for match in matcher.of_question(question, among)]
 
+    def by_meaning(question: str, among: Collection[Way] | None) -> list[Way]:
+        return [(match.property, match.inverse) for match in matcher.of_question_by_meaning(question, among)]
+
+    def followed(question: str, among: Collection[Way], *, meant: bool) -> Way | None:
+        taken = clearly_asked(matcher.of_question(question, among))
+        if taken is None and meant:
+            taken = clearly_asked(matcher.of_question_by_meaning(question, among))
+        return (taken.property, taken.inverse) if taken else None
+
     known = {row.iri for row in rows}
     methods: dict[str, Ranking] = {"as a relation's wording": as_wording, "as a question": as_question}
+    if embedder is not None:
+        methods["as a question + meaning"] = by_meaning
     counted: dict[tuple[str, ...], Accuracy] = defaultdict(Accuracy)
     for number, item in enumerate(items(data)):
         if number % every or item.way[0] not in known:
             continue
         among = own[item.entity] | {item.way} if len(own.get(item.entity, ())) > 1 else None
         for name, method in methods.items():
-            if name != "as a question" and number % (10 * every):
+            if name == "as a relation's wording" and number % (10 * every):
                 continue  # slow: a sample will do for comparison
             ranking = method(item.question, None)
             plain = list(dict.fromkeys(prop for prop, _ in ranking))
@@ -184,6 +207,14 @@ def relations(data: Path, every: int) -> dict[str, dict[str, float]]:
             counted[*head, "all: with direction"].count(place_of(item.way, ranking))
             if among is not None:
                 counted[*head, "own: with direction"].count(place_of(item.way, method(item.question, among)))
+            if among is None or method is as_wording:
+                continue
+            meant = method is by_meaning
+            if (way := followed(item.question, among, meant=meant)) is not None:
+                counted[*head, "own: taken"].count(0 if way == item.way else None)
+            others = among - {item.way}
+            wrongly = followed(item.question, others, meant=meant) is not None
+            counted[*head, "own: taken, fact missing"].count(0 if wrongly else None)
     report = {" | ".join(key): accuracy.summary() for key, accuracy in sorted(counted.items())}
     return {f"{len(rows)} properties": {}} | report
 
@@ -224,6 +255,13 @@ def build(data: Path, names: dict[str, list[str]]) -> GraphSource:
     return GraphSource.open(store.index_path("graph", "named"))
 
 
+def namesakes(data: Path, embedders: Embedders) -> dict[str, dict[str, float]]:
+    counted: dict[tuple[str, ...], Accuracy] = defaultdict(Accuracy)
+    for name, asking, place in places(data, embedders):
+        counted[f"namesakes{name}", asking.part, asking.way].count(place)
+    return {" | ".join(key): accuracy.summary() for key, accuracy in sorted(counted.items())}
+
+
 def entities(data: Path) -> dict[str, dict[str, float]]:
     names = entity_names(data)
     source = build(data, names)
@@ -260,16 +298,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--every", type=int, default=1, help="take every so many-th question of the relations")
-    parser.add_argument("--only", choices=("relations", "entities"))
+    parser.add_argument("--only", choices=("relations", "entities", "namesakes"))
+    parser.add_argument("--meaning", help="an embedder, measured beside words alone: starter, or its directory")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     report: dict[str, dict[str, float]] = {}
-    if arguments.only != "entities":
-        report |= relations(arguments.data, arguments.every)
-    if arguments.only != "relations":
-        with tempfile.TemporaryDirectory() as home:
-            os.environ["ATOMR_HOME"] = home
+    embedder = None
+    if arguments.meaning:
+        loaded = SentenceEmbedder(find_embedder(arguments.meaning))
+        embedder = lambda: loaded  # noqa: E731
+    if arguments.only in (None, "relations"):
+        report |= relations(arguments.data, arguments.every, embedder)
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["ATOMR_HOME"] = home
+        if arguments.only in (None, "entities"):
             report |= entities(arguments.data)
+        if arguments.only in (None, "namesakes"):
+            ways: Embedders = {"": None} | ({" + meaning": embedder} if embedder else {})
+            report |= namesakes(arguments.data, ways)
     if arguments.json:
         print(json.dumps(report, indent=1))
         return

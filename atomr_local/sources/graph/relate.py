@@ -11,6 +11,7 @@ from atomr_local.indexing.graph_statements import local_name
 from atomr_local.indexing.literals import parse_date
 from atomr_local.indexing.vocabulary import PROPERTY
 from atomr_local.sources.graph.access import ROW_LIMIT, Answer, Graph, Statement, bound, select_labelled, term_iri
+from atomr_local.sources.graph.asked import Asked
 from atomr_local.sources.graph.containment import Containment, Level, level_asked
 from atomr_local.sources.graph.linking import LINKED, Linker
 from atomr_local.sources.graph.qualified import Qualified, Time, qualified_statements, time_asked
@@ -30,6 +31,14 @@ _NUMBER_OF = re.compile(r"^(?:the )?(?:total )?(?:how many|(?:number|count) of)(
 _HOW_MANY = re.compile(r"\bhow many\b|^what (?:is|was) the (?:total )?number of\b", re.IGNORECASE)
 # Their values are what a number is asked of, or say themselves how many there are.
 _NOT_COUNTED = frozenset({"time", "quantity", "string"})
+
+
+def clearly_asked(ranked: Sequence[Asked]) -> Asked | None:
+    """The first of what a question may ask for, where it fits well and clearly better than the next."""
+    best, *others = [*ranked[:2], None]
+    if best is None or best.score < _ASKED or (others[0] and best.score - others[0].score < _ASKED_MARGIN):
+        return None
+    return best
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +151,9 @@ class Relate:
         ways = {(prop, False) for prop in own}
         ways |= {(statement.property, True) for statement in self._graph.statements(tail=head)}
         for rank in (self._matcher.of_question, self._matcher.of_question_by_meaning):
-            best, *others = [*rank(question, ways)[:2], None]
-            if best is None or best.score < _ASKED or (others[0] and best.score - others[0].score < _ASKED_MARGIN):
-                continue
-            return [Match(best.property, best.inverse, UNDERSTOOD, self._matcher.kind(best.property))]
+            best = clearly_asked(rank(question, ways))
+            if best is not None:
+                return [Match(best.property, best.inverse, UNDERSTOOD, self._matcher.kind(best.property))]
         return []
 
     def _has(self, head: str, match: Match, time: Time | None) -> bool:

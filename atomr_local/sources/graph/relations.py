@@ -200,9 +200,7 @@ class RelationMatcher:
         score = UNDERSTOOD + (SURE - UNDERSTOOD) * (best - _COSINE_FLOOR) / (1 - _COSINE_FLOOR)
         return [Match(iri, False, min(SURE, score), self.kind(iri))]
 
-    def of_question_by_meaning(
-        self, question: str, among: Collection[tuple[str, bool]] | None = None
-    ) -> list[Asked]:
+    def of_question_by_meaning(self, question: str, among: Collection[tuple[str, bool]] | None = None) -> list[Asked]:
         """:meth:`of_question` with the first of the ranking judged by meaning too; [] without an embedder.
 
         Few are read, so that a graph of thousands of properties never waits for the vectors of all.

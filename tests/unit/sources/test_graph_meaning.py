@@ -224,10 +224,14 @@ def test_the_starter_s_embedder_tells_namesakes_apart(world: GraphSource) -> Non
 def test_relate_takes_what_the_question_means(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
     embedder = starter()
-    facts = "Ada | occupation | carpenter\nAda | spouse | Bob\nAda | place of birth | Ghent"
-    with_words = open_world(tmp_path, facts)
-    question = "What occupation or job did Ada have for a living?"
-    ask = Asker(GraphSource(with_words.graph, lambda: embedder))
-    assert ask.relate("Ada", "her daily doings", question) == ["carpenter"]
-    assert ask.relate("Ada", "her daily doings", "What is it about Ada?") == []
-    with_words.close()
+    world = open_world(
+        tmp_path,
+        "Fracture | film editor | Ann Dee\nFracture | cast member | Bob\nFracture | genre | drama\n"
+        "Fracture | filming location | Rome\nFracture | country of origin | Italy",
+    )
+    by_words, by_meaning = Asker(GraphSource(world.graph)), Asker(GraphSource(world.graph, lambda: embedder))
+    asked = ("Fracture", "the hands behind it", "Who edited the film Fracture?")
+    assert by_words.relate(*asked) == []
+    assert by_meaning.relate(*asked) == ["Ann Dee"]
+    assert by_meaning.relate("Fracture", "the hands behind it", "What is it about Fracture?") == []
+    world.close()
