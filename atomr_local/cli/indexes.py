@@ -32,8 +32,9 @@ def list_(as_json: bool) -> None:
 
     Example: atomr indexes list
     """
+    from atomr_local.indexing.publishing import list_unfinished
     from atomr_local.indexing.space import human_size
-    from atomr_local.indexing.store import list_indexes, list_unfinished
+    from atomr_local.indexing.store import list_indexes
     from atomr_local.indexing.verify import unfinished_report
 
     entries = list_indexes()
@@ -89,7 +90,7 @@ def remove(kind: str, name: str, unfinished: bool, yes: bool) -> None:
 
     Example: atomr indexes remove text mine --yes
     """
-    from atomr_local.indexing import store
+    from atomr_local.indexing import publishing, store
     from atomr_local.indexing.space import human_size
 
     chosen = next(item for item in store.KINDS if item == kind)
@@ -101,7 +102,7 @@ def remove(kind: str, name: str, unfinished: bool, yes: bool) -> None:
         click.confirm(f"Remove {what} {name}?", abort=True, err=True)
     place = store.index_path(chosen, name)
     missing = not place.exists()
-    freed = store.remove(chosen, name, unfinished_only=unfinished)
+    freed = publishing.remove(chosen, name, unfinished_only=unfinished)
     what = "put back" if missing and place.exists() else "removed"
     click.echo(f"{name}: {what}, {human_size(freed)} freed")
 

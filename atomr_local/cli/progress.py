@@ -145,7 +145,7 @@ def resuming(kind: IndexKind, name: str) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, Cancelled):
         from atomr_local.indexing.ledger import read_ledger
-        from atomr_local.indexing.store import unfinished_path
+        from atomr_local.indexing.publishing import unfinished_path
 
         if read_ledger(unfinished_path(kind, name)) is not None:
             tell("What is done is kept: run the same command again and it goes on.")

@@ -10,7 +10,7 @@ from typing import Any
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
-from atomr_local.indexing import store
+from atomr_local.indexing import publishing, store
 from atomr_local.indexing.graph_build import BuildProgress, GraphBuild, Plan, ProgressCallback
 from atomr_local.indexing.graph_ids import read_entity_ids, read_property_ids
 from atomr_local.indexing.graph_selection import Selection
@@ -87,7 +87,7 @@ def build_graph_index(
         manifest = store.read_manifest(directory)
         settings["text_index"] = {"name": text_index, "built_at": manifest.built_at, "counts": manifest.counts}
     try:
-        with store.resumable("graph", name) as scratch:
+        with publishing.resumable("graph", name) as scratch:
             switch = cancellation or Cancellation()
             ledger = Ledger.open(scratch, "graph", [file for file, _ in formats], settings, cancellation=switch)
             build = GraphBuild(ledger, Plan(formats, language, selection, directory), progress, switch)
@@ -104,6 +104,6 @@ def build_graph_index(
             manifest = store.Manifest(
                 kind="graph", name=name, counts=counts, inputs=ledger.inputs, settings=settings | said
             )
-            return store.read_manifest(store.publish(scratch, manifest))
+            return store.read_manifest(publishing.publish(scratch, manifest))
     except (OSError, sqlite3.Error) as error:
         raise write_error(f"the graph index {name!r}", error, resumable=True) from error

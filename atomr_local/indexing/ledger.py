@@ -1,7 +1,7 @@
 """The ledger of one build: what it reads, with what settings, and how far it is, so that a killed build goes on.
 
-It lies in the build's hidden directory (:func:`store.resumable`) and is replaced as a whole with every commit: it names
-the last state that is surely on the disk, never a later one.
+It lies in the build's hidden directory (:func:`publishing.resumable`) and is replaced as a whole with every commit: it
+names the last state that is surely on the disk, never a later one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import Any
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
-from atomr_local.indexing.store import LEDGER, LOCK, IndexKind, InputFile
+from atomr_local.indexing.publishing import LEDGER, LOCK
+from atomr_local.indexing.store import IndexKind, InputFile
 
 SCHEMA = 1
 _CHUNK = 4 << 20
@@ -55,7 +56,7 @@ class Ledger:
         cancellation: Cancellation | None = None,
         hashing: Callable[[int], None] | None = None,
     ) -> Ledger:
-        """The ledger in `directory`, which the caller holds by :func:`store.resumable`.
+        """The ledger in `directory`, which the caller holds by :func:`publishing.resumable`.
 
         Without one that fits these files (by content, in this order) and settings, the directory is emptied and the
         build begins anew; `note` tells so. Nothing is written before the first :meth:`commit`.

@@ -1,21 +1,12 @@
-"""Where built indexes live, what their manifest says, and how a build becomes visible at once.
-
-A build writes into a hidden directory beside its destination and is published by renaming, so that a
-reader sees the old index or the new one and never half of one.
-"""
+"""Where built indexes live, what their manifest says, and which of them is meant. How they come there:
+:mod:`atomr_local.indexing.publishing`."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 import re
-import shutil
-import tempfile
-import uuid
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -27,12 +18,9 @@ IndexKind = Literal["text", "graph"]
 KINDS: tuple[IndexKind, ...] = ("text", "graph")
 STARTER = "starter"
 MANIFEST = "manifest.json"
-LEDGER = "ledger.json"  # of an unfinished build, see ledger.py
-LOCK = "building.lock"  # held while a build runs
 SCHEMA = 1
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-# A build over several runs; or a build, an index set aside or one to be removed, of one process.
-_HIDDEN = re.compile(rf"\.(?P<name>{_NAME.pattern})\.(?:building|(?P<what>building|old|removed)-(?P<pid>\d+)-\w+)")
+# What an index and its directory may be called.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True)
@@ -81,7 +69,7 @@ def check_name(name: str) -> str:
     Raises:
         InputError: it cannot.
     """
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise InputError(
             f"{name!r} cannot name an index", hint="Use letters, digits, '.', '_' and '-', at most 64 of them."
         )
@@ -148,95 +136,6 @@ def list_indexes() -> list[IndexEntry]:
     return found
 
 
-@dataclass(frozen=True)
-class Unfinished:
-    """A hidden directory beside the indexes: a build that can go on, or what a process left that died.
-
-    Attributes:
-        resumable: the same build command goes on from it.
-        running: a process is at work in it now.
-        bytes: size on disk.
-        set_aside: the index itself, which a process that died had moved out of the way of a new one.
-    """
-
-    kind: IndexKind
-    name: str
-    path: Path
-    resumable: bool
-    running: bool
-    bytes: int
-    set_aside: bool = False
-
-
-def list_unfinished() -> list[Unfinished]:
-    """What is neither an index nor gone, by kind and name."""
-    found = []
-    for kind in KINDS:
-        base = paths.indexes_dir() / kind
-        for directory in sorted(base.iterdir()) if base.is_dir() else ():
-            match = _HIDDEN.fullmatch(directory.name)
-            if match is None or not directory.is_dir():
-                continue
-            resumable = match["pid"] is None
-            running = _is_locked(directory) if resumable else _alive(int(match["pid"]))
-            set_aside = match["what"] == "old" and not (base / match["name"]).exists()
-            size = directory_size(directory)
-            found.append(Unfinished(kind, match["name"], directory, resumable, running, size, set_aside))
-    return found
-
-
-def remove(kind: IndexKind, name: str, *, unfinished_only: bool = False) -> int:
-    """Remove an index and what unfinished builds of it left; the index goes at once or not at all.
-
-    Args:
-        unfinished_only: the index stays; one that was set aside is put back.
-
-    Returns:
-        Bytes that were freed.
-
-    Raises:
-        KnowledgeIndexError: there is nothing of this name, it is being built, or it cannot be removed.
-    """
-    destination = index_path(kind, name)
-    scratch = unfinished_path(kind, name)
-    left = [item for item in list_unfinished() if (item.kind, item.name) == (kind, name)]
-    there = not unfinished_only and (destination.is_dir() or destination.is_symlink())
-    if not there and not left:
-        what = "unfinished build of a " if unfinished_only else ""
-        raise KnowledgeIndexError(
-            f"there is no {what}{kind} index named {name!r}", hint="`atomr indexes list` shows what there is."
-        )
-    freed = sum(item.bytes for item in left if not item.running and not (unfinished_only and item.set_aside))
-    try:
-        with _held(scratch, kind, name):
-            if there:
-                freed += directory_size(destination)
-                gone = destination.with_name(f".{name}.removed-{os.getpid()}-{uuid.uuid4().hex[:8]}")
-                destination.rename(gone)
-                gone.unlink() if gone.is_symlink() else shutil.rmtree(gone)
-            _clear_leftovers(destination, restore=unfinished_only)
-            shutil.rmtree(scratch)
-    except OSError as error:
-        raise KnowledgeIndexError(f"{destination} cannot be removed: {error}") from error
-    return freed
-
-
-def _is_locked(directory: Path) -> bool:
-    """Whether a process holds the build in this directory; True where that cannot be told."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        with (directory / LOCK).open("a") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
 def resolve(kind: IndexKind, name: str = "") -> str:
     """The name of the index to use: the one asked for, else the only one built, else the starter.
 
@@ -290,140 +189,3 @@ def input_size(file: Path) -> int:
 def directory_size(directory: Path) -> int:
     """Bytes of all files below `directory`."""
     return sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
-
-
-@contextlib.contextmanager
-def building(kind: IndexKind, name: str) -> Iterator[Path]:
-    """An empty directory to build an index in; removed again unless published.
-
-    Call :func:`publish` with it when the index is complete. What builds of this name by processes that have
-    died left behind is removed first.
-    """
-    destination = index_path(kind, name)
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    _clear_leftovers(destination)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{name}.building-{os.getpid()}-", dir=destination.parent))
-    try:
-        yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def unfinished_path(kind: IndexKind, name: str) -> Path:
-    """Where :func:`resumable` builds the index `name`."""
-    return index_path(kind, name).with_name(f".{name}.building")
-
-
-@contextlib.contextmanager
-def resumable(kind: IndexKind, name: str) -> Iterator[Path]:
-    """The directory in which the index `name` is built over several runs, if need be; held while this lasts.
-
-    It is the same directory each time. When the block ends without :func:`publish`, by an error or a kill, it stays if
-    it holds a ledger, and is removed otherwise.
-
-    Raises:
-        KnowledgeIndexError: another process is building this index.
-        OSError: the directory cannot be made.
-    """
-    destination = index_path(kind, name)
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    scratch = unfinished_path(kind, name)
-    with _held(scratch, kind, name):
-        _clear_leftovers(destination)
-        try:
-            yield scratch
-        finally:
-            if not (scratch / LEDGER).exists():
-                shutil.rmtree(scratch, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _held(scratch: Path, kind: IndexKind, name: str) -> Iterator[None]:
-    """Hold the lock file in `scratch`, which is made; without file locks (Windows) nothing is held."""
-    try:
-        import fcntl
-    except ImportError:
-        scratch.mkdir(exist_ok=True)
-        yield
-        return
-    while True:
-        scratch.mkdir(exist_ok=True)
-        try:
-            stream = (scratch / LOCK).open("a")
-        except FileNotFoundError:  # published or removed by another process since
-            continue
-        with stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise KnowledgeIndexError(
-                    f"another process is building the {kind} index {name!r}", hint="Wait until it has ended."
-                ) from None
-            if not _same_file(stream.fileno(), scratch / LOCK):
-                continue
-            yield
-            return
-
-
-def _same_file(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-def publish(scratch: Path, manifest: Manifest) -> Path:
-    """Write the manifest into `scratch` and put it in the index's place, replacing an older one.
-
-    Returns:
-        The index's directory.
-    """
-    destination = index_path(manifest.kind, manifest.name)
-    helpers = sum((scratch / name).stat().st_size for name in (LEDGER, LOCK, MANIFEST) if (scratch / name).is_file())
-    data = asdict(manifest) | {"bytes": directory_size(scratch) - helpers}
-    file = scratch / MANIFEST
-    with file.open("w", encoding="utf-8") as stream:
-        json.dump(data, stream, ensure_ascii=False, indent=1)
-        stream.flush()
-        os.fsync(stream.fileno())
-    # The name tells who set it aside, so that it is put back when that process dies before the next line.
-    old = scratch.with_name(f".{manifest.name}.old-{os.getpid()}-{uuid.uuid4().hex[:8]}")
-    if destination.exists():
-        destination.rename(old)
-    try:
-        scratch.rename(destination)
-    except OSError:
-        if old.exists():
-            old.rename(destination)
-        raise
-    # Only now: until the rename, the ledger is what a killed build goes on from.
-    for helper in (LEDGER, LOCK):
-        (destination / helper).unlink(missing_ok=True)
-    shutil.rmtree(old, ignore_errors=True)
-    return destination
-
-
-def _clear_leftovers(destination: Path, *, restore: bool = True) -> None:
-    """Remove what dead processes left of `destination`; an index that one had just set aside is put back."""
-    for directory in destination.parent.iterdir():
-        match = _HIDDEN.fullmatch(directory.name)
-        if match is None or match["name"] != destination.name or match["pid"] is None or _alive(int(match["pid"])):
-            continue
-        if match["what"] == "old" and restore and not destination.exists():
-            with contextlib.suppress(OSError):
-                directory.rename(destination)
-                continue
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-def _alive(pid: int) -> bool:
-    """Whether a process of this number runs; True where that cannot be told."""
-    if os.name != "posix":  # elsewhere os.kill(pid, 0) sends a signal
-        return True
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return True

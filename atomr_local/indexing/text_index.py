@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError, KnowledgeIndexError
-from atomr_local.indexing import store
+from atomr_local.indexing import publishing, store
 from atomr_local.indexing.ledger import Ledger, empty, read_ledger
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.readers.detect import TextFormat, open_articles
@@ -108,7 +108,7 @@ def remove_from_text_index(name: str, titles: Iterable[str]) -> tuple[store.Mani
     """
     directory, manifest = _changeable(name)
     try:
-        with store.resumable("text", name) as scratch:
+        with publishing.resumable("text", name) as scratch:
             if read_ledger(scratch) is not None:
                 raise _in_the_way(name)
             empty(scratch)  # of what a run left that was killed
@@ -137,7 +137,7 @@ def remove_from_text_index(name: str, titles: Iterable[str]) -> tuple[store.Mani
             counts = {"articles": articles, "passages": passages} | ({"aliases": aliases} if aliases else {})
             changed = {"last_change": {"what": "remove", "articles": len(gone), "at": _now()}}
             new = store.Manifest("text", name, counts, manifest.inputs, manifest.settings | changed)
-            return store.read_manifest(store.publish(scratch, new)), missing
+            return store.read_manifest(publishing.publish(scratch, new)), missing
     except OSError as error:
         raise write_error(f"the text index {name!r}", error) from error
 
@@ -184,7 +184,7 @@ def _run(
     slow = total > _SLOW_HASHING
     cancellation = cancellation or Cancellation()
     try:
-        with store.resumable("text", name) as scratch:
+        with publishing.resumable("text", name) as scratch:
             if base is not None and _other_mode(scratch, mode):
                 raise _in_the_way(name)
             ledger = Ledger.open(
@@ -206,7 +206,7 @@ def _run(
             build.run()
             ledger.check_inputs()
             manifest = _manifest(name, build, ledger, embedder, wanted, before, asked or {})
-            return store.read_manifest(store.publish(scratch, manifest))
+            return store.read_manifest(publishing.publish(scratch, manifest))
     except OSError as error:
         raise write_error(f"the text index {name!r}", error, resumable=True) from error
 
@@ -304,7 +304,7 @@ def _link(directory: Path, scratch: Path) -> None:
     SQLite does.
     """
     for name in sorted(item.name for item in directory.iterdir()):
-        if name in (store.MANIFEST, store.LEDGER, store.LOCK):
+        if name in (store.MANIFEST, publishing.LEDGER, publishing.LOCK):
             continue
         source = directory / name
         if source.is_dir():

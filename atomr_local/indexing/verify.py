@@ -11,7 +11,7 @@ from typing import Any
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, KnowledgeIndexError
-from atomr_local.indexing import store
+from atomr_local.indexing import publishing, store
 from atomr_local.indexing.foreign_errors import library_line
 from atomr_local.indexing.ledger import read_ledger
 from atomr_local.indexing.rebuilding import rebuild_hint
@@ -65,7 +65,7 @@ def verify_indexes(
     reports = [
         _verified(entry, embedder, cancellation) for entry in store.list_indexes() if name in ("", entry.name)
     ]  # fmt: skip
-    reports += [unfinished_report(item) for item in store.list_unfinished() if name in ("", item.name)]
+    reports += [unfinished_report(item) for item in publishing.list_unfinished() if name in ("", item.name)]
     if name and not reports:
         raise KnowledgeIndexError(
             f"there is no index named {name!r}", hint="`atomr indexes list` shows what there is."
@@ -147,7 +147,7 @@ def _verify_graph(report: Report, manifest: store.Manifest, cancellation: Cancel
             report.problems.append(f"{triples} facts are there, {wanted} were built")
 
 
-def unfinished_report(item: store.Unfinished) -> Report:
+def unfinished_report(item: publishing.Unfinished) -> Report:
     """What an unfinished build is, and whether any command goes on from it."""
     report = Report(item.kind, item.name, item.path, bytes=item.bytes)
     if item.running:

@@ -14,7 +14,7 @@ from fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
 from atomr_local.assistant import Assistant
 from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
-from atomr_local.indexing import store
+from atomr_local.indexing import publishing, store
 from atomr_local.settings import load_settings
 
 QUESTION = "Who is the father of Ann Lee?"
@@ -203,8 +203,8 @@ def test_a_model_name_that_is_unknown_is_told_with_those_at_hand(capsys: Capture
 
 
 def fake_index(kind: Any, name: str) -> None:
-    with store.building(kind, name) as scratch:
-        store.publish(scratch, store.Manifest(kind, name, {"entities": 0, "triples": 0, "properties": 0}, []))
+    with publishing.building(kind, name) as scratch:
+        publishing.publish(scratch, store.Manifest(kind, name, {"entities": 0, "triples": 0, "properties": 0}, []))
 
 
 def test_a_missing_index_and_several_are_told_with_the_option(capsys: Capture) -> None:

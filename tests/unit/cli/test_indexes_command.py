@@ -9,7 +9,7 @@ import pytest
 from fake_embedder import FakeEmbedder
 
 from atomr_local.cli.main import main
-from atomr_local.indexing import store
+from atomr_local.indexing import publishing, store
 from atomr_local.indexing.ledger import Ledger
 from atomr_local.indexing.text_index import build_text_index
 
@@ -23,10 +23,10 @@ def atomr(*arguments: str) -> int:
 
 
 def publish(name: str, path: str = "/data/corpus.jsonl", **fields) -> None:
-    with store.building("text", name) as scratch:
+    with publishing.building("text", name) as scratch:
         (scratch / "data").write_bytes(b"x" * 2_500_000)
         inputs = [store.InputFile(path, 7, "0" * 64)]
-        store.publish(scratch, store.Manifest("text", name, {"articles": 1, "passages": 2}, inputs, **fields))
+        publishing.publish(scratch, store.Manifest("text", name, {"articles": 1, "passages": 2}, inputs, **fields))
 
 
 def test_none_yet(capsys: Capture) -> None:
@@ -142,9 +142,9 @@ def test_small_indexes_are_not_told_as_nothing(tmp_path: Path, capsys: Capture) 
 def test_what_goes_on_and_what_does_not_is_told_alike(capsys: Capture) -> None:
     store.index_path("text", "thinned").parent.mkdir(parents=True)
     for name, resumable in (("begun", True), ("thinned", False)):  # removing articles keeps no ledger
-        scratch = store.unfinished_path("text", name)
+        scratch = publishing.unfinished_path("text", name)
         scratch.mkdir()
-        (scratch / store.LOCK).touch()
+        (scratch / publishing.LOCK).touch()
         (scratch / "data").write_bytes(b"x" * 3000)
         if resumable:
             Ledger.open(scratch, "text", [], {}).commit({"articles": 3, "passages": 512})

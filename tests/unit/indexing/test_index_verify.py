@@ -15,7 +15,7 @@ from fake_embedder import FakeEmbedder
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, KnowledgeIndexError
-from atomr_local.indexing import store, text_table, text_verify
+from atomr_local.indexing import publishing, store, text_table, text_verify
 from atomr_local.indexing.graph_index import build_graph_index
 from atomr_local.indexing.ledger import Ledger
 from atomr_local.indexing.text_catalog import CATALOG
@@ -195,7 +195,7 @@ def test_what_is_no_damage_is_noted(text: Path) -> None:
 
 
 def test_half_built_and_left_over(text: Path) -> None:
-    with pytest.raises(RuntimeError), store.resumable("text", "mine") as scratch:
+    with pytest.raises(RuntimeError), publishing.resumable("text", "mine") as scratch:
         Ledger.open(scratch, "text", [], {}).commit({"articles": 3, "passages": 512})
         raise RuntimeError
     process = subprocess.Popen([sys.executable, "-c", ""])
@@ -213,10 +213,10 @@ def test_half_built_and_left_over(text: Path) -> None:
     assert "it goes on" in half.hint
     assert "`atomr indexes remove text mine --unfinished` frees" in half.hint
     assert (over.state, over.bytes, over.good) == ("left over", 3000, False)
-    store.remove("text", "mine", unfinished_only=True)
+    publishing.remove("text", "mine", unfinished_only=True)
     assert verify().good
 
-    with store.resumable("text", "mine"):
+    with publishing.resumable("text", "mine"):
         _, running = verify_indexes("mine")
         assert (running.state, running.good) == ("being built", True)
 
@@ -229,7 +229,7 @@ def test_an_index_that_was_set_aside(text: Path, unfinished_only: bool) -> None:
     report = verify()
     assert (report.state, report.good) == ("set aside", False)
     assert report.hint == "`atomr indexes remove text mine --unfinished` puts it back."
-    freed = store.remove("text", "mine", unfinished_only=unfinished_only)
+    freed = publishing.remove("text", "mine", unfinished_only=unfinished_only)
     assert not aside.exists()
     assert (text.exists(), freed == 0) == (unfinished_only, unfinished_only)
     if unfinished_only:

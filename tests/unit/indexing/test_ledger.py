@@ -11,7 +11,7 @@ import pytest
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import ledger as ledger_module
-from atomr_local.indexing import store
+from atomr_local.indexing import publishing, store
 from atomr_local.indexing.ledger import Ledger, read_ledger, write_durably
 
 
@@ -61,7 +61,7 @@ def test_another_build_begins_anew_and_says_so(directory: Path, inputs: list[Pat
     Ledger.open(directory, "text", inputs, {"limit": 3}).commit({"record": 7})
     (directory / "table").mkdir()
     (directory / "table" / "data").write_text("half")
-    (directory / store.LOCK).write_text("")
+    (directory / publishing.LOCK).write_text("")
     settings, kind, files = {"limit": 3}, "text", list(inputs)
     if what == "content":
         stamp = inputs[1].stat()
@@ -78,7 +78,7 @@ def test_another_build_begins_anew_and_says_so(directory: Path, inputs: list[Pat
     ledger = Ledger.open(directory, kind, files, settings)  # type: ignore[arg-type]
     assert (ledger.state, ledger.resumed) == ({}, False)
     assert "thrown away" in ledger.note
-    assert [path.name for path in directory.iterdir()] == [store.LOCK]
+    assert [path.name for path in directory.iterdir()] == [publishing.LOCK]
 
 
 def test_a_file_that_was_moved_or_touched_is_still_the_same(
@@ -99,7 +99,7 @@ def test_a_file_that_was_moved_or_touched_is_still_the_same(
      b'{"schema": 1, "kind": "text", "inputs": [], "settings": {}, "state": 7}'],
 )  # fmt: skip
 def test_a_damaged_ledger_is_not_believed(directory: Path, inputs: list[Path], damage: bytes) -> None:
-    (directory / store.LEDGER).write_bytes(damage)
+    (directory / publishing.LEDGER).write_bytes(damage)
     (directory / "data").write_text("half")
     assert read_ledger(directory) is None
     ledger = Ledger.open(directory, "text", inputs, {})
@@ -153,7 +153,7 @@ def test_a_failed_commit_leaves_the_one_before(
         with pytest.raises(OSError, match=os.strerror(number)):
             ledger.commit({"record": 8})
     assert ledger.state == {"record": 7}
-    assert [path.name for path in directory.iterdir()] == [store.LEDGER]
+    assert [path.name for path in directory.iterdir()] == [publishing.LEDGER]
     assert Ledger.open(directory, "text", inputs, {}).state == {"record": 7}
 
 
@@ -169,61 +169,61 @@ def test_writing_durably_replaces(tmp_path: Path) -> None:
 
 
 def test_a_build_directory_outlives_a_failure_only_with_a_ledger() -> None:
-    with pytest.raises(RuntimeError), store.resumable("graph", "mine") as scratch:
+    with pytest.raises(RuntimeError), publishing.resumable("graph", "mine") as scratch:
         (scratch / "data").write_text("half")
         raise RuntimeError
     assert not scratch.exists()
-    with pytest.raises(RuntimeError), store.resumable("graph", "mine") as scratch:
+    with pytest.raises(RuntimeError), publishing.resumable("graph", "mine") as scratch:
         Ledger.open(scratch, "graph", [], {}).commit({"done": 1})
         (scratch / "data").write_text("half")
         raise RuntimeError
-    assert scratch == store.unfinished_path("graph", "mine")
-    (left,) = store.list_unfinished()
+    assert scratch == publishing.unfinished_path("graph", "mine")
+    (left,) = publishing.list_unfinished()
     assert (left.kind, left.name, left.resumable, left.running) == ("graph", "mine", True, False)
     assert store.list_indexes() == []
 
-    with store.resumable("graph", "mine") as scratch:
+    with publishing.resumable("graph", "mine") as scratch:
         assert Ledger.open(scratch, "graph", [], {}).state == {"done": 1}
         assert (scratch / "data").read_text() == "half"
-        directory = store.publish(scratch, store.Manifest("graph", "mine", {"triples": 1}, []))
+        directory = publishing.publish(scratch, store.Manifest("graph", "mine", {"triples": 1}, []))
     assert not scratch.exists()
     assert sorted(path.name for path in directory.iterdir()) == ["data", store.MANIFEST]
     assert store.read_manifest(directory).bytes == 4
-    assert store.list_unfinished() == []
+    assert publishing.list_unfinished() == []
 
 
 def test_two_builds_of_one_name_cannot_run_together() -> None:
-    with store.resumable("text", "mine") as scratch:
-        (left,) = store.list_unfinished()
+    with publishing.resumable("text", "mine") as scratch:
+        (left,) = publishing.list_unfinished()
         assert left.running
         told = pytest.raises(KnowledgeIndexError, match="another process is building the text index 'mine'")
-        with told, store.resumable("text", "mine"):
+        with told, publishing.resumable("text", "mine"):
             pytest.fail("both run")
         with pytest.raises(KnowledgeIndexError, match="another process"):
-            store.remove("text", "mine")
+            publishing.remove("text", "mine")
         assert scratch.exists()
-        with store.resumable("text", "other"), store.resumable("graph", "mine"):
+        with publishing.resumable("text", "other"), publishing.resumable("graph", "mine"):
             pass
 
 
 def test_removing_frees_the_index_and_what_was_left_of_it() -> None:
     for name in ("mine", "other"):
-        with store.resumable("text", name) as scratch:
+        with publishing.resumable("text", name) as scratch:
             (scratch / "data").write_bytes(b"x" * 1000)
-            store.publish(scratch, store.Manifest("text", name, {"passages": 1}, []))
-    with pytest.raises(RuntimeError), store.resumable("text", "mine") as scratch:
+            publishing.publish(scratch, store.Manifest("text", name, {"passages": 1}, []))
+    with pytest.raises(RuntimeError), publishing.resumable("text", "mine") as scratch:
         Ledger.open(scratch, "text", [], {}).commit({"done": 1})
         raise RuntimeError
-    dropped = store.remove("text", "mine", unfinished_only=True)
+    dropped = publishing.remove("text", "mine", unfinished_only=True)
     assert 0 < dropped < 1000
-    assert store.list_unfinished() == []
+    assert publishing.list_unfinished() == []
     assert [entry.name for entry in store.list_indexes()] == ["mine", "other"]
     with pytest.raises(KnowledgeIndexError, match="no unfinished build"):
-        store.remove("text", "mine", unfinished_only=True)
-    assert store.remove("text", "mine") > 1000
+        publishing.remove("text", "mine", unfinished_only=True)
+    assert publishing.remove("text", "mine") > 1000
     assert [entry.name for entry in store.list_indexes()] == ["other"]
     with pytest.raises(KnowledgeIndexError, match="no text index named 'mine'"):
-        store.remove("text", "mine")
+        publishing.remove("text", "mine")
     assert [path.name for path in store.index_path("text", "mine").parent.iterdir()] == ["other"]
 
 
@@ -235,14 +235,14 @@ def test_a_damaged_index_and_a_link_can_be_removed(tmp_path: Path) -> None:
     elsewhere.mkdir()
     (elsewhere / "kept").write_text("x")
     store.index_path("text", "link").symlink_to(elsewhere)
-    store.remove("text", "broken")
-    store.remove("text", "link")
+    publishing.remove("text", "broken")
+    publishing.remove("text", "link")
     assert (elsewhere / "kept").exists()
     assert list(directory.parent.iterdir()) == []
 
 
 def test_the_ledger_is_plain_json(directory: Path, inputs: list[Path]) -> None:
     Ledger.open(directory, "text", inputs, {"a": 1}).commit({"record": 7})
-    data = json.loads((directory / store.LEDGER).read_text())
+    data = json.loads((directory / publishing.LEDGER).read_text())
     assert set(data) == {"schema", "kind", "inputs", "settings", "state"}
     assert data["settings"] == {"a": 1}

@@ -10,13 +10,13 @@ import pytest
 
 from atomr_local import paths
 from atomr_local.errors import InputError, KnowledgeIndexError
-from atomr_local.indexing import store
+from atomr_local.indexing import publishing, store
 
 
 def publish(name: str, content: str = "x", kind: store.IndexKind = "text") -> Path:
-    with store.building(kind, name) as scratch:
+    with publishing.building(kind, name) as scratch:
         (scratch / "data").write_text(content)
-        return store.publish(scratch, store.Manifest(kind, name, {"articles": 1, "passages": 2}, []))
+        return publishing.publish(scratch, store.Manifest(kind, name, {"articles": 1, "passages": 2}, []))
 
 
 def hidden(kind: str = "text") -> list[str]:
@@ -54,7 +54,7 @@ def test_publish_then_replace() -> None:
 
 def test_a_build_that_fails_changes_nothing() -> None:
     directory = publish("mine", "old")
-    with pytest.raises(RuntimeError), store.building("text", "mine") as scratch:
+    with pytest.raises(RuntimeError), publishing.building("text", "mine") as scratch:
         (scratch / "data").write_text("new")
         raise RuntimeError
     assert (directory / "data").read_text() == "old"
@@ -97,7 +97,7 @@ def test_leftovers_of_dead_processes_go_and_those_of_living_ones_stay(dead_pid: 
 def test_an_index_set_aside_by_a_process_that_died_is_put_back(dead_pid: int) -> None:
     directory = publish("mine", "old")
     directory.rename(directory.with_name(f".mine.old-{dead_pid}-abc"))
-    with pytest.raises(RuntimeError), store.building("text", "mine"):
+    with pytest.raises(RuntimeError), publishing.building("text", "mine"):
         raise RuntimeError
     assert (directory / "data").read_text() == "old"
     assert store.read_manifest(directory).name == "mine"

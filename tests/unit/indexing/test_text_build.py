@@ -13,7 +13,7 @@ import pytest
 from fake_embedder import DIMENSIONS, FakeEmbedder
 
 from atomr_local.errors import AtomrError, InputError, KnowledgeIndexError
-from atomr_local.indexing import space, store, text_build, text_index
+from atomr_local.indexing import publishing, space, store, text_build, text_index
 from atomr_local.indexing.ledger import Ledger
 from atomr_local.indexing.readers.articles import Article, Redirect, Section
 from atomr_local.indexing.text_catalog import CATALOG, CatalogReader
@@ -89,7 +89,7 @@ def test_a_stopped_build_goes_on_and_says_so(tmp_path: Path) -> None:
     file = write(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*1", "C": "c*7", "D": "d*1"})
     build(file)
     whole, manifest = rows(), store.read_manifest(store.index_path("text", "mine"))
-    store.remove("text", "mine")
+    publishing.remove("text", "mine")
     embedded: list[str] = []
 
     class CountingEmbedder(FakeEmbedder):
@@ -213,7 +213,7 @@ def test_a_damaged_unfinished_build_is_not_gone_on_with(tmp_path: Path) -> None:
 
     with pytest.raises(RuntimeError):
         build(file, progress=stop)
-    ledger = store.unfinished_path("text", "mine") / store.LEDGER
+    ledger = publishing.unfinished_path("text", "mine") / publishing.LEDGER
     data = json.loads(ledger.read_text())
     for state in ({"rows": 77}, {"surprise": 1}, {"skipped": {}}):
         ledger.write_text(json.dumps(data | {"state": data["state"] | state}))
@@ -222,7 +222,7 @@ def test_a_damaged_unfinished_build_is_not_gone_on_with(tmp_path: Path) -> None:
         ) as told:
             build(file)
         assert "--unfinished" in told.value.hint
-    store.remove("text", "mine", unfinished_only=True)
+    publishing.remove("text", "mine", unfinished_only=True)
     assert build(file).counts["passages"] == 13
 
 
@@ -329,7 +329,7 @@ def test_removing_articles(tmp_path: Path) -> None:
 
 def test_removing_after_a_run_that_was_killed_while_it_removed(tmp_path: Path) -> None:
     build(write(tmp_path / "a.jsonl", {"A": "apple*4", "B": "berry*2", "C": "cherry*1"}))
-    scratch = store.unfinished_path("text", "mine")
+    scratch = publishing.unfinished_path("text", "mine")
     scratch.mkdir()
     text_index._link(store.index_path("text", "mine"), scratch)
     PassageTable(scratch, DIMENSIONS).delete(["B#0"])
@@ -357,7 +357,7 @@ def test_what_cannot_be_changed_is_refused(tmp_path: Path) -> None:
         build(file, limit=2, progress=stop)
     refused("would be lost", lambda: add(file))
     refused("would be lost", lambda: remove_from_text_index("mine", ["A"]))
-    store.remove("text", "mine", unfinished_only=True)
+    publishing.remove("text", "mine", unfinished_only=True)
     (store.index_path("text", "mine") / CATALOG).unlink()
     refused("another version", lambda: add(file))
     assert len(ids()) == 6

@@ -21,7 +21,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import find_embedder
 from atomr_local.cli.main import atomr
 from atomr_local.errors import InputError, KnowledgeIndexError, MissingPartError, ModelError
-from atomr_local.indexing import store, text_build, text_ray
+from atomr_local.indexing import publishing, store, text_build, text_ray
 from atomr_local.indexing.embedding import SentenceEmbedder
 from atomr_local.indexing.text_catalog import CATALOG
 from atomr_local.indexing.text_index import TABLE, add_to_text_index, build_text_index, connect
@@ -101,7 +101,7 @@ class TestWithoutRay:
         with pytest.raises(MissingPartError) as missing:
             build_text_index(corpus(tmp_path), "mine", embedder=FakeEmbedder(), engine="ray")
         assert missing.value.hint == "Install it with: pip install 'atomr-local[ray]'"
-        assert store.list_unfinished() == []
+        assert publishing.list_unfinished() == []
 
     def test_the_command_offers_it_and_says_that_it_opens_sockets(self) -> None:
         told = " ".join(CliRunner().invoke(atomr, ["text", "build", "--help"]).output.split())
@@ -136,7 +136,7 @@ class TestOnOneMachine:
         assert ray == local
         assert local["counts"] == {"articles": 30, "passages": len(ours)}
         assert local["settings"]["skipped"]["count"] == 2
-        assert store.list_unfinished() == []
+        assert publishing.list_unfinished() == []
         for query in ("Page 7 begins", "word13 word14", "something else"):
             found = []
             for name in ("local", "ray"):
