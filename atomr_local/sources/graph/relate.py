@@ -13,6 +13,7 @@ from atomr_local.indexing.vocabulary import PROPERTY
 from atomr_local.sources.graph.access import ROW_LIMIT, Answer, Graph, Statement, bound, select_labelled, term_iri
 from atomr_local.sources.graph.asked import Asked
 from atomr_local.sources.graph.containment import Containment, Level, level_asked
+from atomr_local.sources.graph.counting import counted
 from atomr_local.sources.graph.linking import LINKED, Linker
 from atomr_local.sources.graph.qualified import Qualified, Time, qualified_statements, time_asked
 from atomr_local.sources.graph.relations import SURE, UNDERSTOOD, Match, RelationMatcher
@@ -258,12 +259,14 @@ class Relate:
         return Retrieval(evidence, values, head.score, stating[0].score, decided=True)
 
     def _count(self, values: Sequence[Value], head: Head, match: Match, request: Request, found: _Found) -> list[Value]:
-        """How many values there are, in the values' place."""
+        """How many values there are of the kind asked for, in the values' place."""
         label, name = self._graph.property_label(match.property), self._graph.label(head.iri)
         last = found.evidence[-1]
-        listed = f"{last.text} {name} — {label}: {len(values)} in all."
+        of_kind, kind = counted(values, request.question, self._graph.types)
+        without = f", without {len(values) - len(of_kind)} not of the kind '{kind}'" if kind else ""
+        listed = f"{last.text} {name} — {label}: {len(of_kind)} in all{without}."
         found.evidence[-1] = replace(last, text=listed)
-        return [Value(str(len(values)), ValueKind.NUMBER, None, values[0].score)]
+        return [Value(str(len(of_kind)), ValueKind.NUMBER, None, values[0].score)]
 
     def _follow_at(self, time: Time, head: Head, match: Match, request: Request, found: _Found) -> bool:
         """Take the values that held at the time; False where no statement of the property says when it holds."""

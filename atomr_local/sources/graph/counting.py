@@ -1,0 +1,60 @@
+"""Which values a "how many" counts: "How many films did she direct?" does not ask for the television series.
+
+A value is left out only where the graph says that it is something else. What a thing is called in a graph ("silent
+short film", "literary work") seldom says all that it is, and the classes above may be missing; so a type that names
+no other kind, or no type at all, leaves a value counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from atomr_local.sources.protocol import Value
+
+# No thing is of two of them.
+_KINDS = {
+    "film": "film movie", "series": "series miniseries show sitcom", "episode": "episode", "game": "game videogame",
+    "album": "album", "song": "song", "opera": "opera", "symphony": "symphony", "painting": "painting",
+    "sculpture": "sculpture", "novel": "novel", "play": "play", "poem": "poem", "building": "building",
+}  # fmt: skip
+_KIND = {word: kind for kind, words in _KINDS.items() for word in words.split()}
+# A novel is a book, and so may be a play.
+_BOOK, _BOOKS = "book", frozenset({"novel", "play", "poem"})
+_COUNTED = re.compile(
+    r"\b(?:how many|number of) (?:[\w-]+ ){0,3}?(?P<noun>[\w-]+)"
+    r"(?= (?:did|does|do|has|have|had|was|were|is|are|by|written|sung|made|[\w-]+ed)\b|\W*$)"
+)
+
+
+def counted(values: Sequence[Value], question: str, types: Callable[[str], list[str]]) -> tuple[list[Value], str]:
+    """The values of the kind that the question counts, and that kind where others were left out, else "".
+
+    Args:
+        types: labels of what an entity is an instance of.
+    """
+    noun = _noun(question)
+    if not noun:
+        return list(values), ""
+    kept = [value for value in values if value.iri is None or not _is_other(types(value.iri), noun)]
+    # Where nothing is of the kind, the word means another.
+    return (kept, noun) if kept and len(kept) < len(values) else (list(values), "")
+
+
+def _noun(question: str) -> str:
+    match = _COUNTED.search(question.casefold())
+    return _kind(match["noun"]) if match else ""
+
+
+def _kind(word: str) -> str:
+    """The kind that a word names, in the plural too."""
+    for form in (word, word.removesuffix("s"), word.removesuffix("ies") + "y"):
+        if form == _BOOK or form in _KIND:
+            return _KIND.get(form, _BOOK)
+    return ""
+
+
+def _is_other(types: Sequence[str], noun: str) -> bool:
+    accepted = {noun} | (_BOOKS if noun == _BOOK else set())
+    kinds = [[_kind(word) for word in re.findall(r"[\w-]+", label.casefold())] for label in types]
+    return bool(kinds) and all(found and found[-1] and accepted.isdisjoint(found) for found in kinds)
