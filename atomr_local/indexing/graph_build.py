@@ -6,8 +6,8 @@ What is lasting, and in which order, so that a build that was killed anywhere go
   the place in the input; then Oxigraph loads the piece; then the ledger says that it is loaded.
 - A kill between these steps loads a piece twice, which a graph (a set) does not notice, or reads lines again whose
   names were never committed.
-- Loading is what takes longest, so it never waits: pieces queue before it, and while it works on the last of them the
-  labels are chosen, and while it loads those the names are indexed.
+- Loading is what takes longest, so it never waits: pieces queue before it, two are loaded at a time, and while it works
+  on the last of them the labels are chosen, and while it loads those the names are indexed.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from atomr_local.indexing.readers.turtle import TurtleReader
 from atomr_local.indexing.readers.wikidata_json import read_entities
 from atomr_local.indexing.space import require_space
 
-# Oxigraph takes about 700 bytes of memory a triple of a piece; smaller ones load more slowly.
-PIECE_TRIPLES = 200_000
-# Pieces that may wait to be loaded; some 25 MB of disk each.
-_QUEUE = 12
+# Oxigraph takes about 700 bytes of memory a triple of a piece while it loads it; smaller ones load hardly more slowly.
+PIECE_TRIPLES = 100_000
+# Pieces that may wait to be loaded; some 12 MB of disk each.
+_QUEUE = 24
 # So much input is read at most before what came of it is made lasting, however little that is.
 CHECKPOINT_BYTES = 128 << 20
 _REPORT_FACTS = 5_000

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pyoxigraph import Store
 
 STORE = "oxigraph"
+# Oxigraph sorts and writes a piece on one processor; its memory is needed for each.
+_AT_ONCE = 2
 _PATIENCE = 0.5  # seconds between two looks at whether the user wants to stop
 
 
@@ -68,7 +70,7 @@ def spool_files(directory: Path, number: int) -> tuple[Path, Path]:
 
 
 class Loader:
-    """Loads pieces into the store of one build, one after the other, beside the caller's own work.
+    """Loads pieces into the store of one build, two at a time, beside the caller's own work.
 
     A piece may be loaded twice: a graph is a set. A kill during a load leaves all of the piece or nothing.
     """
@@ -82,7 +84,7 @@ class Loader:
             self._store: Store | None = Store(str(directory / STORE))
         except (OSError, ValueError, RuntimeError) as error:
             raise KnowledgeIndexError(f"{directory / STORE} cannot be opened: {error}") from error
-        self._thread = ThreadPoolExecutor(1, "graph-load")
+        self._thread = ThreadPoolExecutor(_AT_ONCE, "graph-load")
         self._running: deque[tuple[int, dict[str, Any], Future[None]]] = deque()
 
     def start(self, number: int, **said: Any) -> None:
@@ -134,6 +136,7 @@ class Loader:
         for file, graph in zip(spool_files(self._directory, number), graphs, strict=True):
             try:
                 if self._store is not None and file.stat().st_size:
-                    self._store.bulk_load(path=str(file), format=RdfFormat.N_TRIPLES, to_graph=graph)
+                    # Readers have checked the syntax; an address that is no strict IRI is to stop no build.
+                    self._store.bulk_load(path=str(file), format=RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
             except (OSError, ValueError, SyntaxError, RuntimeError) as error:
                 raise write_error("the facts", error, resumable=True) from error
