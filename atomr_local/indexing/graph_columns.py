@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _GEO = "http://www.opengis.net/ont/geosparql#wktLiteral"
 _NAMING = "|".join(map(re.escape, sorted({*LABELS, ALT_LABEL, *DESCRIPTIONS})))
 _TYPES = "|".join(map(re.escape, sorted({*RANGES_OF, _GEO})))
+_DIGITS = len(ENTITY) + len("Q")
 # No escapes and no characters that a parser might refuse or write in another way.
 _TEXT = r'"[^"\\\x00-\x1f\x7f-\x{9f}\x{fffe}\x{ffff}]*"'
 _LITERAL = rf"{_TEXT}(?:@[a-z]{{2,3}}(?:-[a-z]{{2,8}})?|\^\^<(?:{_TYPES})>)?"
@@ -53,13 +54,6 @@ class Column:
         """The texts of these rows."""
         return [self.texts[code] for code in self.codes[rows].tolist()]
 
-    def counts(self, rows: Numbers) -> dict[str, int]:
-        """How often each text occurs in these rows."""
-        import numpy as np
-
-        counts = np.bincount(self.codes[rows], minlength=len(self.texts)).tolist()
-        return {text: count for text, count in zip(self.texts, counts, strict=True) if count}
-
     def mapped(self, meaning: Callable[[str], Any], kind: type[np.generic]) -> NDArray[Any]:
         """What each row's text means, asked once a text."""
         import numpy as np
@@ -75,6 +69,7 @@ class Columns:
         others: the lines that are not known.
         literal: whether each row's object is a literal.
         subject, predicate: IRIs.
+        items: the number of each subject's Q-id.
         object: terms as they are written.
         suffix: what follows the text of a literal: "", "@en" or "^^<datatype>"; "" for an entity.
     """
@@ -105,7 +100,9 @@ class Columns:
         self.literal: Marks = marks[self._objects] == ord('"')
         quotes = np.append(np.flatnonzero(marks == ord('"')), 0)
         self._text_ends = np.where(self.literal, quotes[np.searchsorted(quotes[:-1], ends) - 1], self._terms - 1)
+        self._marks = marks
         self.subject = Column(data, starts + 1, subjects)
+        self.items: Numbers = self.subject.mapped(lambda iri: int(iri[_DIGITS:]), np.int64)
         self.predicate = Column(data, subjects + len("> <"), predicates)
         self.object = Column(data, self._objects, self._terms)
         self.suffix = Column(data, self._text_ends + 1, self._terms)
@@ -121,6 +118,16 @@ class Columns:
         """The texts of the literals in these rows."""
         found: list[str] = _cut(self._data, self._objects[rows] + 1, self._text_ends[rows]).to_pylist()
         return found
+
+    def targets(self, rows: Numbers) -> tuple[Numbers, list[str]]:
+        """The entities that these rows, none with a literal, point to: the numbers of items, the IRIs of others."""
+        import numpy as np
+        import pyarrow as pa
+
+        starts, ends = self._objects[rows] + len("<"), self._terms[rows] - len(">")
+        item = self._marks[starts + len(ENTITY)] == ord("Q")
+        numbers = _cut(self._data, starts[item] + _DIGITS, ends[item]).cast(pa.int64()).to_numpy()
+        return numbers.astype(np.int64), _cut(self._data, starts[~item], ends[~item]).to_pylist()
 
     def written(self, rows: Numbers) -> list[str]:
         """The lines of these rows, with their ends."""

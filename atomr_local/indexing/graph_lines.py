@@ -6,7 +6,6 @@ What :class:`Columns` knows is taken from its columns. Every other line goes thr
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -184,16 +183,16 @@ class LineStatements:
         import numpy as np
 
         literal = columns.literal[rows]
-        entities = Counter(columns.subject.counts(rows))
-        entities.update({term[1:-1]: count for term, count in columns.object.counts(rows[~literal]).items()})
         kinds = columns.suffix.mapped(lambda suffix: RANGES.index(RANGES_OF.get(suffix[3:-1], "texts")), np.int64)
         uses = columns.predicate.codes[rows] * len(RANGES) + np.where(literal, kinds[rows], RANGES.index("entities"))
         counts = np.bincount(uses)
-        properties = columns.predicate.texts
+        predicates = columns.predicate.texts
+        items, others = columns.targets(rows[~literal])
         self._names.statements(
-            entities,
+            np.concatenate((columns.items[rows], items)),
+            others,
             {
-                (properties[use // len(RANGES)], RANGES[use % len(RANGES)]): int(counts[use])
+                (predicates[use // len(RANGES)], RANGES[use % len(RANGES)]): int(counts[use])
                 for use in np.flatnonzero(counts).tolist()
             },
         )

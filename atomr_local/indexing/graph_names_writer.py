@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from atomr_local.indexing.graph_counts import StatementCounts
 from atomr_local.indexing.graph_names import FILE, RANGES
 from atomr_local.indexing.names import name_forms, name_key
+
+if TYPE_CHECKING:
+    from atomr_local.indexing.graph_columns import Numbers
 
 _PENDING = 200_000
 _SCHEMA = """
@@ -75,6 +79,7 @@ class NamesWriter:
         self._db.executescript(
             "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-65536;" + _SCHEMA
         )
+        self._items = StatementCounts(self._db)
         self._db.execute("BEGIN")
         self._statements: Counter[str] = Counter()
         self._names: dict[tuple[str, str], int] = defaultdict(int)
@@ -108,6 +113,7 @@ class NamesWriter:
     def commit(self, progress: Mapping[str, Any]) -> None:
         """Make everything so far lasting, together with how far the build is (JSON values)."""
         self.flush()
+        self._items.note()
         self._db.execute("INSERT OR REPLACE INTO progress VALUES(1, ?)", (json.dumps(dict(progress)),))
         self._db.execute("COMMIT")
         self._db.execute("BEGIN")
@@ -119,9 +125,16 @@ class NamesWriter:
             self._statements[entity_object] += 1
         self._uses[predicate, value_range] += 1
 
-    def statements(self, entities: Mapping[str, int], uses: Mapping[tuple[str, str], int]) -> None:
-        """Count many statements: how often each entity occurs in them, and each (predicate, kind of value)."""
-        self._statements.update(entities)
+    def statements(self, items: Numbers, others: Iterable[str], uses: Mapping[tuple[str, str], int]) -> None:
+        """Count many statements.
+
+        Args:
+            items: the items in them by the numbers of their Q-ids, each as often as it occurs.
+            others: the other entities in them, likewise.
+            uses: how often each predicate has which kind of value.
+        """
+        self._items.add(items)
+        self._statements.update(others)
         self._uses.update(uses)
 
     def name(self, iri: str, text: str, weight: int) -> None:
@@ -225,6 +238,8 @@ class NamesWriter:
             kept: entities without a statement that stay; None: all of them.
         """
         self.flush()
+        self._items.note()
+        self._items.sum_up()
         if kept is not None:
             self._db.create_function("kept", 1, lambda iri: int(kept(iri)), deterministic=True)
             self._db.execute("DELETE FROM entity WHERE statements = 0 AND NOT kept(iri)")
@@ -244,6 +259,7 @@ class NamesWriter:
 
         May be repeated after a kill.
         """
+        self._items.remove()
         self._db.execute("COMMIT")
         self._db.execute("PRAGMA journal_mode=DELETE")
         self._db.close()

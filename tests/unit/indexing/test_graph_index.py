@@ -285,3 +285,13 @@ def test_a_disk_that_fails_is_told_and_the_build_goes_on(
     assert store.read_manifest(store.index_path("graph", "t")).counts == (
         store.read_manifest(store.index_path("graph", "whole")).counts
     )
+
+
+@pytest.mark.parametrize("address", ["http://a/%zz", "http://[x", "http://a/ü"])
+def test_an_address_that_is_no_strict_iri_stops_no_build(tmp_path: Path, address: str) -> None:
+    value = {"value": address, "type": "string"}
+    claim = {"mainsnak": {"snaktype": "value", "property": "P856", "datavalue": value, "datatype": "url"}, "id": "Q1$a"}
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps([{"type": "item", "id": "Q1", "claims": {"P856": [claim | {"rank": "normal"}]}}]))
+    build_graph_index([file], "t", format="wikidata-json")
+    assert triples() == {f"<{WD}Q1> <{WDT}P856> <{address}>"}

@@ -91,7 +91,7 @@ def taken(folder: Path, file: Path, way: str, selection: Selection) -> tuple[Any
                 statements.take(parsed.triples)
         statements.end()
         spool.write(0)
-        names.commit({})
+        names.choose({})
     db = sqlite3.connect(folder / FILE)
     tables = [
         sorted(db.execute(query).fetchall())
@@ -160,7 +160,16 @@ def test_the_columns_of_a_line() -> None:
     assert columns.suffix.of(every) == ["", "@en", f"^^<{XSD}gYear>"]
     assert columns.texts(every[1:]) == ["a > b", "2001"]
     assert columns.joined(every[::2]) == f"{entity}\n{date}\n"
-    assert columns.subject.counts(every) == {f"{WD}entity/Q1": 1, f"{WD}entity/Q2": 2}
+    assert columns.items.tolist() == [1, 2, 2]
+    assert columns.targets(every[:1])[0].tolist() == [5]
+
+
+def test_what_statements_point_to() -> None:
+    values = ("Q7", "P31", "Q999999999999", "P1")
+    lines = [f"<{WD}entity/Q1> <{WD}prop/direct/P31> <{WD}entity/{value}> .\n" for value in values]
+    items, others = Columns("".join(lines).encode()).targets(np.arange(len(values)))
+    assert items.tolist() == [7, 999999999999]
+    assert others == [f"{WD}entity/P31", f"{WD}entity/P1"]
 
 
 @pytest.mark.parametrize("data", [b"\n", b"<\n>\n", b"\xff\n" * 3], ids=["empty", "brackets", "no text"])
