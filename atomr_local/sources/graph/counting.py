@@ -1,4 +1,5 @@
-"""Which values a "how many" counts: "How many films did she direct?" does not ask for the television series.
+"""When a number of values is asked for, and which of them count: "How many films did she direct?" does not ask for the
+television series.
 
 A value is left out only where the graph says that it is something else. What a thing is called in a graph ("silent
 short film", "literary work") seldom says all that it is, and the classes above may be missing; so a type that names
@@ -10,8 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from atomr_local.sources.protocol import Value
+from atomr_local.sources.graph.relations import Match
+from atomr_local.sources.protocol import Value, ValueKind
 
+_NUMBER_OF = re.compile(r"^(?:the )?(?:total )?(?:how many|(?:number|count) of)(?: the)? (?=\S)", re.IGNORECASE)
+_HOW_MANY = re.compile(r"\bhow many\b|^what (?:is|was) the (?:total )?number of\b", re.IGNORECASE)
+# Their values are what a number is asked of, or say themselves how many there are.
+_NOT_COUNTED = frozenset({"time", "quantity", "string"})
 # No thing is of two of them.
 _KINDS = {
     "film": "film movie", "series": "series miniseries show sitcom", "episode": "episode", "game": "game videogame",
@@ -25,6 +31,23 @@ _COUNTED = re.compile(
     r"\b(?:how many|number of) (?:[\w-]+ ){0,3}?(?P<noun>[\w-]+)"
     r"(?= (?:did|does|do|has|have|had|was|were|is|are|by|written|sung|made|[\w-]+ed)\b|\W*$)"
 )
+
+
+def whose_number(wording: str) -> str:
+    """The relation whose values are counted: "children" of "number of children"; "" where no number is asked for."""
+    rest = _NUMBER_OF.sub("", wording)
+    return rest if rest != wording else ""
+
+
+def asks_how_many(question: str) -> bool:
+    """Whether the question asks for a number of things."""
+    return _HOW_MANY.search(question) is not None
+
+
+def countable(values: Sequence[Value], chosen: Sequence[Match]) -> bool:
+    """Whether the values are things, of properties whose values can be counted."""
+    entities = all(value.kind is ValueKind.ENTITY for value in values)
+    return bool(values) and entities and not any(match.kind in _NOT_COUNTED and not match.inverse for match in chosen)
 
 
 def counted(values: Sequence[Value], question: str, types: Callable[[str], list[str]]) -> tuple[list[Value], str]:

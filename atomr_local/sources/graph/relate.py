@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,7 +12,7 @@ from atomr_local.indexing.vocabulary import PROPERTY
 from atomr_local.sources.graph.access import ROW_LIMIT, Answer, Graph, Statement, bound, select_labelled, term_iri
 from atomr_local.sources.graph.asked import Asked
 from atomr_local.sources.graph.containment import Containment, Level, level_asked
-from atomr_local.sources.graph.counting import counted
+from atomr_local.sources.graph.counting import asks_how_many, countable, counted, whose_number
 from atomr_local.sources.graph.linking import LINKED, Linker
 from atomr_local.sources.graph.qualified import Qualified, Time, qualified_statements, time_asked
 from atomr_local.sources.graph.relations import SURE, UNDERSTOOD, Match, RelationMatcher
@@ -28,10 +27,6 @@ _SHOWN = 12
 # On the training questions of scripts/bench/linking.py nine of ten properties taken so are right.
 _ASKED, _ASKED_MARGIN = 0.6, 0.1
 _GENDER_PROPERTY = PROPERTY + "P21"
-_NUMBER_OF = re.compile(r"^(?:the )?(?:total )?(?:how many|(?:number|count) of)(?: the)? (?=\S)", re.IGNORECASE)
-_HOW_MANY = re.compile(r"\bhow many\b|^what (?:is|was) the (?:total )?number of\b", re.IGNORECASE)
-# Their values are what a number is asked of, or say themselves how many there are.
-_NOT_COUNTED = frozenset({"time", "quantity", "string"})
 
 
 def clearly_asked(ranked: Sequence[Asked]) -> Asked | None:
@@ -178,8 +173,8 @@ class Relate:
     def _counted(self, request: Request, cancellation: Cancellation) -> Retrieval | None:
         """ "Number of children": how many values "children" has, where no property states the number."""
         head, relation = request.arguments[0], request.arguments[1]
-        wording = _NUMBER_OF.sub("", relation.text)
-        if wording == relation.text:
+        wording = whose_number(relation.text)
+        if not wording:
             return None
         question = request.question or f"How many {wording}?"
         asked = replace(request, arguments=(head, Value(wording)), question=question)
@@ -199,7 +194,7 @@ class Relate:
             if not values:
                 # Where the place lies is not known here; what is known of it may help a reader.
                 return Retrieval(tuple(found.evidence), (), head.score, chosen[0].score)
-        elif _HOW_MANY.search(request.question) and _countable(values, chosen) and not found.dropped:
+        elif asks_how_many(request.question) and countable(values, chosen) and not found.dropped:
             values = self._count(values, head, chosen[0], request, found)
         return Retrieval(
             evidence=tuple(found.evidence),
@@ -378,11 +373,6 @@ class Relate:
 def _evidence(request: Request, title: str, text: str, score: float, answer: Answer) -> Evidence:
     locator = {"sparql": answer.sparql, "rows": list(answer.rows)}
     return Evidence(SourceName.GRAPH, title, text, score, request.query, locator)
-
-
-def _countable(values: Sequence[Value], chosen: Sequence[Match]) -> bool:
-    entities = all(value.kind is ValueKind.ENTITY for value in values)
-    return bool(values) and entities and not any(match.kind in _NOT_COUNTED and not match.inverse for match in chosen)
 
 
 def _distinct(values: Sequence[Value]) -> list[Value]:
