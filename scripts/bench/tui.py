@@ -134,8 +134,13 @@ async def keys(nodes: int, evidence: int, size: tuple[int, int], clock: Callable
             shown = asyncio.Event()
             started = clock()
             app.post_message(Key(key, None))
-            # Behind the key in the queue of the app, then in that of the widget it goes to, then behind the frame.
-            app.call_later(lambda: (app.focused or app.screen).call_later(app.screen.call_after_refresh, shown.set))
+            # Behind the key in the queue of the app, then in that of the widget it goes to, then behind two frames:
+            # the list scrolls after the first.
+            app.call_later(
+                lambda: (app.focused or app.screen).call_later(
+                    app.screen.call_after_refresh, lambda: app.screen.call_after_refresh(shown.set)
+                )
+            )
             await shown.wait()
             taken = 1000 * (clock() - started)
             await asyncio.sleep(0.02)
@@ -144,7 +149,7 @@ async def keys(nodes: int, evidence: int, size: tuple[int, int], clock: Callable
         for name, pressed in (
             ("tree, down", ["down"] * 60),
             ("tree, page down", ["pagedown", "pageup"] * 15),
-            ("tree, end and home", ["end", "home"] * 10),
+            ("tree, end and home", ["end", "home"] * 20),
             ("evidence, down", ["ctrl+o"] + ["down"] * 60),
             ("evidence, page down", ["pagedown", "pageup"] * 15),
             ("citation, used by", ["c", "u"] * 10),
