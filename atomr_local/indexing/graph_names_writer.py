@@ -77,7 +77,7 @@ class NamesWriter:
     def __init__(self, directory: Path) -> None:
         self._db = sqlite3.connect(directory / FILE, isolation_level=None, check_same_thread=False)
         self._db.executescript(
-            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-65536;" + _SCHEMA
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16384;" + _SCHEMA
         )
         self._items = StatementCounts(self._db)
         self._db.execute("BEGIN")
