@@ -16,10 +16,18 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 from atomr_local.sanitize import sanitize_line
 
 _LINES_KEPT = 200
+# The very package that this process runs, and nothing else of the folder the user stands in: there may be a checkout
+# of another version, with other places for its indexes, or a click.py. The package's folder comes last on the path.
+_ROOT = str(Path(__file__).resolve().parents[2])
+_RUN = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); import atomr_local; sys.path.append(sys.path.pop(0)); "
+    "from atomr_local.cli.main import main; main()"
+)
 _PATIENCE = 10.0  # seconds for a stopped command to leave things as it should, before it is killed
 
 
@@ -79,7 +87,7 @@ class Jobs:
         environment = os.environ | {"ATOMR_PROGRESS_EVERY": "1", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
         try:
             job._process = subprocess.Popen(
-                [sys.executable, "-m", "atomr_local", *arguments],
+                [sys.executable, "-P", "-c", _RUN, _ROOT, *arguments],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
                 text=True, encoding="utf-8", errors="replace", start_new_session=True,
             )  # fmt: skip

@@ -15,6 +15,7 @@ from test_tui import screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Select
 
+from atomr_local import __version__
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.screens.build import BuildScreen
@@ -132,6 +133,18 @@ def test_a_job_is_stopped_and_what_it_prints_is_sanitised(monkeypatch: pytest.Mo
     assert told[-1][0] is JobState.STOPPED
 
 
+def test_a_job_runs_this_very_program_wherever_the_user_stands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("click.py", "platformdirs.py", "atomr_local/__init__.py", "atomr_local/__main__.py"):
+        file = tmp_path / "checkout" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("raise SystemExit('not this one')\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "checkout")
+    jobs = Jobs(lambda _job: None)
+    job = jobs.start("version", ["--version"])
+    _wait(lambda: job.ended is not None)
+    assert (job.state, job.last_line) == (JobState.DONE, f"atomr, version {__version__}")
+
+
 def test_a_command_that_cannot_be_started_has_failed() -> None:
     jobs = Jobs(lambda _job: None)
     job = jobs.start("null", ["a\0b"])
@@ -140,7 +153,7 @@ def test_a_command_that_cannot_be_started_has_failed() -> None:
 
 
 def _wait(holds: Callable[[], bool]) -> None:
-    for _ in range(1000):
+    for _ in range(6000):
         if holds():
             return
         time.sleep(0.01)
