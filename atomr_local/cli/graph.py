@@ -143,9 +143,13 @@ def find(name: str, descriptor: str, limit: int, as_json: bool, graph_index: str
 
     Example: atomr graph find Mercury --descriptor planet
     """
+    from atomr_local.catalog.starter import find_embedder
+    from atomr_local.indexing.embedding import SentenceEmbedder
     from atomr_local.sources.graph import GraphSource
 
-    source = GraphSource.open(_directory(graph_index))
+    source = GraphSource.open(
+        _directory(graph_index), lambda: SentenceEmbedder(find_embedder(load_settings().embedder)), _told
+    )
     with closing(source):
         candidates = source.linker.link(name, descriptor, limit=limit)
         types = [source.graph.types(candidate.entity.iri) for candidate in candidates]
@@ -163,6 +167,10 @@ def find(name: str, descriptor: str, limit: int, as_json: bool, graph_index: str
         about = candidate.entity.description or ", ".join(kinds)
         line = f"{candidate.score:.2f}  {label}" + (f" — {about}" if about else "") + f"  <{candidate.entity.iri}>"
         click.echo(sanitize_line(line))
+
+
+def _told(note: str) -> None:
+    click.echo(sanitize_line(note), err=True)
 
 
 def _directory(graph_index: str | None) -> Path:

@@ -22,11 +22,11 @@ _FACTS = [
 Run = subprocess.CompletedProcess[str]
 
 
-def atomr(home: Path, *arguments: str) -> Run:
+def atomr(home: Path, *arguments: str, **environment: str) -> Run:
     code = "from atomr_local.cli.main import main; main()"
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
-        capture_output=True, text=True, timeout=120, check=False, env=os.environ | {"ATOMR_HOME": str(home)},
+        capture_output=True, text=True, timeout=120, check=False, env=os.environ | {"ATOMR_HOME": str(home)} | environment,
     )  # fmt: skip
 
 
@@ -49,6 +49,15 @@ def test_find_tells_namesakes_apart(home: Path) -> None:
     assert [item["iri"].rsplit("/", 1)[1] for item in found] == ["Q925", "Q308"]
     assert found[0]["types"] == ["chemical element"]
     assert set(found[0]) == {"iri", "label", "description", "types", "score"}
+
+
+def test_find_tells_namesakes_apart_by_meaning_and_goes_on_without_an_embedder(home: Path) -> None:
+    asked = ("graph", "find", "Mercury", "--descriptor", "toxic substance", "--json")  # no word of any description
+    assert json.loads(atomr(home, *asked).stdout)[0]["iri"].endswith("/Q925")
+    by_words = atomr(home, *asked, ATOMR_EMBEDDER=str(home / "none"))
+    assert by_words.returncode == 0
+    assert len(json.loads(by_words.stdout)) == 2
+    assert "compares by words alone" in by_words.stderr
 
 
 def test_find_prints_nothing_that_drives_a_terminal(home: Path) -> None:
@@ -109,7 +118,7 @@ def test_a_killed_build_leaves_the_old_index(home: Path, tmp_path: Path, stage: 
     facts.write_text(json.dumps({"s": "Spain", "p": "capital", "o": "Madrid"}))
     run = subprocess.run(
         [sys.executable, "-c", _KILLED_BUILD, str(facts), stage],
-        env=os.environ | {"ATOMR_HOME": str(home)}, check=False, timeout=120,
+        env=os.environ | {"ATOMR_HOME": str(home)} | environment, check=False, timeout=120,
     )  # fmt: skip
     assert run.returncode == -signal.SIGKILL
     assert (
