@@ -59,6 +59,10 @@ def atomr(ctx: click.Context) -> None:
     Example: atomr ask "Which country is Lake Como in?"
     """
     if ctx.invoked_subcommand is None:
+        from atomr_local.cli.terminal import no_terminal
+
+        if problem := no_terminal():
+            raise click.UsageError(f'{problem}. Ask with `atomr ask "…"` instead.')
         from atomr_local.tui.app import run
 
         run()
