@@ -140,7 +140,8 @@ class SentenceEmbedder:
     def _load(self) -> _Runtime:
         if self._wanted == "torch":
             return _TorchRuntime(self._directory)
-        from atomr_local.indexing.embedding_bert import BertEncoder, Unsuited
+        from atomr_local.indexing.bert import Unsuited
+        from atomr_local.indexing.embedding_bert import BertEncoder
 
         try:
             return BertEncoder(self._directory, self._threads)

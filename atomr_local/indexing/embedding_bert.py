@@ -1,24 +1,17 @@
 """A BERT sentence encoder run by onnxruntime, without torch.
 
-The graph is built in memory from the model's own weights: nothing is exported, converted or cached, and the first
-query of a process waits for tenths of a second instead of for torch. It computes what sentence-transformers computes,
-in float32, so that vectors of either can stand in one index. `scripts/bench/embedding.py` measures both; 8-bit weights
-were measured too, and change which passages are found.
+It computes what sentence-transformers computes, in float32, so that vectors of either can stand in one index.
+`scripts/bench/embedding.py` measures both; 8-bit weights were measured too, and change which passages are found.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atomr_local.errors import ModelError
-from atomr_local.indexing.embedding_onnx import FLOAT32, FUSED, INT32, Graph
+from atomr_local.indexing.bert import BertSession, BertShape, Unsuited
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,34 +19,10 @@ if TYPE_CHECKING:
 
 # Tokens of a batch, padding included: more gain nothing and take memory.
 _BATCH_TOKENS = 2048
-# onnxruntime's threads spin between the steps of a run; longer than this another busy process pays for it.
-_SPIN_MICROSECONDS = 1000
 _CONFIG_BYTES = 1 << 20
 _LAYERS, _WIDTH = 64, 8192
 _MODULES = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
 _LIBRARY = "sentence_transformers."
-_TELEMETRY_SINCE = (1, 31)
-
-
-class Unsuited(Exception):
-    """The model is of a kind that only sentence-transformers runs, or onnxruntime is not installed."""
-
-
-@dataclass(frozen=True)
-class BertShape:
-    """What the configuration files say of a sentence encoder, checked.
-
-    Attributes:
-        longest: tokens of a text that are read; the rest is cut, as sentence-transformers does.
-        pooling: how the tokens' vectors become one.
-    """
-
-    layers: int
-    heads: int
-    width: int
-    epsilon: float
-    longest: int
-    pooling: str
 
 
 def read_shape(directory: Path) -> BertShape:
@@ -122,72 +91,6 @@ def _pooling(config: Any) -> str:
     raise Unsuited("it pools in another way")
 
 
-def read_weights(file: Path) -> dict[str, NDArray[np.float32]]:
-    """The arrays of a safetensors file that hold float32 numbers.
-
-    Raises:
-        ModelError: the file is damaged.
-        Unsuited: its numbers are of another kind.
-    """
-    import numpy as np
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(str(file), framework="numpy") as tensors:
-            kinds = {name: tensors.get_slice(name).get_dtype() for name in tensors.keys()}  # noqa: SIM118
-            if not set(kinds.values()) <= {"F32", "I64"}:
-                raise Unsuited("its weights are not float32")
-            found = {name: tensors.get_tensor(name) for name, kind in kinds.items() if kind == "F32"}
-    except FileNotFoundError as error:
-        raise Unsuited(f"it has no {file.name}") from error
-    except (SafetensorError, OSError) as error:
-        raise ModelError(
-            f"the embedder in {file.parent} cannot be loaded: {file.name} is damaged ({error})",
-            hint="Check that its files are whole.",
-        ) from error
-    # A model saved with a head on top keeps the encoder's arrays under a prefix.
-    return {name.removeprefix("bert."): np.asarray(values, dtype=np.float32) for name, values in found.items()}
-
-
-def build_graph(shape: BertShape, weights: dict[str, NDArray[np.float32]]) -> tuple[bytes, dict[str, Any]]:
-    """The encoder (Devlin et al. 2019, section 3) as an ONNX model, and the arrays that it refers to.
-
-    Inputs: `embedded`, float32 (texts, tokens, width), the sums of the three embeddings; `lengths`, int32 (texts,),
-    how many tokens of each row are no padding. Output: `hidden`, float32 (texts, tokens, width).
-    """
-    import numpy as np
-
-    graph = Graph()
-
-    def known(name: str) -> str:
-        return graph.constant(name, weights[name])
-
-    def dense(values: str, name: str) -> str:
-        return graph.node("MatMul", [values, graph.constant(f"{name}.weight", weights[f"{name}.weight"].T)])
-
-    norm = [known(f"embeddings.LayerNorm.{part}") for part in ("weight", "bias")]
-    values = graph.node("LayerNormalization", ["embedded", *norm], epsilon=shape.epsilon, axis=-1)
-    for layer in range(shape.layers):
-        at = f"encoder.layer.{layer}"
-        joined = [
-            np.concatenate([weights[f"{at}.attention.self.{name}.{part}"] for name in ("query", "key", "value")])
-            for part in ("weight", "bias")
-        ]
-        attention = [graph.constant(f"{at}.qkv.weight", joined[0].T), graph.constant(f"{at}.qkv.bias", joined[1])]
-        mixed = graph.node("Attention", [values, *attention, "lengths"], domain=FUSED, num_heads=shape.heads)
-        for block in ("attention.output", "output"):
-            if block == "output":
-                wide = dense(values, f"{at}.intermediate.dense")
-                mixed = graph.node("BiasGelu", [wide, known(f"{at}.intermediate.dense.bias")], domain=FUSED)
-            ends = "hidden" if block == "output" and layer == shape.layers - 1 else ""
-            norm = [known(f"{at}.{block}.{part}") for part in ("LayerNorm.weight", "LayerNorm.bias", "dense.bias")]
-            added = [dense(mixed, f"{at}.{block}.dense"), values, *norm]
-            values = graph.node("SkipLayerNormalization", added, domain=FUSED, out=ends, epsilon=shape.epsilon)
-    sized: tuple[str | int, ...] = ("texts", "tokens", shape.width)
-    model = graph.model({"embedded": (FLOAT32, sized), "lengths": (INT32, ("texts",))}, {"hidden": (FLOAT32, sized)})
-    return model, dict(graph.arrays)
-
-
 class BertEncoder:
     """A loaded encoder. Thread-safe.
 
@@ -201,38 +104,12 @@ class BertEncoder:
     """
 
     def __init__(self, directory: Path, threads: int) -> None:
-        shape = read_shape(directory)
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        _refuse_telemetry()
-        try:
-            import onnxruntime
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise Unsuited(str(error)) from error
-        weights = read_weights(directory / "model.safetensors")
-        self._tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(shape.longest)
-        self._shape = shape
-        self._words = weights["embeddings.word_embeddings.weight"]
+        self._shape = read_shape(directory)
+        self._session = BertSession(directory, self._shape, threads)
         # Every text is of the first kind: the second is for pairs.
-        kind = weights["embeddings.token_type_embeddings.weight"][0]
-        self._places = weights["embeddings.position_embeddings.weight"][: shape.longest] + kind
-        if self._tokenizer.get_vocab_size() > len(self._words) or len(self._places) < shape.longest:
-            raise Unsuited("its tokenizer does not fit its weights")
-        model, arrays = build_graph(shape, weights)
-        onnxruntime.disable_telemetry_events()
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        options.enable_mem_pattern = False  # it keeps a plan of the memory for every shape of batch
-        options.add_session_config_entry("session.intra_op.spin_duration_us", str(_SPIN_MICROSECONDS))
-        # The session reads the arrays where they lie: they must live as long as it.
-        self._arrays = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
-        options.add_external_initializers(list(self._arrays), list(self._arrays.values()))
-        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        self._kind = self._session.weights["embeddings.token_type_embeddings.weight"][0]
         self.encode(["."])  # sizes that do not fit each other show when it runs
-        self.backend = f"onnxruntime {onnxruntime.__version__} float32"
+        self.backend = f"{self._session.runtime} float32"
 
     @property
     def dimensions(self) -> int:
@@ -242,7 +119,7 @@ class BertEncoder:
         """Unit vectors, shape (len(texts), dimensions), in the order of the texts."""
         import numpy as np
 
-        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        tokens = [encoding.ids for encoding in self._session.tokenizer.encode_batch(list(texts))]
         vectors = np.empty((len(tokens), self.dimensions), dtype=np.float32)
         for batch in _batches([len(ids) for ids in tokens]):
             vectors[batch] = self._run([tokens[i] for i in batch])
@@ -255,9 +132,7 @@ class BertEncoder:
         padded = np.zeros((len(tokens), int(lengths.max())), dtype=np.int64)
         for row, ids in enumerate(tokens):
             padded[row, : len(ids)] = ids
-        embedded = self._words[padded]
-        embedded += self._places[: padded.shape[1]]
-        (hidden,) = self._session.run(["hidden"], {"embedded": embedded, "lengths": lengths})
+        hidden = self._session.hidden(padded, lengths, self._kind)
         if self._shape.pooling == "cls":
             pooled = hidden[:, 0]
         else:
@@ -265,20 +140,6 @@ class BertEncoder:
             pooled = np.einsum("btw,bt->bw", hidden, real.astype(np.float32)) / lengths[:, None]
         vectors: NDArray[np.float32] = pooled / np.linalg.norm(pooled, axis=1, keepdims=True).clip(1e-12)
         return vectors
-
-
-def _refuse_telemetry() -> None:
-    """From 1.31 on onnxruntime opens a socket of its own for telemetry, whatever it is told: offline means offline.
-
-    Raises:
-        Unsuited: such a version is installed.
-    """
-    try:
-        version = metadata.version("onnxruntime")
-    except metadata.PackageNotFoundError:
-        return
-    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) >= _TELEMETRY_SINCE:
-        raise Unsuited(f"onnxruntime {version} opens network sockets; a version below 1.31 is wanted")
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -1,22 +1,19 @@
 """A BERT cross-encoder run by onnxruntime, without torch: no query waits for torch to be loaded.
 
-Like the sentence encoder of `indexing/embedding_bert.py`, whose graph it shares: built in memory from the model's own
-weights, in float32, with the scores that sentence-transformers would give. Models of any other form are left to it.
+In float32, with the scores that sentence-transformers would give; models of any other form are left to it.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from atomr_local.indexing.embedding_bert import BertShape, Unsuited, _refuse_telemetry, build_graph, read_weights
+from atomr_local.indexing.bert import BertSession, BertShape, Unsuited
 
 _CONFIG_BYTES = 1 << 20
 _MOST = 8192  # layers, heads, width and tokens of any encoder that this is meant for
-_SPIN_MICROSECONDS = 1000  # as long as the embedder's threads; see there
 _SENTENCE_KEYS = {"max_seq_length", "do_lower_case"}
 
 
@@ -38,53 +35,28 @@ class BertPairs:
 
     def __init__(self, directory: Path, longest: int, threads: int) -> None:
         shape = _shape(directory, longest)
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        _refuse_telemetry()
-        try:
-            import onnxruntime
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise Unsuited(str(error)) from error
-        weights = read_weights(directory / "model.safetensors")
-        self._tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(shape.longest)
-        known = self._tokenizer.get_added_tokens_decoder().values()
+        self._session = BertSession(directory, shape, threads)
+        known = self._session.tokenizer.get_added_tokens_decoder().values()
         self.marks: Sequence[str] = [token.content for token in known if token.special]
-        self._words = weights["embeddings.word_embeddings.weight"]
-        self._places = weights["embeddings.position_embeddings.weight"][: shape.longest]
+        weights = self._session.weights
         self._kinds = weights["embeddings.token_type_embeddings.weight"]
         self._layers = [(weights[f"{at}.weight"].T, weights[f"{at}.bias"]) for at in ("pooler.dense", "classifier")]
-        fits = self._tokenizer.get_vocab_size() <= len(self._words) and len(self._places) == shape.longest
-        if not fits or len(self._kinds) != 2 or self._layers[1][0].shape != (shape.width, 1):
+        if len(self._kinds) != 2 or self._layers[1][0].shape != (shape.width, 1):
             raise Unsuited("its parts do not fit each other")
-        model, arrays = build_graph(shape, weights)
-        onnxruntime.disable_telemetry_events()
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        options.enable_mem_pattern = False
-        options.add_session_config_entry("session.intra_op.spin_duration_us", str(_SPIN_MICROSECONDS))
-        # The session reads the arrays where they lie: they must live as long as it.
-        self._arrays = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
-        options.add_external_initializers(list(self._arrays), list(self._arrays.values()))
-        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         self.predict([(".", ".")])  # sizes that do not fit each other show when it runs
 
     def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The score of each pair, computed as one batch."""
         import numpy as np
 
-        encodings = self._tokenizer.encode_batch(list(pairs))
+        encodings = self._session.tokenizer.encode_batch(list(pairs))
         lengths = np.array([len(encoding.ids) for encoding in encodings], dtype=np.int32)
         tokens = np.zeros((len(encodings), int(lengths.max())), dtype=np.int64)
         kinds = np.zeros_like(tokens)
         for row, encoding in enumerate(encodings):
             tokens[row, : len(encoding.ids)] = encoding.ids
             kinds[row, : len(encoding.ids)] = encoding.type_ids
-        embedded = self._words[tokens] + self._kinds[kinds]
-        embedded += self._places[: tokens.shape[1]]
-        (hidden,) = self._session.run(["hidden"], {"embedded": embedded, "lengths": lengths})
+        hidden = self._session.hidden(tokens, lengths, self._kinds[kinds])
         (pool, pool_bias), (classify, bias) = self._layers
         scores: list[float] = (np.tanh(hidden[:, 0] @ pool + pool_bias) @ classify + bias)[:, 0].tolist()
         return scores

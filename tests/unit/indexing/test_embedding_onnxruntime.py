@@ -15,8 +15,9 @@ import pytest
 
 from atomr_local.catalog.starter import starter_embedder_path
 from atomr_local.errors import MissingPartError, ModelError
+from atomr_local.indexing.bert import Unsuited
 from atomr_local.indexing.embedding import SentenceEmbedder
-from atomr_local.indexing.embedding_bert import BertEncoder, Unsuited, read_shape
+from atomr_local.indexing.embedding_bert import BertEncoder, read_shape
 
 pytest.importorskip("onnxruntime")
 
