@@ -242,7 +242,7 @@ class Parts:
         from atomr_local.indexing.starter import ensure_index
         from atomr_local.indexing.store import index_path, resolve
 
-        name = resolve(kind, configured)
+        name = resolve(kind, configured, self.notes.put)
         if not index_path(kind, name).exists():
             stage(f"preparing the {name} {kind} index, once")
         directory = ensure_index(kind, name, self._shared_embedder)

@@ -61,7 +61,7 @@ class OpenAIBackbone:
         import httpx
 
         self.unsupported: frozenset[str] = frozenset()
-        self._url = _checked_url(url)
+        self._url = checked_url(url)
         if not (api_key.isascii() and api_key.isprintable()):
             raise _fault("endpoint.api_key has characters that no key has")
         headers = {"accept-encoding": "identity", **({"authorization": f"Bearer {api_key}"} if api_key else {})}
@@ -300,7 +300,7 @@ def _fault(message: str, hint: str = "") -> ModelError:
     return ModelError(message, title=StreamFault.title, hint=hint)
 
 
-def _checked_url(url: str) -> str:
+def checked_url(url: str) -> str:
     import httpx
 
     try:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from atomr_local.cli.options import print_json
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
+
+if TYPE_CHECKING:
+    from atomr_local.settings import Settings
 
 _PACKAGES = ("llama-cpp-python", "lancedb", "pyoxigraph", "sentence-transformers", "torch", "textual", "ddgs")
 
@@ -56,35 +62,86 @@ def _packages() -> list[Finding]:
 
 def _settings_and_models() -> list[Finding]:
     from atomr_local import paths
-    from atomr_local.catalog.find import find_model
-    from atomr_local.catalog.starter import starter_embedder_path
-    from atomr_local.gguf import read_header
-    from atomr_local.settings import STARTER, load_settings
+    from atomr_local.settings import load_settings
 
-    found = []
     try:
         settings = load_settings()
     except AtomrError as error:
         return [Finding("settings", "broken", error.message, error.hint)]
     file = paths.config_file()
-    found.append(Finding("settings", "ok", str(file) if file.exists() else "defaults (no settings file)"))
-    try:
+    detail = str(file) if file.exists() else "defaults (no settings file)"
+    return [Finding("settings", "ok", detail), *_chosen(settings)]
+
+
+def _chosen(settings: Settings) -> Iterator[Finding]:
+    """Each part that the settings choose, looked at as far as can be done without loading it or asking a server."""
+    from atomr_local.catalog.find import find_adapter, find_model
+    from atomr_local.catalog.starter import find_embedder
+    from atomr_local.gguf import check_adapter, check_model
+    from atomr_local.indexing.embedding import embedder_identity
+    from atomr_local.indexing.store import KINDS, IndexKind, resolve
+    from atomr_local.strategies.registry import find_strategy
+
+    def model() -> str:
         path = find_model(settings.model)
-        read_header(path)
-        found.append(Finding("model", "ok", str(path)))
+        check_model(path)
+        return str(path)
+
+    def adapter() -> str:
+        path = find_model(settings.model)
+        found = find_adapter(settings.adapter, path)
+        if found is not None:
+            check_adapter(found, check_model(path))
+        return str(found or "none")
+
+    def endpoint() -> str:
+        from atomr_local.backbone.openai import checked_url
+
+        return checked_url(settings.endpoint.url)
+
+    def embedder() -> str:
+        path = find_embedder(settings.embedder)
+        embedder_identity(path)
+        return str(path)
+
+    def reranker() -> str:
+        from atomr_local.sources.reranking import check_cross_encoder
+
+        path = Path(settings.retrieval.reranker).expanduser()
+        check_cross_encoder(path)
+        return str(path)
+
+    def index(kind: IndexKind) -> str:
+        return resolve(kind, settings.text_index if kind == "text" else settings.graph_index)
+
+    if settings.endpoint.url:
+        yield _looked_at("endpoint", endpoint)
+    model_found = _looked_at("model", model)
+    yield model_found
+    if model_found.state == "ok":
+        yield _looked_at("adapter", adapter)
+    yield _looked_at("embedder", embedder)
+    if settings.retrieval.reranker:
+        yield _looked_at("reranker", reranker)
+    yield _looked_at("strategy", lambda: find_strategy(settings.strategy).name)
+    for kind in KINDS:
+        yield _looked_at(f"{kind} index in use", lambda kind=kind: index(kind))  # type: ignore[misc]
+
+
+def _looked_at(part: str, look: Callable[[], str]) -> Finding:
+    from atomr_local.errors import MissingPartError
+
+    try:
+        return Finding(part, "ok", look())
     except AtomrError as error:
-        found.append(Finding("model", "broken", error.message, error.hint))
-    if settings.embedder == STARTER:
-        try:
-            found.append(Finding("embedder", "ok", str(starter_embedder_path())))
-        except AtomrError as error:
-            found.append(Finding("embedder", "missing", error.message, error.hint))
-    return found
+        state = "missing" if isinstance(error, MissingPartError) else "broken"
+        return Finding(part, state, error.message, error.hint or f"Choose another {part} in the settings.")
 
 
 def _indexes() -> list[Finding]:
     from atomr_local import paths
-    from atomr_local.indexing.store import list_indexes
+    from atomr_local.indexing.rebuilding import rebuild_hint
+    from atomr_local.indexing.store import list_indexes, permission_hint
 
     shipped = paths.starter_knowledge_dir()
     whole = all((shipped / name).is_file() for name in ("facts.jsonl", "articles.jsonl"))
@@ -93,10 +150,15 @@ def _indexes() -> list[Finding]:
         if whole
         else Finding("starter knowledge", "missing", f"{shipped} is not whole", "Install atomr-local again.")
     ]
-    for entry in list_indexes():
+    try:
+        entries = list_indexes()
+    except AtomrError as error:
+        return [*found, Finding("indexes", "broken", error.message, error.hint)]
+    for entry in entries:
         part = f"{entry.kind} index {entry.name}"
-        if entry.problem is None:
-            found.append(Finding(part, "ok", str(entry.path)))
+        closed = permission_hint(entry.path)
+        if damage := entry.damage() or ("a part of it cannot be read" if closed else ""):
+            found.append(Finding(part, "broken", damage, closed or rebuild_hint(entry)))
         else:
-            found.append(Finding(part, "broken", entry.problem, f"Build it again with `atomr {entry.kind} build`."))
+            found.append(Finding(part, "ok", str(entry.path)))
     return found

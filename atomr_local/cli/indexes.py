@@ -39,12 +39,13 @@ def list_(as_json: bool) -> None:
 
     entries = list_indexes()
     if as_json:
-        print_json([asdict(entry) | {"path": str(entry.path)} for entry in entries])
+        print_json([asdict(entry) | {"path": str(entry.path), "problem": entry.damage() or None} for entry in entries])
         return
     for entry in entries:
         line = f"{entry.kind:<6} {sanitize_line(entry.name):<20}"
-        if entry.manifest is None:
-            click.echo(f"{line} not usable: {sanitize_line(entry.problem or '')}")
+        damage = entry.damage()
+        if entry.manifest is None or damage:
+            click.echo(f"{line} not usable: {sanitize_line(damage)}")
             continue
         counts = ", ".join(f"{count} {sanitize_line(what)}" for what, count in entry.manifest.counts.items())
         files = ", ".join(sanitize_line(Path(item.path).name) for item in entry.manifest.inputs)

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from atomr_local.sanitize import sanitize_line
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -49,6 +51,11 @@ def overrides(**options: Any) -> dict[str, Any]:
     if web is not None:
         given["web"] = {"enabled": web}
     return given
+
+
+def note(message: str) -> None:
+    """A line on standard error, for the user to know."""
+    click.echo(sanitize_line(message), err=True)
 
 
 def print_json(data: Any) -> None:

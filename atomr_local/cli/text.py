@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from atomr_local.cli.options import print_json
+from atomr_local.cli.options import note, print_json
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
 
@@ -199,7 +199,8 @@ def search(query: str, top_k: int, text_index: str | None, as_json: bool) -> Non
     prepare_threads()
     settings = load_settings(text_index=text_index)
     embedder = SentenceEmbedder(find_embedder(settings.embedder))
-    directory = ensure_index("text", resolve("text", settings.text_index), lambda: embedder)
+    name = resolve("text", settings.text_index, note)
+    directory = ensure_index("text", name, lambda: embedder)
     with closing(TextSource.open(directory, embedder)) as source:
         found = source.retrieve(Request(query, query, top_k=top_k), Cancellation()).evidence
     if as_json:

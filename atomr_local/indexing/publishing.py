@@ -19,7 +19,7 @@ from pathlib import Path
 
 from atomr_local import paths
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.indexing.store import KINDS, MANIFEST, NAME, IndexKind, Manifest, directory_size, index_path
+from atomr_local.indexing.store import KINDS, MANIFEST, NAME, IndexKind, Manifest, directory_size, index_path, subdirectories
 
 LEDGER = "ledger.json"  # of an unfinished build, see ledger.py
 LOCK = "building.lock"  # held while a build runs
@@ -124,18 +124,24 @@ class Unfinished:
 
 
 def list_unfinished() -> list[Unfinished]:
-    """What is neither an index nor gone, by kind and name."""
+    """What is neither an index nor gone, by kind and name.
+
+    Raises:
+        KnowledgeIndexError: the directory of the indexes cannot be read.
+    """
     found = []
     for kind in KINDS:
         base = paths.indexes_dir() / kind
-        for directory in sorted(base.iterdir()) if base.is_dir() else ():
+        for directory in subdirectories(base):
             match = _HIDDEN.fullmatch(directory.name)
-            if match is None or not directory.is_dir():
+            if match is None:
                 continue
             resumable = match["pid"] is None
             running = _is_locked(directory) if resumable else _alive(int(match["pid"]))
             set_aside = match["what"] == "old" and not (base / match["name"]).exists()
-            size = directory_size(directory)
+            size = 0
+            with contextlib.suppress(OSError):  # a process at work there takes files away
+                size = directory_size(directory)
             found.append(Unfinished(kind, match["name"], directory, resumable, running, size, set_aside))
     return found
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +21,8 @@ KINDS: tuple[IndexKind, ...] = ("text", "graph")
 STARTER = "starter"
 MANIFEST = "manifest.json"
 SCHEMA = 1
+# What an index of each kind cannot be without.
+PARTS: dict[IndexKind, tuple[str, ...]] = {"text": ("passages.lance",), "graph": ("oxigraph", "names.sqlite")}
 # What an index and its directory may be called.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -54,13 +58,26 @@ class Manifest:
 
 @dataclass(frozen=True)
 class IndexEntry:
-    """A directory found among the indexes. `problem` says why it cannot be used, or is None."""
+    """A directory found among the indexes.
+
+    Attributes:
+        problem: why its manifest cannot be used, or None.
+        hint: what to do about the problem, where building it again is not what helps.
+    """
 
     kind: IndexKind
     name: str
     path: Path
     manifest: Manifest | None
     problem: str | None = None
+    hint: str = ""
+
+    def damage(self) -> str:
+        """What can be seen to be wrong without reading it through: the problem, or the parts that are gone; else ""."""
+        if self.problem is not None:
+            return self.problem
+        gone = [name for name in PARTS[self.kind] if not os.path.lexists(self.path / name)]
+        return f"{' and '.join(gone)} {'is' if len(gone) == 1 else 'are'} missing" if gone else ""
 
 
 def check_name(name: str) -> str:
@@ -100,7 +117,11 @@ def read_manifest(directory: Path) -> Manifest:
         raise KnowledgeIndexError(
             f"{directory} holds no finished index ({MANIFEST} is missing)", hint="Build the index again."
         ) from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except OSError as error:
+        raise KnowledgeIndexError(
+            f"{file} cannot be read: {error.strerror or error}", hint=permission_hint(directory) or READABLE
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise KnowledgeIndexError(f"{file} cannot be read: {error}", hint="Build the index again.") from error
 
 
@@ -120,24 +141,57 @@ def _checked(manifest: Manifest) -> Manifest:
 
 
 def list_indexes() -> list[IndexEntry]:
-    """Every index directory, whole or not, by kind and name."""
+    """Every index directory, whole or not, by kind and name.
+
+    Raises:
+        KnowledgeIndexError: the directory of the indexes cannot be read.
+    """
     found: list[IndexEntry] = []
     for kind in KINDS:
-        base = paths.indexes_dir() / kind
-        if not base.is_dir():
-            continue
-        for directory in sorted(base.iterdir()):
-            if not directory.is_dir() or directory.name.startswith("."):
+        for directory in subdirectories(paths.indexes_dir() / kind):
+            if directory.name.startswith("."):
                 continue
             try:
                 found.append(IndexEntry(kind, directory.name, directory, read_manifest(directory)))
             except KnowledgeIndexError as error:
-                found.append(IndexEntry(kind, directory.name, directory, None, error.message))
+                hint = permission_hint(directory)
+                found.append(IndexEntry(kind, directory.name, directory, None, error.message, hint))
     return found
 
 
-def resolve(kind: IndexKind, name: str = "") -> str:
+def subdirectories(base: Path) -> list[Path]:
+    """The directories in `base` by name, hidden ones too; none where `base` is not there.
+
+    Raises:
+        KnowledgeIndexError: it cannot be read.
+    """
+    try:
+        return sorted(path for path in base.iterdir() if path.is_dir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise KnowledgeIndexError(f"{base} cannot be read: {error.strerror or error}", hint=READABLE) from error
+
+
+READABLE = "See to it that this user may read it; nothing has to be built again."
+
+
+def permission_hint(directory: Path) -> str:
+    """What to do where something in `directory` may not be read; "" where all of it may."""
+    places = [directory]
+    for place, names, files in os.walk(directory):
+        places += [Path(place, name) for name in (*names, *files)]
+    closed = next(
+        (path for path in places if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0))), None
+    )  # fmt: skip
+    return f"{closed} may not be read by this user: change its permissions." if closed is not None else ""
+
+
+def resolve(kind: IndexKind, name: str = "", tell: Callable[[str], None] | None = None) -> str:
     """The name of the index to use: the one asked for, else the only one built, else the starter.
+
+    Args:
+        tell: called with a warning where an index was passed over because it cannot be used.
 
     Raises:
         KnowledgeIndexError: the named index is not built, or several are and none is named.
@@ -147,9 +201,10 @@ def resolve(kind: IndexKind, name: str = "") -> str:
     if name:
         if name == STARTER or name in whole:
             return name
-        damaged = next((entry.problem for entry in entries if entry.name == name), None)
+        damaged = next((entry for entry in entries if entry.name == name), None)
         if damaged is not None:
-            raise KnowledgeIndexError(damaged, hint=f"Build it again with `atomr {kind} build`.")
+            hint = damaged.hint or f"Build it again with `atomr {kind} build`."
+            raise KnowledgeIndexError(damaged.problem or "", hint=hint)
         built = ", ".join(sorted({*whole, STARTER}))
         raise KnowledgeIndexError(
             f"there is no {kind} index named {name!r}", hint=f"Built: {built}. Build it with `atomr {kind} build`."
@@ -160,7 +215,15 @@ def resolve(kind: IndexKind, name: str = "") -> str:
             f"several {kind} indexes are built: {', '.join(own)}",
             hint=f"Say which with --{kind}-index NAME or the setting {kind}_index.",
         )
-    return own[0] if own else STARTER
+    chosen = own[0] if own else STARTER
+    if tell is not None:
+        for entry in entries:
+            if entry.problem is not None and entry.name != STARTER:
+                tell(
+                    f"The {kind} index {entry.name} cannot be used, {chosen} is used instead: {entry.problem}. "
+                    f"`atomr indexes verify {entry.name}` says what to do."
+                )
+    return chosen
 
 
 def sha256_of(file: Path) -> str:

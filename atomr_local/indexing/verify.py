@@ -94,7 +94,7 @@ def _verified(entry: store.IndexEntry, embedder: str | None, cancellation: Cance
                 _verify_graph(report, manifest, cancellation)
     if report.problems:
         report.state = "damaged"
-        report.hint = rebuild_hint(entry)
+        report.hint = entry.hint or store.permission_hint(entry.path) or rebuild_hint(entry)
     return report
 
 

@@ -24,7 +24,7 @@ def atomr(*arguments: str) -> int:
 
 def publish(name: str, path: str = "/data/corpus.jsonl", **fields) -> None:
     with publishing.building("text", name) as scratch:
-        (scratch / "data").write_bytes(b"x" * 2_500_000)
+        (scratch / "passages.lance").write_bytes(b"x" * 2_500_000)
         inputs = [store.InputFile(path, 7, "0" * 64)]
         publishing.publish(scratch, store.Manifest("text", name, {"articles": 1, "passages": 2}, inputs, **fields))
 
@@ -49,6 +49,12 @@ def test_from_what_when_how_large_whether_whole(capsys: Capture) -> None:
     ]  # fmt: skip
     assert broken.startswith("graph  broken               not usable: ")
     assert err == ""
+
+    (store.index_path("text", "mine") / "passages.lance").unlink()
+    assert atomr("indexes", "list") == 0
+    assert "mine                 not usable: passages.lance is missing" in capsys.readouterr().out
+    assert atomr("indexes", "list", "--json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["problem"] == "passages.lance is missing"
 
     assert atomr("indexes", "list", "--json") == 0
     whole_entry, broken_entry = json.loads(capsys.readouterr().out)

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from atomr_local import paths
 from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing import publishing, store
+from atomr_local.indexing.verify import verify_indexes
 
 
 def publish(name: str, content: str = "x", kind: store.IndexKind = "text") -> Path:
@@ -190,3 +192,63 @@ def test_which_index_is_used() -> None:
     with pytest.raises(KnowledgeIndexError, match="'facts'") as caught:
         store.resolve("text", "facts")
     assert "mine, starter, yours" in caught.value.hint
+
+
+def test_an_unusable_index_is_not_passed_over_in_silence() -> None:
+    (publish("mine") / store.MANIFEST).unlink()
+    told: list[str] = []
+    assert store.resolve("text", tell=told.append) == "starter"
+    (note,) = told
+    assert "mine cannot be used, starter is used instead" in note
+    assert "`atomr indexes verify mine`" in note
+    publish("other")
+    assert store.resolve("text", tell=told.append) == "other"
+    assert "other is used instead" in told[1]
+    assert store.resolve("text", "other", told.append) == "other"
+    assert len(told) == 2  # who names an index gets what was named
+
+
+def test_a_directory_that_may_not_be_read_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    base = publish("mine").parent
+    iterdir = Path.iterdir
+
+    def closed(self: Path) -> Iterator[Path]:
+        if self == base:
+            raise PermissionError(13, "Permission denied", str(self))
+        return iterdir(self)
+
+    monkeypatch.setattr(Path, "iterdir", closed)
+    for look in (store.list_indexes, publishing.list_unfinished, lambda: store.resolve("text")):
+        with pytest.raises(KnowledgeIndexError, match="Permission denied") as caught:
+            look()
+        assert str(base) in caught.value.message
+        assert "may read it" in caught.value.hint
+
+
+def test_a_file_that_may_not_be_read_needs_no_new_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = publish("mine")
+    file = directory / store.MANIFEST
+    opened, access = Path.read_text, os.access
+
+    def closed(self: Path, *args: object, **options: object) -> str:
+        if self == file:
+            raise PermissionError(13, "Permission denied", str(self))
+        return opened(self, *args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "read_text", closed)
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != file and access(path, mode))
+    with pytest.raises(KnowledgeIndexError, match="Permission denied") as caught:
+        store.resolve("text", "mine")
+    assert caught.value.hint == f"{file} may not be read by this user: change its permissions."
+    (report,) = verify_indexes("mine")
+    assert report.hint == caught.value.hint
+
+
+def test_the_parts_that_an_index_cannot_be_without() -> None:
+    directory = publish("mine", kind="graph")
+    (entry,) = store.list_indexes()
+    assert entry.damage() == "oxigraph and names.sqlite are missing"
+    (directory / "oxigraph").mkdir()
+    assert entry.damage() == "names.sqlite is missing"
+    (directory / "names.sqlite").touch()
+    assert entry.damage() == ""

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from gguf_files import lora_adapter
+
+from atomr_local.cli.main import main
+from atomr_local.indexing import publishing, store
+
+Capture = pytest.CaptureFixture[str]
+
+
+def doctor(capsys: Capture) -> dict[str, dict[str, str]]:
+    """What is not ok, by part; the exit status goes with it."""
+    with pytest.raises(SystemExit) as stop:
+        main(["doctor", "--json"])
+    bad = {item["part"]: item for item in json.loads(capsys.readouterr().out) if item["state"] != "ok"}
+    assert stop.value.code == (1 if bad else 0)
+    return bad
+
+
+@pytest.mark.parametrize(
+    ("line", "part", "named"),
+    [
+        ('embedder = "/nope"', "embedder", "/nope"),
+        ('text_index = "nosuch"', "text index in use", "nosuch"),
+        ('graph_index = "nosuch"', "graph index in use", "nosuch"),
+        ('adapter = "nosuch"', "adapter", "nosuch"),
+        ('adapter = "/nope.gguf"', "adapter", "/nope.gguf"),
+        ('strategy = "nosuch"', "strategy", "nosuch"),
+        ('retrieval.reranker = "/nope"', "reranker", "/nope"),
+        ('endpoint.url = "bogus"', "endpoint", "bogus"),
+    ],
+)
+def test_what_the_settings_choose_and_is_not_there(
+    capsys: Capture, own_home: Path, line: str, part: str, named: str
+) -> None:
+    (own_home / "config.toml").write_text(line)
+    found = doctor(capsys)[part]
+    assert named in found["detail"]
+    assert found["advice"]
+
+
+def test_an_adapter_is_no_model(capsys: Capture, own_home: Path) -> None:
+    file = lora_adapter(own_home / "lora.gguf", {})
+    (own_home / "config.toml").write_text(f'model = "{file}"')
+    assert "lora.gguf" in doctor(capsys)["model"]["detail"]
+
+
+def test_an_index_without_its_parts(capsys: Capture) -> None:
+    for kind in store.KINDS:
+        with publishing.building(kind, "mine") as scratch:
+            publishing.publish(scratch, store.Manifest(kind, "mine", {"articles": 1}, []))
+    found = doctor(capsys)
+    assert found["text index mine"]["detail"] == "passages.lance is missing"
+    assert found["graph index mine"]["detail"] == "oxigraph and names.sqlite are missing"
+    assert "atomr graph build" in found["graph index mine"]["advice"]
