@@ -10,11 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import on, work
+from textual import on
 from textual.actions import parse
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.widgets import TextArea
 
 from atomr_local.errors import AtomrError
 from atomr_local.tui.core import Asked
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from textual.app import App
     from textual.screen import Screen
 
-    from atomr_local.reasoning.trace import Trace
     from atomr_local.tui.core import Answerer
     from atomr_local.tui.screens.holdings import LibraryScreen
     from atomr_local.tui.widgets.beginning import Beginning
@@ -65,6 +65,8 @@ class AtomrApp(Opening):
         Binding("ctrl+p", "command_palette", "Commands", show=False, priority=True,
                 tooltip="The command palette: search everything that can be done", id="app.commands"),
         Binding("ctrl+g", "jump", "Jump", priority=True, tooltip="Jump: every place gets a letter", id="app.jump"),
+        Binding("tab", "focus_next", show=False, priority=True, system=True, id="focus.next"),
+        Binding("shift+tab", "focus_previous", show=False, priority=True, system=True, id="focus.previous"),
         Binding("ctrl+q", "quit", "Quit", priority=True, tooltip="Quit, also while a question runs", id="app.quit"),
     ]  # fmt: skip
 
@@ -129,22 +131,15 @@ class AtomrApp(Opening):
     def _possible(self, action: str, screen: Screen[Any]) -> bool | None:
         if action in {"history", "settings", "library", "examples", "console", "toggle_source"}:
             return screen is self.ask_screen and (self._opened is not None or None)
+        if action == "focus_next" and isinstance(self.focused, TextArea):
+            return self.focused.tab_behavior == "focus"  # elsewhere it indents
         return True
 
     # What has ended or changed
 
     @on(AskScreen.Ended)
-    def _ended(self, message: AskScreen.Ended) -> None:
+    def _ended(self) -> None:
         self._begun()
-        self._keep(message.trace)
-
-    @work(thread=True, exit_on_error=False, group="keep")
-    def _keep(self, trace: Trace) -> None:
-        from atomr_local.history.keeping import keep
-
-        if self.assistant.settings.history.keep:
-            for note in keep(trace)[1]:
-                self.call_from_thread(self.ask_screen.tell, note)
 
     @on(AskScreen.SharesChanged)
     def _shares_changed(self, message: AskScreen.SharesChanged) -> None:
@@ -253,7 +248,7 @@ class AtomrApp(Opening):
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """The command palette: everything that a key does now, then what every Textual program has."""
         for binding in self.BINDINGS:
-            if isinstance(binding, Binding) and self._possible(parse(binding.action)[1], screen):
+            if isinstance(binding, Binding) and not binding.system and self._possible(parse(binding.action)[1], screen):
                 yield self._command(binding, self)
         if screen is self.ask_screen:
             for binding in (*AskScreen.BINDINGS, *AskWindows.BINDINGS):

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from fake_assistant import QUESTION, FakeAssistant, finished, passage, rows, script
+from textual import events
+from textual.containers import VerticalScroll
 from textual.pilot import Pilot
+from textual.widgets import Label
 
-from atomr_local.errors import ModelError
+from atomr_local.errors import InputError, ModelError
+from atomr_local.history.store import History
 from atomr_local.reasoning.events import AnswerReady, Event, EvidenceFound, PlanFragment, PlanReady, WarningRaised
 from atomr_local.settings import load_settings
 from atomr_local.sources.protocol import SourceName
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.state import NodeState
 from atomr_local.tui.widgets.examples import Examples
 from atomr_local.tui.widgets.question_box import QuestionBox
@@ -37,6 +44,17 @@ async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
             return
         await pilot.pause(0.01)
     raise AssertionError("it did not happen in time")
+
+
+def check_labels(app: AtomrApp) -> None:
+    """Every label of the window has room for all that it says."""
+    labels = [label for label in app.screen.query(Label) if label.display]
+    assert labels
+    for label in labels:
+        said = str(label.content)
+        assert label.size.width * label.size.height >= len(said), said
+        assert label.parent is not None
+        assert label.region.right <= app.screen.query(VerticalScroll).first().content_region.right, said
 
 
 async def ask(pilot: Pilot[None], question: str = QUESTION) -> None:
@@ -176,6 +194,60 @@ async def test_quit_while_running_cancels() -> None:
         await until(pilot, lambda: bool(app.ask_screen.state.nodes))
         await pilot.press("ctrl+q")
     assert fake.cancelled.is_set()
+
+
+async def test_a_question_that_quitting_stops_is_kept() -> None:
+    app = AtomrApp(FakeAssistant(hold=4))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: bool(app.ask_screen.state.nodes))
+        await pilot.press("ctrl+q")
+    await asyncio.get_running_loop().shutdown_default_executor()  # as the end of the program does
+    with History.open() as history:
+        assert [entry.question for entry in history.entries()] == [QUESTION]
+
+
+@pytest.mark.parametrize("asked_before", [True, False])
+async def test_a_question_that_is_refused_loses_nothing(asked_before: bool) -> None:
+    class Strict(FakeAssistant):
+        def ask(self, question: str, **extras: Any) -> Iterator[Event]:
+            if len(question) > 2000:
+                raise InputError(f"the question has {len(question)} characters, more than 2000", hint="Shorten it.")
+            return super().ask(question, **extras)
+
+    app = AtomrApp(Strict())
+    long = "Who wrote it, and where? " * 300 + "End"
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = app.ask_screen
+        await until(pilot, lambda: app._opened is not None)
+        if asked_before:
+            await ask(pilot)
+            await until(pilot, lambda: done(app))
+            screen.select(2)
+        before = screen.state
+        screen.action_focus_question()
+        app.post_message(events.Paste(long))
+        await until(pilot, lambda: app.query_one(QuestionBox).value == long)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ErrorScreen))
+        assert "7503 characters" in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert app.query_one(QuestionBox).value == long
+        assert app.focused is app.query_one(QuestionBox)
+        assert screen.state is before
+        assert not screen.state.running
+        shown = screen_text(app)
+        if asked_before:
+            assert screen.selected == 2
+            assert "The answer is Vienna" in shown
+            assert "Fritz Lang ← Who directed" in shown
+        else:
+            assert "Try one of these" in shown
+        await pilot.press("up", "home", "x")  # the box can be edited at once
+        assert len(app.query_one(QuestionBox).value) == len(long) + 1
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
 
 
 async def test_model_that_does_not_load_is_a_readable_panel() -> None:

@@ -14,7 +14,7 @@ from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.tui.core import Answerer, Asked
 from atomr_local.tui.screens.ask_windows import AskWindows
 from atomr_local.tui.state import QuestionState
-from atomr_local.tui.widgets.question_box import QuestionBox
+from atomr_local.tui.widgets.question_box import LONGEST, QuestionBox
 from atomr_local.tui.widgets.source_switches import SourceSwitches
 from atomr_local.tui.widgets.status_line import StatusLine
 
@@ -53,6 +53,13 @@ class Asking(AskWindows):
             super().__init__()
             self.trace = trace
 
+    class NotKept(Message):
+        """The question could not be kept in the history, or not as it should; `notes` say why."""
+
+        def __init__(self, notes: Sequence[str]) -> None:
+            super().__init__()
+            self.notes = notes
+
     def __init__(self, *, clock: Callable[[], float]) -> None:
         super().__init__()
         self._attached: Answerer | None = None
@@ -61,6 +68,7 @@ class Asking(AskWindows):
         self.state = QuestionState()
         self.loading_stage = "loading"  # of the model and the indexes; empty when they are ready
         self._number = 0
+        self._before: tuple[QuestionState, int | None] | None = None  # what a question that is refused leaves shown
         self._started = 0.0
         self._selected: int | None = None
         self._first = 0  # the node to show when the plan is there: of a corrected one, the one that was shown
@@ -88,13 +96,15 @@ class Asking(AskWindows):
         if self.state.running:
             self.tell("A question is being answered. Escape cancels it.")
             return
-        box.value = question
+        if box.value.strip() != question:
+            box.value = question
         if self._attached is None:
             self._waiting = asked
             self.tell("The program is starting. The question is asked as soon as it is ready.")
             return
         box.remember(question)
         self._started = self._clock()
+        self._before = (self.state, self._selected)
         self._first = self._selected if asked.revision is not None and self._selected is not None else 0
         self._enter(QuestionState(question=question, running=True, stage="starting"))
         tree = self._tree
@@ -110,16 +120,21 @@ class Asking(AskWindows):
             return False
         from atomr_local.tui.replay import replay
 
-        self._enter(replay(trace))
-        self.query_one(QuestionBox).value = trace.question
-        tree = self._tree
-        tree.show_plan(self.state)
-        tree.focus()
-        self.select(0)
-        self._answer.show(self.state)
+        self._show(replay(trace), 0)
+        self.query_one(QuestionBox).value = trace.question[:LONGEST]
+        self._tree.focus()
+        return True
+
+    def _show(self, state: QuestionState, selected: int | None) -> None:
+        """Show a question that does not run, at this node."""
+        self._enter(state)
+        self._tree.show_plan(state, selected or 0)
+        if selected is None:
+            self._panel.show(None, state)
+        else:
+            self.select(selected)
         self.show_switches()
         self.show_status()
-        return True
 
     def _enter(self, state: QuestionState) -> None:
         self._number += 1
@@ -133,19 +148,38 @@ class Asking(AskWindows):
 
     @work(thread=True, exit_on_error=False, group="ask")
     def _ask(self, number: int, asked: Asked) -> None:
-        from atomr_local.reasoning.events import TextGenerated
+        from atomr_local.reasoning.events import Finished, TextGenerated
 
+        end: Finished | None = None
         try:
             for event in self._assistant.ask(
                 asked.question, plan=asked.plan, plan_origin=asked.origin, revision=asked.revision
             ):
+                if isinstance(event, Finished):
+                    end = event
                 # Of what the model writes only the answer is shown as it comes: a step's state says that it reasons.
-                if not isinstance(event, TextGenerated) or event.node_id == 0:
+                elif not isinstance(event, TextGenerated) or event.node_id == 0:
                     self.post_message(self.Happened(number, event))
         except Cancelled:
             return
         except AtomrError as error:
             self.post_message(self.Broke(number, error))
+            return
+        if end is not None:  # told once the assistant is free for the next question
+            self.post_message(self.Happened(number, end))
+            self._keep(end.trace)
+
+    def _keep(self, trace: Trace) -> None:
+        # On the thread that asked: the program's end waits for it, so that a question that quitting stopped is kept.
+        from atomr_local.history.keeping import keep
+
+        if self._assistant.settings.history.keep and (notes := keep(trace)[1]):
+            self.post_message(self.NotKept(notes))
+
+    @on(NotKept)
+    def _not_kept(self, message: NotKept) -> None:
+        for note in message.notes:
+            self.tell(note)
 
     @on(QuestionBox.Submitted)
     def _submitted(self, message: QuestionBox.Submitted) -> None:
@@ -157,6 +191,7 @@ class Asking(AskWindows):
             return
         from atomr_local.reasoning import events
 
+        self._before = None
         event, state = message.event, self.state
         state.apply(event)
         tree = self._tree
@@ -206,12 +241,24 @@ class Asking(AskWindows):
     @on(Broke)
     def _broke(self, message: Broke) -> None:
         if message.number == self._number:
+            if self._before is not None:
+                self._refused(*self._before)
             self.state.running = False
             self._ended(None)
             self.show_status()
             from atomr_local.tui.screens.error import ErrorScreen
 
             self.app.push_screen(ErrorScreen(message.error))
+
+    def _refused(self, state: QuestionState, selected: int | None) -> None:
+        """The question was not even begun: it stays in the box, and what was shown before comes back."""
+        self._before = None
+        if state.question:
+            self._show(state, selected)
+        else:
+            self._enter(state)
+            self._welcome.display, self._body.display = True, False
+        self.set_focus(self.query_one(QuestionBox))
 
     def action_cancel(self) -> None:
         if self.state.running:

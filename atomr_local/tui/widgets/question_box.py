@@ -11,7 +11,7 @@ from textual.message import Message
 
 from atomr_local.tui.widgets.clean_area import CleanArea
 
-_LONGEST = 2000
+LONGEST = 2000  # characters of a question out of a file from elsewhere that the box shows; what is typed is never cut
 
 
 class QuestionBox(CleanArea):
@@ -48,7 +48,7 @@ class QuestionBox(CleanArea):
 
     @value.setter
     def value(self, text: str) -> None:
-        self.load_text(text[:_LONGEST])
+        self.load_text(text)
         self.move_cursor(self.document.end)
 
     def recall(self, asked: Sequence[str]) -> None:
