@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fake_assistant import PLAN, QUESTION, FakeAssistant
-from test_tui import ask, done, screen_text, until
+from test_tui import ask, check_labels, done, screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import Checkbox, Input, Select, TextArea
 
@@ -105,6 +105,16 @@ async def test_the_operator_of_a_step_can_be_changed() -> None:
         await pilot.press("f5")
         await until(pilot, lambda: len(fake.questions) == 2 and done(app))
         assert 'Filter([1], "born in Vienna")' in to_compact(fake.extras[1]["plan"])
+
+
+async def test_no_label_of_the_step_editor_is_cut_on_a_small_terminal() -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await asked(pilot, app)
+        app.ask_screen.select(2)
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, NodeEditor))
+        check_labels(app)
 
 
 async def test_a_step_is_run_again() -> None:

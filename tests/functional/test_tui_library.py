@@ -11,15 +11,17 @@ from pathlib import Path
 
 import pytest
 from fake_assistant import FakeAssistant
-from test_tui import screen_text, until
+from test_tui import check_labels, screen_text, until
+from textual import events
+from textual.keys import _character_to_key as character_key
 from textual.pilot import Pilot
-from textual.widgets import DataTable, Input, Select
+from textual.widgets import DataTable, Input, Select, TextArea
 
 from atomr_local import __version__
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import Job, Jobs, JobState
-from atomr_local.tui.screens.build import BuildScreen
-from atomr_local.tui.screens.holdings import LibraryScreen
+from atomr_local.tui.screens.build import Build, BuildScreen
+from atomr_local.tui.screens.holdings import Holding, LibraryScreen
 
 SIZE = (120, 40)
 FACTS = [
@@ -88,6 +90,67 @@ async def test_a_graph_is_built_in_the_background_used_verified_and_removed(fact
         await pilot.press("y")
         await slowly(pilot, lambda: len(list(app.jobs)) == 3 and not app.jobs.running)
         assert not (own_home / "indexes" / "graph" / "mine").exists()
+
+
+async def test_keys_that_come_all_at_once_go_to_the_fields_that_they_are_for(facts: Path) -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        made: list[Build | None] = []
+        app.push_screen(BuildScreen(), made.append)
+        await until(pilot, lambda: getattr(app.focused, "id", None) == "build-file")
+        for key in (*str(facts), "tab", "tab", *"mine", "f5"):
+            app.post_message(events.Key(key if len(key) > 1 else character_key(key), key if len(key) == 1 else None))
+        await until(pilot, lambda: bool(made) or "✗" in screen_text(app))
+        assert made == [Build("build text mine", ("text", "build", str(facts), "--name", "mine", "--format", "auto"))]
+
+
+async def test_tab_indents_where_code_is_written_and_moves_on_elsewhere() -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        await pilot.press("f7")
+        await until(pilot, lambda: getattr(app.focused, "id", None) == "console-query")
+        query = app.screen.query_one("#console-query", TextArea)
+        query.load_text("")
+        await pilot.press("tab")
+        assert query.has_focus
+        assert query.text == "    "
+
+
+@pytest.mark.parametrize("kind", ["graph", "text"])
+async def test_no_label_of_the_build_form_is_cut_on_a_small_terminal(kind: str) -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(BuildScreen(["wiki"]))
+        await until(pilot, lambda: isinstance(app.screen, BuildScreen) and bool(app.screen.query("#build-slice")))
+        app.screen.query_one("#build-kind", Select).value = kind
+        await pilot.pause()
+        check_labels(app)
+
+
+@pytest.mark.parametrize("kind", ["model", "index"])
+async def test_what_is_no_index_is_not_removed_and_the_user_is_told(kind: str) -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        screen = LibraryScreen(lambda: app.assistant.settings, app.jobs, lambda *_: None)
+        app.push_screen(screen)
+        await until(pilot, lambda: bool(screen.is_mounted and screen._holdings))
+        holding = (
+            Holding("model", "tiny", "whole", 5, "", ("/models/[b]tiny.gguf",), "model")
+            if kind == "model"
+            else Holding("text", "wiki", "whole", 5, "", ("/indexes/text/wiki",), "text_index")
+        )
+        screen.post_message(LibraryScreen.Listed([holding]))
+        await until(pilot, lambda: screen._holdings == [holding])
+        await pilot.press("d")
+        if kind == "model":
+            await until(pilot, lambda: "Not removed" in screen_text(app))
+            assert "[b]tiny.gguf" in screen_text(app)
+            assert app.screen is screen
+        else:
+            await until(pilot, lambda: "Remove the text index wiki?" in screen_text(app))
 
 
 async def test_what_cannot_be_built_is_told(tmp_path: Path) -> None:

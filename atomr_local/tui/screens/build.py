@@ -37,7 +37,7 @@ class BuildScreen(ModalScreen[Build | None]):
     DEFAULT_CSS = """
     BuildScreen { align: center middle; }
     #build { width: 92; max-width: 96%; height: auto; max-height: 94%; padding: 0 2; background: $surface; border: round $accent; scrollbar-size-vertical: 1; }
-    #build Label { color: $text-muted; }
+    #build Label { width: 100%; color: $text-muted; }
     #build-told { height: auto; }
     """  # noqa: E501
     BINDINGS: ClassVar[list[BindingType]] = [

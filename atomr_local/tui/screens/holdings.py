@@ -136,8 +136,10 @@ class LibraryScreen(Screen[None]):
         item = self._current if self.is_mounted else None
         if action == "use":
             return (item is not None and bool(item.setting) and not item.unfinished) or None
-        if action in {"remove", "verify"}:
-            return (item is not None and (item.is_index or (action == "verify" and item.kind != "embedder"))) or None
+        if action == "remove":
+            return item is not None or None  # of what is no index it tells where it is
+        if action == "verify":
+            return (item is not None and item.kind != "embedder") or None
         if action == "stop":
             return bool(self._jobs.running)
         return True
@@ -199,7 +201,12 @@ class LibraryScreen(Screen[None]):
 
     def action_remove(self) -> None:
         item = self._current
-        if item is None or not item.is_index:
+        if item is None:
+            return
+        if not item.is_index:
+            where = item.details[0] if item.details else item.name
+            told = f"Only indexes are removed here. This {item.kind} is kept at {sanitize_line(where)}"
+            self.notify(told, title="Not removed", severity="warning", markup=False)
             return
         what = "the unfinished build of " if item.unfinished else ""
 

@@ -41,7 +41,7 @@ class NodeEditor(ModalScreen[Changed | None]):
     DEFAULT_CSS = """
     NodeEditor { align: center middle; }
     #step { width: 96; max-width: 96%; height: auto; max-height: 94%; padding: 0 2; background: $surface; border: round $accent; scrollbar-size-vertical: 1; }
-    #step Label { color: $text-muted; }
+    #step Label { width: 100%; color: $text-muted; }
     #step Input { height: 3; }
     #step-sources { height: auto; }
     #step-check { height: auto; }
@@ -87,7 +87,7 @@ class NodeEditor(ModalScreen[Changed | None]):
             with Horizontal(id="step-sources"):
                 for name in self._sources:
                     yield Checkbox(name, name in self._chosen, id=f"step-source-{name}", compact=True)
-            yield Label("Answer of your own, in place of what is found; several by semicolons; empty: look it up")
+            yield Label("Answer of your own; several by semicolons; empty: look it up")
             yield CleanInput(id="step-answer", placeholder=sanitize_line(self._view.answer), select_on_focus=False)
             yield Static(id="step-check", markup=False)
         yield Footer(show_command_palette=False)
