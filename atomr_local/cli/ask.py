@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from atomr_local.cli.interrupt import interrupt
 from atomr_local.cli.options import model_options, overrides, print_json
 from atomr_local.errors import PlanError
 from atomr_local.sanitize import sanitize
@@ -53,7 +51,7 @@ def ask(
     with Assistant.open(**overrides(**options)) as assistant:
         plan = _read_plan(plan_file, question) if plan_file is not None else None
         events = assistant.ask(question, plan=plan, plan_origin="file", strategy=strategy)
-        with _interrupt(assistant.cancel):
+        with interrupt(assistant.cancel):  # what was found is still printed
             for event in events:
                 if as_jsonl:
                     click.echo(json.dumps(event.to_dict(), default=str))
@@ -83,21 +81,6 @@ def _keep(trace: Trace) -> None:
     _, notes = keep(trace)
     for note in notes:
         click.echo(sanitize(note), err=True)
-
-
-@contextmanager
-def _interrupt(cancel: Callable[[], None]) -> Iterator[None]:
-    """The first Ctrl-C cancels the question, so that what was found is still printed; the second one breaks off."""
-
-    def first(_signal: int, _frame: object) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        cancel()
-
-    before = signal.signal(signal.SIGINT, first)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _status(trace: Trace) -> int:

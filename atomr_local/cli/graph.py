@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from atomr_local.cli.options import note
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
 
@@ -66,6 +67,8 @@ def build(
 
     Example: atomr graph build latest-all.json.bz2 --text-index simple --name simple
     """
+    from atomr_local.cancellation import Cancellation
+    from atomr_local.cli.interrupt import interrupt
     from atomr_local.cli.progress import build_progress, report_skipped, resuming, tell
     from atomr_local.indexing.graph_index import FORMATS, BuildProgress, build_graph_index
     from atomr_local.indexing.space import human_size
@@ -76,7 +79,12 @@ def build(
     def triples(state: object) -> int:
         return getattr(state, "triples", 0)
 
-    with resuming("graph", name), build_progress(lambda state: f"{triples(state)} facts", triples) as progress:
+    cancellation = Cancellation()
+    with (
+        interrupt(cancellation.cancel),
+        resuming("graph", name),
+        build_progress(lambda state: f"{triples(state)} facts", triples) as progress,
+    ):
 
         def show(state: BuildProgress) -> None:
             nonlocal told
@@ -94,6 +102,7 @@ def build(
             text_index=text_index,
             properties=properties,
             progress=show,
+            cancellation=cancellation,
         )
     counts = manifest.counts
     click.echo(
@@ -148,7 +157,7 @@ def find(name: str, descriptor: str, limit: int, as_json: bool, graph_index: str
     from atomr_local.sources.graph import GraphSource
 
     source = GraphSource.open(
-        _directory(graph_index), lambda: SentenceEmbedder(find_embedder(load_settings().embedder)), _told
+        _directory(graph_index), lambda: SentenceEmbedder(find_embedder(load_settings().embedder)), note
     )
     with closing(source):
         candidates = source.linker.link(name, descriptor, limit=limit)
@@ -169,12 +178,8 @@ def find(name: str, descriptor: str, limit: int, as_json: bool, graph_index: str
         click.echo(sanitize_line(line))
 
 
-def _told(note: str) -> None:
-    click.echo(sanitize_line(note), err=True)
-
-
 def _directory(graph_index: str | None) -> Path:
     from atomr_local.indexing.starter import ensure_index
     from atomr_local.indexing.store import resolve
 
-    return ensure_index("graph", resolve("graph", load_settings(graph_index=graph_index).graph_index))
+    return ensure_index("graph", resolve("graph", load_settings(graph_index=graph_index).graph_index, note))

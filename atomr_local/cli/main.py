@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
+import signal
 import sys
 from typing import Any
 
-import click
+try:
+    import click
 
-from atomr_local import __version__
-from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.sanitize import sanitize
+    from atomr_local import __version__
+    from atomr_local.errors import AtomrError, Cancelled
+    from atomr_local.sanitize import sanitize
+except KeyboardInterrupt:  # pressed before main() is there to tell
+    print("Cancelled", file=sys.stderr)
+    sys.exit(130)
 
 # command → (module below atomr_local.cli, attribute, one line of help)
 _COMMANDS = {
@@ -77,23 +84,38 @@ def report(error: AtomrError) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Exit status: 0 done, 1 an error, 2 wrong usage, 130 cancelled."""
+    for stream in (sys.stdout, sys.stderr):
+        if getattr(stream, "errors", None) == "strict":  # a character that the terminal lacks is no reason to fail
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
         result: Any = atomr.main(args=arguments, prog_name="atomr", standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
-    except click.exceptions.Abort:
-        click.echo("Cancelled", err=True)
-        sys.exit(130)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (Cancelled, KeyboardInterrupt):
+    except (Cancelled, KeyboardInterrupt, click.exceptions.Abort):
         click.echo("Cancelled", err=True)
         sys.exit(130)
     except AtomrError as error:
         report(error)
         sys.exit(1)
     except BrokenPipeError:
-        sys.stderr.close()
+        _forget_output()
         sys.exit(1)
+    except OSError as error:
+        _forget_output()
+        what = f"{error.filename}: " if error.filename else ""
+        report(AtomrError(f"{what}{error.strerror or error}", title="Reading or writing failed"))
+        sys.exit(1)
+    finally:
+        # All is told: a further Ctrl-C ends the process at once, whatever its threads are about.
+        if arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(result if isinstance(result, int) else 0)
+
+
+def _forget_output() -> None:
+    """What could not be written is not tried again when the interpreter ends."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

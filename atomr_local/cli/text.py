@@ -70,7 +70,9 @@ def build(
 
     Example: atomr text build articles.jsonl --name mine
     """
+    from atomr_local.cancellation import Cancellation
     from atomr_local.catalog.starter import find_embedder
+    from atomr_local.cli.interrupt import interrupt
     from atomr_local.cli.progress import build_progress, report_skipped, resuming, tell
     from atomr_local.indexing.embedding import SentenceEmbedder
     from atomr_local.indexing.readers.detect import TEXT_FORMATS, record_kind
@@ -83,7 +85,9 @@ def build(
     # Where the titles lie is told by the manifest of a new index, for whoever has to build it again.
     run = add_to_text_index if add else partial(build_text_index, titles_file=titles)
     chosen = next(item for item in TEXT_FORMATS if item == format_)
+    cancellation = Cancellation()
     with (
+        interrupt(cancellation.cancel),
         resuming("text", name),
         build_progress(lambda state: f"{_passages(state)} passages", _passages) as progress,
     ):
@@ -97,6 +101,7 @@ def build(
             engine=engine,
             progress=progress,
             tell=lambda message: tell(f"{message[:1].upper()}{message[1:]}."),
+            cancellation=cancellation,
         )
     _show_counts(manifest)
     if add:

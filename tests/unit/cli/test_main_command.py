@@ -1,0 +1,82 @@
+"""What holds for every command: its streams, and Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_embedder import FakeEmbedder
+
+from atomr_local.cli.interrupt import interrupt
+from atomr_local.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+def atomr(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main(list(arguments))
+    return int(stop.value.code or 0)
+
+
+def process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "atomr_local", *arguments]
+    return subprocess.run(command, stderr=subprocess.PIPE, timeout=120, check=False, **options)
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("config", "show")])
+def test_an_output_that_takes_nothing_is_an_error_and_no_traceback(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "out").touch()
+    with (tmp_path / "out").open("rb") as unwritable:  # as a full disk, this fails with the first write
+        done = process(*arguments, stdout=unwritable)
+    assert done.returncode == 1
+    assert done.stderr.decode() == "Reading or writing failed: Bad file descriptor\n"
+
+
+def test_a_character_that_the_output_lacks_is_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "plan.txt"
+    file.write_text("0. Who is 東京?\n1. [Search] 東京 (Zürich)\n", encoding="utf-8")
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
+    done = process("tree", "convert", str(file), "--to", "compact", env=environment, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "?? (Zürich)" in done.stdout.decode("latin-1")
+
+
+def test_ctrl_c_before_the_command_line_is_there(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt")
+    done = process("--help", env=os.environ | {"PYTHONPATH": str(tmp_path)}, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"Cancelled\n")
+
+
+def test_the_second_ctrl_c_breaks_off() -> None:
+    asked: list[str] = []
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), interrupt(lambda: asked.append("stop")):
+        os.kill(os.getpid(), signal.SIGINT)
+        assert asked == ["stop"]
+        os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [("text", "text_index.build_text_index"), ("graph", "graph_index.build_graph_index")],
+)
+def test_ctrl_c_cancels_a_build(kind: str, place: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    ended: list[str] = []
+
+    def build(*_: Any, cancellation: Any, **__: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        ended.append("in good order")
+        cancellation.check()
+
+    monkeypatch.setattr(f"atomr_local.indexing.{place}", build)
+    monkeypatch.setattr("atomr_local.indexing.embedding.SentenceEmbedder", lambda *_, **__: FakeEmbedder())
+    assert atomr(kind, "build", "x.jsonl", "--name", "mine") == 130
+    assert ended == ["in good order"]
+    assert capsys.readouterr().err.endswith("Cancelled\n")
