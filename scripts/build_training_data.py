@@ -59,7 +59,6 @@ QUESTIONS = Path(__file__).resolve().parent / "training_questions"
 # Those of them that calibrate.py is for.
 HELD_BACK = "held_back"
 TOP_K = 3
-ALONE = 0.35
 SETS = {"2wiki": "2wiki_train500", "hotpot": "hotpot_train100", "musique": "musique_train100"}
 _RELATIONS = {
     "director": "film", "performer": "song", "composer": "film", "author": "book", "publisher": "book",
@@ -268,8 +267,6 @@ class Builder:
         self, task: str, template: str, question: str, found: list[tuple[str, str]], value: str, head: str = ""
     ) -> tuple[str, str] | None:
         """The evidence block and the answer's line; None where the answer stands only beside the evidence shown."""
-        if head:
-            found = self.page_alone(found, head)
         if self.random.random() < 0.3:
             self.random.shuffle(found)
         block, shown = self.context(question, found)
@@ -283,11 +280,6 @@ class Builder:
         if any(span_of(value, text) for _, text in found):
             return None
         return block, "Unknown"
-
-    def page_alone(self, found: list[tuple[str, str]], head: str) -> list[tuple[str, str]]:
-        """In a third of the cases the entity's own page only, as a Relate reads it first."""
-        own = bool(found) and base_key(found[0][0]) == base_key(head)
-        return found[:1] if own and self.random.random() < ALONE else found
 
     def searches(self, count: int) -> Iterator[dict[str, Any]]:
         for page in self.random.sample(self.pages["2wiki"], count):
@@ -417,8 +409,6 @@ class Builder:
             shown_pages = found[:TOP_K]
         else:
             shown_pages = [(page.title, page.text), *others[: TOP_K - 1]]
-        if len(arguments) > 1:
-            shown_pages = self.page_alone(shown_pages, arguments[0])
         if chance > 0.7:
             self.random.shuffle(shown_pages)
         block, shown = self.context(question, shown_pages)
@@ -426,9 +416,9 @@ class Builder:
         if answer != "Unknown" and chance >= 0.08:
             index = next((i for i, (title, _) in enumerate(shown) if title == page.title), None)
             span = None if index is None else span_of(answer, shown[index][1]) or span_of(answer, shown[index][0])
-            if span is None and (index is not None or span_of(answer, shown[0][1])):
+            if index is None or span is None:
                 return  # cut away: no fair question
-            target = f"{span} [{(index or 0) + 1}]" if span else "Unknown"
+            target = f"{span} [{index + 1}]"
         prompt = render("atomr_local.reasoning", "lean_read", (), question=question, evidence=block)
         yield line("read", "authored", prompt, target)
 
