@@ -147,7 +147,7 @@ async def test_what_is_no_index_is_not_removed_and_the_user_is_told(kind: str) -
         await pilot.press("d")
         if kind == "model":
             await until(pilot, lambda: "Not removed" in screen_text(app))
-            assert "[b]tiny.gguf" in screen_text(app)
+            assert "/models/[b]tiny.gguf" in screen_text(app)
             assert app.screen is screen
         else:
             await until(pilot, lambda: "Remove the text index wiki?" in screen_text(app))

@@ -58,11 +58,11 @@ class BuildScreen(ModalScreen[Build | None]):
                 [("text: articles to search and quote", "text"), ("graph: facts to look up", "graph")],
                 value="text", allow_blank=False, id="build-kind",
             )  # fmt: skip
-            yield Label("File: a dump, Parquet, ZIM, JSON lines, N-Triples, Turtle, Wikidata JSON")
+            yield Label("File: dump, Parquet, ZIM, JSONL, N-Triples, Turtle, Wikidata JSON")
             yield CleanInput(id="build-file", suggester=PathSuggester(Path.cwd()), placeholder="→ completes")
             yield Label("Format")
             yield Select(_formats(TEXT_FORMATS), value="auto", allow_blank=False, id="build-format")
-            yield Label("Name of the index; an older one of this name is replaced when all is done")
+            yield Label("Name of the index; an older one is replaced when all is done")
             yield CleanInput(id="build-name", placeholder="such as simple-wiki")
             yield Label("Graph only about the articles of this text index", id="build-slice-label")
             yield Select(

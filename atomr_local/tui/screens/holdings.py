@@ -137,7 +137,7 @@ class LibraryScreen(Screen[None]):
         if action == "use":
             return (item is not None and bool(item.setting) and not item.unfinished) or None
         if action == "remove":
-            return item is not None or None  # of what is no index it tells where it is
+            return item is not None or None  # of what is no index it tells so
         if action == "verify":
             return (item is not None and item.kind != "embedder") or None
         if action == "stop":
@@ -204,9 +204,13 @@ class LibraryScreen(Screen[None]):
         if item is None:
             return
         if not item.is_index:
-            where = item.details[0] if item.details else item.name
-            told = f"Only indexes are removed here. This {item.kind} is kept at {sanitize_line(where)}"
-            self.notify(told, title="Not removed", severity="warning", markup=False)
+            self.app.clear_notifications()
+            self.notify(
+                f"Only indexes are removed here. Where this {item.kind} is kept stands below the list.",
+                title="Not removed",
+                severity="warning",
+                markup=False,
+            )
             return
         what = "the unfinished build of " if item.unfinished else ""
 
