@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, KnowledgeIndexError, SourceError
+from atomr_local.indexing.foreign_errors import library_line
 from atomr_local.indexing.names import base_key, name_key
+from atomr_local.indexing.rebuilding import damage_hint
 from atomr_local.indexing.store import read_manifest
 from atomr_local.indexing.text_catalog import CATALOG, CatalogReader
 from atomr_local.indexing.text_index import EXACT_ROWS, SEARCHED, TABLE, VECTOR, check_embedder, connect, nearest
@@ -39,10 +41,10 @@ _SEARCHERS = 4
 _COLUMNS = ("id", "title", "section", "text", "start", "end")
 # Two passages say the same from this share of common word triples on, unless they differ in a number.
 _SAME_SHARE = 0.95
-# A page about the entity itself goes before pages that mention it, and the page of that very title ("Hamlet") before
-# one of a namesake ("Hamlet (1948 film)"): each step is about what first rank in both lists is worth.
-_TITLE_BONUS = 3.0 / _RRF_K
-_BASE_BONUS = 1.8 / _RRF_K
+# A page about the entity itself goes before pages that mention it: as much as first rank in both lists is worth. A
+# namesake's page ("Hamlet (1948 film)" for "Hamlet") has half of it.
+_TITLE_BONUS = 2.0 / _RRF_K
+_BASE_BONUS = 1.0 / _RRF_K
 _NEAR_BONUS = 1.0 / _RRF_K
 _PREFIX_BONUS = 0.5 / _RRF_K
 _QUERY_WORDS = 64
@@ -62,7 +64,9 @@ class TextSource:
         page_first: bool = True,
         catalog: CatalogReader | None = None,
         reranker: Reranker | None = None,
+        directory: Path | None = None,
     ) -> None:
+        self._directory = directory
         self._table = table
         self._embedder = embedder
         self._rows = rows
@@ -93,11 +97,14 @@ class TextSource:
             rows = table.count_rows()
         except Exception as error:  # LanceDB raises plain RuntimeError and ValueError for damage
             raise KnowledgeIndexError(
-                f"the text index in {directory} cannot be opened: {error}", hint="Build the index again."
+                f"the text index in {directory} cannot be opened: {library_line(error, directory)}",
+                hint=damage_hint("text", directory),
             ) from error
         # Indexes of earlier versions have no list of articles.
         catalog = CatalogReader(directory) if (directory / CATALOG).is_file() else None
-        return cls(table, embedder, rows, page_first=page_first, catalog=catalog, reranker=reranker)
+        return cls(
+            table, embedder, rows, page_first=page_first, catalog=catalog, reranker=reranker, directory=directory
+        )
 
     @property
     def name(self) -> SourceName:
@@ -128,7 +135,10 @@ class TextSource:
         except AtomrError:
             raise
         except Exception as error:
-            raise SourceError(f"the text index cannot be searched: {error}", hint="Build the index again.") from error
+            raise SourceError(
+                f"the text index cannot be searched: {library_line(error, self._directory)}",
+                hint=damage_hint("text", self._directory) if self._directory else "Build the index again.",
+            ) from error
         cancellation.check()
         for one in found:
             one.bonus = max(title_bonus(one.row["title"], name, request.operator) for name in titles)
