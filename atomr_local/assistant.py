@@ -330,8 +330,9 @@ def _conclusion(result: Result) -> AnswerReady:
     """The root's result as the whole question's answer, in a sentence."""
     basis: Basis = "model" if result.method == "closed_book" else "evidence"
     status: Status = "answered" if result.values else "unknown"
+    confidence = result.confidence if result.values else None  # of nothing found there is none
     return AnswerReady(
-        status=status, answer=_sentence(result, basis), answers=result.texts, confidence=result.confidence, basis=basis
+        status=status, answer=_sentence(result, basis), answers=result.texts, confidence=confidence, basis=basis
     )
 
 

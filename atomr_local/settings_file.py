@@ -188,5 +188,5 @@ def _write(path: Path, text: str) -> None:
                 name.unlink(missing_ok=True)
         raise SettingsError(
             f"{path} cannot be written: {error.strerror or error}",
-            hint="Make the file and its directory writable; until then the change holds for this session only.",
+            hint="Make the file and its directory writable.",
         ) from error

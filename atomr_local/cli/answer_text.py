@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace
 from atomr_local.sanitize import sanitize_line
 
 _PASSAGE = 160
+_STEP = re.compile(r"step (\d+): (.*)")
 _MARKS = {True: "", False: "  (not found in the cited evidence)", None: ""}
 
 
@@ -25,8 +28,20 @@ def answer_text(trace: Trace) -> str:
         lines += _branch(trace, root, 0)
     if trace.plan.origin == "fallback" and trace.strategy == "atomr":
         lines += ["", "No valid plan was found: the question was answered by direct RAG."]
-    lines += [f"Note: {sanitize_line(warning)}" for warning in trace.warnings]
+    lines += [f"Note: {warning}" for warning in _folded(trace.warnings)]
     return "\n".join(lines)
+
+
+def _folded(warnings: list[str]) -> list[str]:
+    """Each warning once, with the steps that met it: an unreachable source fails in every one of them."""
+    steps: dict[str, list[str]] = {}
+    for warning in map(sanitize_line, warnings):
+        match = _STEP.fullmatch(warning)
+        steps.setdefault(match[2] if match else warning, []).extend([match[1]] if match else [])
+    return [
+        f"step{'s' if len(numbers) > 1 else ''} {', '.join(dict.fromkeys(numbers))}: {told}" if numbers else told
+        for told, numbers in steps.items()
+    ]
 
 
 def _citation(item: EvidenceTrace) -> str:

@@ -64,7 +64,7 @@ def ask(
             if as_json:
                 print_json(trace.to_dict())
             elif trace.status == "failed":
-                click.echo(sanitize("\n".join(trace.warnings)), err=True)
+                click.echo(sanitize("\n".join(trace.warnings).replace("\n→", "\n  →")), err=True)
             elif not as_jsonl:
                 from atomr_local.cli.answer_text import answer_text
 

@@ -48,16 +48,26 @@ def check(files: tuple[Path, ...]) -> int:
 
     Example: atomr tree check plans.jsonl
     """
-    accepted = rejected = 0
+    from atomr_local.cli.main import report
+
+    accepted = rejected = unread = 0
     for file in files:
-        for read in _trees(file):
+        try:
+            found = list(_trees(file))
+        except InputError as error:  # the other files are looked at all the same
+            report(error)
+            unread += 1
+            continue
+        if not found:
+            click.echo(f"{sanitize_line(str(file))} holds no tree", err=True)
+        for read in found:
             if read.tree is not None:
                 accepted += 1
                 continue
             rejected += 1
             click.echo(_complaint(file, read.line, read.reason))
     click.echo(f"{accepted} accepted, {rejected} rejected")
-    return 1 if rejected else 0
+    return 1 if rejected or unread else 0
 
 
 @tree.command()

@@ -17,7 +17,7 @@ from atomr_local.indexing.graph_selection import Selection
 from atomr_local.indexing.graph_sink import STORE
 from atomr_local.indexing.ledger import Ledger
 from atomr_local.indexing.readers.graph_detect import FORMATS, GraphFormat, detect_format
-from atomr_local.indexing.space import write_error
+from atomr_local.indexing.space import something_done, write_error
 
 __all__ = ["FORMATS", "STORE", "BuildProgress", "GraphFormat", "build_graph_index", "detect_format"]
 
@@ -106,4 +106,5 @@ def build_graph_index(
             )
             return store.read_manifest(publishing.publish(scratch, manifest))
     except (OSError, sqlite3.Error) as error:
-        raise write_error(f"the graph index {name!r}", error, resumable=True) from error
+        kept = something_done(publishing.unfinished_path("graph", name))
+        raise write_error(f"the graph index {name!r}", error, resumable=kept) from error

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.readers.wikiprops import page_props_beside
 
@@ -22,6 +23,16 @@ def rebuild_hint(entry: store.IndexEntry) -> str:
     if isinstance(change, dict):
         hint += " (then repeat what was added to it or removed from it since)"
     return hint
+
+
+def damage_hint(kind: store.IndexKind, directory: Path) -> str:
+    """What to do about the index in `directory`, which proved to be damaged."""
+    try:
+        manifest = store.read_manifest(directory)
+    except KnowledgeIndexError as error:
+        return error.hint
+    entry = store.IndexEntry(kind, directory.name, directory, manifest)
+    return store.permission_hint(directory) or rebuild_hint(entry)
 
 
 def rebuild_command(entry: store.IndexEntry) -> str:

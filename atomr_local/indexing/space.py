@@ -13,6 +13,7 @@ from atomr_local.indexing.foreign_errors import library_line
 RESERVE = 200_000_000
 # What libraries write of a full or failing disk when they give no error number.
 _FULL = ("no space left", "os error 28)", "disk is full", "disk full", "quota exceeded")
+_NO_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
 _BROKEN = ("input/output error", "disk i/o error", "os error 5)")
 
 
@@ -35,7 +36,7 @@ def require_space(directory: Path, wanted: int, what: str) -> None:
         raise KnowledgeIndexError(
             f"the disk of {directory.parent} is too full for {what}: {human_size(free)} are free, about "
             f"{human_size(wanted + RESERVE)} are needed",
-            hint="Free some space and run the same command again: it goes on where it stopped.",
+            hint=f"Free some space and {_again(something_done(directory))}",
         )
 
 
@@ -44,12 +45,29 @@ def write_error(what: str, error: BaseException, *, resumable: bool = False) -> 
     number, text = getattr(error, "errno", None), str(error)
     full = number in (errno.ENOSPC, errno.EDQUOT) or any(mark in text.casefold() for mark in _FULL)
     broken = number == errno.EIO or any(mark in text.casefold() for mark in _BROKEN)
-    again = "run the same command again" + (": it goes on where it stopped." if resumable else ".")
+    again = _again(resumable)
     reason = str(getattr(error, "strerror", None) or library_line(error))
     if full or broken:
         reason = "the disk is full" if full else "the disk reports an input/output error"
-    hint = f"Free some space and {again}" if full else f"Check the disk, then {again}"
+    if full:
+        hint = f"Free some space and {again}"
+    elif number in _NO_PLACE:
+        hint = f"See to it that this user may write there, then {again}"
+    else:
+        hint = f"Check the disk, then {again}"
     return KnowledgeIndexError(f"{what} cannot be written: {reason}", hint=hint)
+
+
+def something_done(directory: Path) -> bool:
+    """Whether a build in `directory` has got so far that the same command goes on from there."""
+    from atomr_local.indexing.ledger import read_ledger
+
+    ledger = read_ledger(directory)
+    return ledger is not None and bool(ledger.state)
+
+
+def _again(goes_on: bool) -> str:
+    return "run the same command again" + (": it goes on where it stopped." if goes_on else ".")
 
 
 def human_size(size: int) -> str:

@@ -18,7 +18,7 @@ from atomr_local.indexing.ledger import Ledger, empty, read_ledger
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.readers.detect import TextFormat, open_articles
 from atomr_local.indexing.readers.wikiprops import page_props_beside
-from atomr_local.indexing.space import write_error
+from atomr_local.indexing.space import something_done, write_error
 from atomr_local.indexing.text_build import PASSAGE_WORDS, Selection, TextBuild, TextBuildProgress
 from atomr_local.indexing.text_catalog import CATALOG, Catalog, CatalogReader
 from atomr_local.indexing.text_table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, PassageTable, connect, nearest
@@ -208,7 +208,8 @@ def _run(
             manifest = _manifest(name, build, ledger, embedder, wanted, before, asked or {})
             return store.read_manifest(publishing.publish(scratch, manifest))
     except OSError as error:
-        raise write_error(f"the text index {name!r}", error, resumable=True) from error
+        kept = something_done(publishing.unfinished_path("text", name))
+        raise write_error(f"the text index {name!r}", error, resumable=kept) from error
 
 
 def _engine(engine: Engine) -> type[TextBuild]:
@@ -261,6 +262,10 @@ def _manifest(
 def _changeable(name: str, embedder: Embedder | None = None) -> tuple[Path, store.Manifest]:
     """The directory and manifest of an index that can be added to."""
     directory = store.index_path("text", name)
+    if not directory.exists():
+        raise KnowledgeIndexError(
+            f"there is no text index named {name!r}", hint="`atomr indexes list` shows what there is."
+        )
     manifest = store.read_manifest(directory)
     if manifest.settings.get("layout") != LAYOUT or not (directory / CATALOG).is_file():
         raise KnowledgeIndexError(

@@ -68,8 +68,8 @@ def require_ray() -> None:
             importlib.import_module(name)
     except ImportError as error:
         raise MissingPartError(
-            f"--engine ray needs Ray, which cannot be loaded: {error}",
-            hint="Install it with: pip install 'atomr-local[ray]'",
+            f"--engine ray needs the packages ray and lance-ray: {error}",
+            hint="Install them as the README says: pip install '.[ray]' in the source checkout.",
         ) from error
 
 

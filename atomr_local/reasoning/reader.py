@@ -239,7 +239,8 @@ class Reader:
         except ValueError as error:
             return Reading(dropped=dropped, problem=str(error))
         answers = tuple(dict.fromkeys(text for item in given if (text := sanitize_line(item))))
-        if not answers or all(_UNKNOWN.fullmatch(text.strip(" .")) for text in answers):
+        answers = tuple(text for text in answers if not _UNKNOWN.fullmatch(text.strip(" .")))
+        if not answers:
             return Reading(confidence=completion.mean_probability, dropped=dropped)
         cited = tuple(shown[number - 1] for number in dict.fromkeys(numbers) if 1 <= number <= len(shown))
         expected = expected_answer(asked.question)

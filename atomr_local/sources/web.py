@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +17,9 @@ from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceNam
 _BACK_OFF = 3.0
 _LONGEST = 1000
 _LONGEST_QUERY = 400
+_HOST = "html.duckduckgo.com"
+# What the HTTP clients under ddgs say, each in its words, when the search engine cannot be reached at all.
+_UNREACHED = re.compile(r"dns|connect(?:ion)?error|failed to lookup|name resolution|unreachable|refused", re.I)
 _REFUSALS = (202, 403, 429)
 
 SearchFunction = Callable[[str, int], list[dict[str, Any]]]
@@ -104,6 +108,11 @@ class WebSource:
                     hint="Check the connection, or set web.timeout higher.",
                 ) from error
             except Exception as error:  # DDGSException, or lxml's for a page that is none
+                if _UNREACHED.search(str(error)):
+                    raise SourceError(
+                        f"no connection to the search engine ({_HOST})",
+                        hint="Check the connection, or turn web search off.",
+                    ) from error
                 raise SourceError(
                     f"the web search failed: {sanitize_line(str(error))[:200]}", hint="Check the connection."
                 ) from error

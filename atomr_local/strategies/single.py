@@ -43,7 +43,7 @@ class _SingleNode:
         result = Result(
             text_values(list(reading.answers)),
             self.method if reading.answers else None,
-            reading.confidence,
+            reading.confidence if reading.answers else None,
             evidence,
             [item.id for item in cited],
             dropped=list(reading.dropped),

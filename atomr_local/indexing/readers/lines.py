@@ -71,12 +71,23 @@ class LineReader(FileReader):
         InputError: the file cannot be opened, is truncated or damaged, or has a line over 16 MiB.
     """
 
+    _taken: int | None = None
+    """Bytes of the lines given so far; None where the file is packed and only blocks of it can be counted."""
+
+    @property
+    def position(self) -> int:
+        return super().position if self._taken is None else self._taken
+
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         number = 0
         with reading(self.path, lambda: f"after line {number}"), ExitStack() as stack:
             stream = self._opened(stack)
+            plain = isinstance(stream, io.BufferedReader)
+            self._taken = 0 if plain else None
             while line := stream.readline(MAX_LINE + 1):
                 number += 1
+                if self._taken is not None:
+                    self._taken += len(line)
                 if len(line) > MAX_LINE:
                     raise InputError(f"{self.path}, line {number}: longer than {MAX_LINE >> 20} MiB")
                 if number > self.after:
@@ -127,6 +138,10 @@ def reading(path: Path, place: Callable[[], str]) -> Iterator[None]:
         yield
     except (EOFError, gzip.BadGzipFile) as error:
         raise InputError(f"{path}, {place()}: the compressed file is cut short") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path} is a directory", hint="Give the files in it.") from error
+    except (FileNotFoundError, PermissionError) as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except OSError as error:
         raise InputError(f"{path}, {place()}: cannot be read: {error.strerror or error}") from error
     except Exception as error:  # zlib.error is no OSError

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atomr_local.errors import KnowledgeIndexError, SourceError
+from atomr_local.indexing.foreign_errors import library_line
 from atomr_local.indexing.graph_index import STORE
 from atomr_local.indexing.graph_names import EntityRow, Names, PropertyRow
 from atomr_local.indexing.graph_statements import (
@@ -21,6 +22,7 @@ from atomr_local.indexing.graph_statements import (
     literal_text,
     local_name,
 )
+from atomr_local.indexing.rebuilding import damage_hint
 from atomr_local.indexing.store import read_manifest
 from atomr_local.indexing.vocabulary import INSTANCE_OF, vocabulary
 from atomr_local.sources.protocol import Value, ValueKind
@@ -109,12 +111,13 @@ class Graph:
         self.manifest = manifest
         self.names = Names(directory)
         if not (directory / STORE).is_dir():
-            raise KnowledgeIndexError(f"{directory} has no {STORE} store", hint="Build the index again.")
+            raise KnowledgeIndexError(f"{directory} has no {STORE} store", hint=damage_hint("graph", directory))
         try:
             self._store: Store = Store.read_only(str(directory / STORE))
         except (OSError, ValueError, RuntimeError) as error:  # corruption comes as RuntimeError
             raise KnowledgeIndexError(
-                f"{directory / STORE} cannot be opened: {error}", hint="Build the index again."
+                f"{directory / STORE} cannot be opened: {library_line(error, directory)}",
+                hint=damage_hint("graph", directory),
             ) from error
         # Statements with times lie apart; a graph without any is never asked for them.
         self.has_qualifiers = manifest.counts.get("qualifiers", 0) > 0
@@ -143,7 +146,9 @@ class Graph:
             )
             return list(islice(found, limit))
         except (OSError, ValueError, RuntimeError) as error:
-            raise SourceError(f"the graph in {self.directory} cannot be read: {error}") from error
+            raise SourceError(
+                f"the graph in {self.directory} cannot be read: {library_line(error, self.directory)}"
+            ) from error
 
     def select(self, query: str) -> Answer:
         """Run a SELECT whose values are bound terms already; at most ROW_LIMIT rows, `cut` when there are more."""
@@ -153,7 +158,9 @@ class Graph:
             variables = [variable.value for variable in results.variables]
             solutions = [tuple(row) for row in results]
         except (OSError, ValueError, SyntaxError, RuntimeError) as error:
-            raise SourceError(f"the graph in {self.directory} cannot be queried: {error}") from error
+            raise SourceError(
+                f"the graph in {self.directory} cannot be queried: {library_line(error, self.directory)}"
+            ) from error
         terms = [
             {name: term for name, term in zip(variables, row, strict=True) if term is not None} for row in solutions
         ]

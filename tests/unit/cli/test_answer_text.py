@@ -27,3 +27,12 @@ def test_hostile_text_in_every_field_stays_text() -> None:
     assert not {"\x1b", "\x07", "\u202e"} & set(text)
     assert len(text.splitlines()) == 9  # each field from outside is one line
     assert text.count("x") >= 9
+
+
+def test_what_several_steps_met_is_told_once() -> None:
+    warnings = ["step 1: Source failed: no connection", "the index is old", "step 3: Source failed: no connection"]
+    trace = Trace("Who?", strategy="rag", settings={}, answer="Ann.", warnings=warnings)
+    assert answer_text(trace).splitlines()[1:] == [
+        "Note: steps 1, 3: Source failed: no connection",
+        "Note: the index is old",
+    ]

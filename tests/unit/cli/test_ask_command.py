@@ -184,7 +184,7 @@ def test_a_model_path_that_does_not_exist(capsys: Capture, tmp_path: Path, json_
     if json_flag:
         assert "no.gguf" in json.loads(printed.out)["warnings"][0]
     else:
-        assert "Model not usable" in printed.err and "no.gguf" in printed.err and "→ " in printed.err
+        assert "Model not usable" in printed.err and "no.gguf" in printed.err and "\n  → " in printed.err
     assert "Traceback" not in printed.err
 
 

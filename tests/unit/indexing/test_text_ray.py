@@ -100,7 +100,7 @@ class TestWithoutRay:
         monkeypatch.setitem(sys.modules, "lance_ray", None)
         with pytest.raises(MissingPartError) as missing:
             build_text_index(corpus(tmp_path), "mine", embedder=FakeEmbedder(), engine="ray")
-        assert missing.value.hint == "Install it with: pip install 'atomr-local[ray]'"
+        assert missing.value.hint == "Install them as the README says: pip install '.[ray]' in the source checkout."
         assert publishing.list_unfinished() == []
 
     def test_the_command_offers_it_and_says_that_it_opens_sockets(self) -> None:

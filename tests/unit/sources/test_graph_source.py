@@ -322,8 +322,10 @@ def test_an_index_that_is_not_whole_is_told(tmp_path: Path, monkeypatch: pytest.
     directory = store.index_path("graph", "world")
     current = next((directory / "oxigraph").glob("CURRENT"))
     current.write_bytes(b"damaged")
-    with pytest.raises(KnowledgeIndexError, match="cannot be opened"):
+    with pytest.raises(KnowledgeIndexError, match="cannot be opened") as caught:
         GraphSource.open(directory)
+    assert "Build it again: atomr graph build" in caught.value.hint
+    assert str(directory) not in caught.value.message.partition("cannot be opened")[2]
     (directory / "names.sqlite").unlink()
     with pytest.raises(KnowledgeIndexError, match=r"names\.sqlite"):
         GraphSource.open(directory)

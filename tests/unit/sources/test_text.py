@@ -216,7 +216,8 @@ def test_a_damaged_table_is_told_as_such(
         damage(file)
     with pytest.raises((KnowledgeIndexError, SourceError)) as caught:
         TextSource.open(copy, embedder).retrieve(Request("lake", "lake"), Cancellation())
-    assert "Build the index again" in caught.value.hint
+    assert "Build it again: atomr text build" in caught.value.hint
+    assert ".rs:" not in caught.value.message and "LanceError" not in caught.value.message
 
 
 def test_a_failing_embedder_keeps_its_own_error(directory: Path, embedder: SentenceEmbedder) -> None:

@@ -186,7 +186,7 @@ def test_cancelled_before_and_during_the_search() -> None:
         (TimeoutException("timed out"), "within 10 seconds"),
         (
             DDGSException("ConnectError: \x1b[31mrefused\n" + "x" * 999),
-            "the web search failed: ConnectError: refused xxx",
+            "no connection to the search engine \\(html.duckduckgo.com\\)",
         ),
         (ValueError("Document is empty"), "Document is empty"),
     ],
@@ -302,7 +302,7 @@ def test_no_one_listens(monkeypatch: pytest.MonkeyPatch) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     monkeypatch.setattr(Duckduckgo, "search_url", f"http://127.0.0.1:{port}/")
-    with pytest.raises(SourceError, match="the web search failed") as caught:
+    with pytest.raises(SourceError, match="no connection to the search engine") as caught:
         ask_engine(timeout=3.0)
     assert "connection" in caught.value.hint
 
@@ -320,3 +320,10 @@ def test_the_real_engine_answers() -> None:
         pytest.skip(f"the engine refuses: {error}")
     assert found
     assert all(item.locator["url"].startswith("http") for item in found)
+
+
+def test_no_connection_is_told_in_plain_words() -> None:
+    said = "DNSError: DNSError('error sending request for url (https://html.duckduckgo.com/html/): Query { name: Name("
+    with pytest.raises(SourceError) as caught:
+        ask(failing(DDGSException(said)))
+    assert caught.value.message == "no connection to the search engine (html.duckduckgo.com)"

@@ -84,3 +84,16 @@ def test_an_unknown_name_is_told_with_those_that_exist() -> None:
     with pytest.raises(SettingsError, match="'magic'") as caught:
         find_strategy("magic")
     assert "atomr" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["rag", "closed-book"])
+def test_of_an_unknown_there_is_no_confidence(name: str) -> None:
+    text = FakeSource("text", {QUESTION: passages(("Ann", "Ann painted it."))})
+    tools = toolbox(QUESTION, FakeBackbone(UNKNOWN, UNKNOWN), text)
+    assert find_strategy(name).run(QUESTION, None, "model", tools).confidence is None
+    assert tools.recorder.trace.node(0).confidence is None
+
+
+def test_unknown_among_other_answers_is_none_of_them() -> None:
+    tools = toolbox(QUESTION, FakeBackbone("hm", reply("Unknown", "Ann")))
+    assert find_strategy("cot").run(QUESTION, None, "model", tools).texts == ("Ann",)

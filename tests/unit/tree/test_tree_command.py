@@ -70,7 +70,9 @@ def test_check_good_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     pretty.write_text(json.dumps({"question": "q", "reasoning_tree": PAPER}, indent=1), encoding="utf-8")
     empty = tmp_path / "c.jsonl"
     empty.write_text("\n", encoding="utf-8")
-    assert _atomr(capsys, "check", str(outline), str(pretty), str(empty)) == (0, "2 accepted, 0 rejected\n", "")
+    assert _atomr(capsys, "check", str(outline), str(pretty), str(empty)) == (
+        0, "2 accepted, 0 rejected\n", f"{empty} holds no tree\n",
+    )  # fmt: skip
 
 
 def test_convert_there_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,7 +115,7 @@ def test_files_that_cannot_be_read(
     latin.write_bytes("0. Où?".encode("latin-1"))
     for file, reason in [(tmp_path / "none", "cannot be read"), (tmp_path, "cannot be read"), (latin, "not UTF-8")]:
         code, out, err = _atomr(capsys, *command, str(file))
-        assert (code, out) == (1, "")
+        assert (code, out) == (1, "0 accepted, 0 rejected\n" if command == ("check",) else "")
         assert str(file) in err
         assert reason in err
         assert "Traceback" not in err
@@ -140,3 +142,16 @@ def test_the_tree_loads_nothing_else_of_the_project() -> None:
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout.split() == ["atomr_local"]
+
+
+def test_a_missing_and_an_empty_file_do_not_hide_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, empty = tmp_path / "good.txt", tmp_path / "empty.txt"
+    good.write_text(OUTLINE, encoding="utf-8")
+    empty.touch()
+    code, out, err = _atomr(capsys, "check", str(tmp_path / "absent"), str(empty), str(good))
+    assert code == 1
+    assert out == "1 accepted, 0 rejected\n"
+    assert "absent cannot be read" in err
+    assert f"{empty} holds no tree" in err
+    code, out, _ = _atomr(capsys, "check", str(good), str(tmp_path / "absent"))
+    assert (code, out) == (1, "1 accepted, 0 rejected\n")
