@@ -14,6 +14,7 @@ from pydantic_settings import SettingsError as UnreadableVariable
 
 from atomr_local import paths
 from atomr_local.errors import SettingsError
+from atomr_local.settings_problems import problem
 
 LocalSource = Literal["text", "graph"]
 Origin = Literal["environment", "settings file"]
@@ -203,10 +204,8 @@ def load_settings(**overrides: Any) -> Settings:
     except UnreadableVariable as error:
         raise _unreadable(error) from error
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
         raise SettingsError(
-            f"{key}: {first['msg']}",
+            problem(error, Settings),
             hint=f"Look at the command line, ATOMR_* environment variables and {Settings.file or paths.config_file()}.",
         ) from error
 

@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 from atomr_local import paths
 from atomr_local.errors import SettingsError
 from atomr_local.settings import Settings, load_settings
+from atomr_local.settings_problems import problem
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -161,9 +162,7 @@ def _check(text: str, path: Path) -> None:
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path} would not be valid TOML: {error}", hint="Nothing was written.") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise SettingsError(f"{key}: {first['msg']}", hint="Nothing was written.") from error
+        raise SettingsError(problem(error, Settings), hint="Nothing was written.") from error
 
 
 def _write(path: Path, text: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from atomr_local import paths
-from atomr_local.cli.options import print_json
-from atomr_local.settings import load_settings
+from atomr_local.cli.options import note, print_json
+from atomr_local.settings import leaves, load_settings, origins
 
 
 @click.group()
@@ -18,16 +18,26 @@ def config() -> None:
 
 
 @config.command()
-def show() -> None:
+@click.option("--origins", "with_origins", is_flag=True, help="Give each setting with where its value comes from.")
+def show(with_origins: bool) -> None:
     """Print the settings in force as JSON: defaults, settings file and environment put together.
+
+    What is not the default is named on standard error, with where it comes from.
 
     Example: atomr config show
     """
     settings = load_settings()
+    told = origins()
     data = settings.model_dump(mode="json")
     if data["endpoint"]["api_key"]:
         data["endpoint"]["api_key"] = "(set)"
+    if with_origins:
+        print_json({key: {"value": value, "origin": told.get(key, "default")} for key, value in leaves(data)})
+        return
     print_json(data)
+    places = {"settings file": str(paths.config_file()), "environment": "the environment"}
+    for key, origin in sorted(told.items()):
+        note(f"{key} comes from {places[origin]}.")
 
 
 @config.command()

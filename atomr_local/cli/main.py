@@ -65,6 +65,12 @@ def atomr(ctx: click.Context) -> None:
 
     Example: atomr ask "Which country is Lake Como in?"
     """
+    if any(name.startswith("ATOMR_") and name != "ATOMR_HOME" for name in os.environ):
+        from atomr_local.settings import Settings
+        from atomr_local.settings_problems import unknown_variables
+
+        for told in unknown_variables(Settings):
+            click.echo(sanitize(told), err=True)
     if ctx.invoked_subcommand is None:
         from atomr_local.cli.terminal import no_terminal
 

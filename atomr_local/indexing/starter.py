@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from atomr_local import paths
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.indexing.store import STARTER, IndexKind, index_path, read_manifest, sha256_of
+from atomr_local.indexing.store import STARTER, IndexEntry, IndexKind, index_path, read_manifest, sha256_of
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding import Embedder
@@ -52,6 +52,8 @@ def _current(directory: Path, source: Path, embedder: Embedder | None) -> bool:
     try:
         manifest = read_manifest(directory)
     except KnowledgeIndexError:
+        return False
+    if IndexEntry(manifest.kind, manifest.name, directory, manifest).damage():
         return False
     if embedder is not None and manifest.settings.get("embedder") != embedder.identity:
         return False

@@ -54,6 +54,14 @@ def test_a_damaged_starter_is_built_again(shipped: Path) -> None:
     assert store.read_manifest(directory).counts["articles"] == 1
 
 
+def test_a_starter_without_its_passages_is_built_again(shipped: Path) -> None:
+    import shutil
+
+    directory = ensure_index("text", "starter", FakeEmbedder)
+    shutil.rmtree(directory / "passages.lance")
+    assert (ensure_index("text", "starter", FakeEmbedder) / "passages.lance").is_dir()
+
+
 def test_another_embedder_builds_it_again(shipped: Path) -> None:
     directory = ensure_index("text", "starter", FakeEmbedder)
     ensure_index("text", "starter", lambda: FakeEmbedder("fake:2"))

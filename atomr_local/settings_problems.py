@@ -1,0 +1,89 @@
+"""What is wrong with a setting, in words for whoever wrote it; and environment variables that are no setting at all."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+_SHOWN = 60
+# By the beginning of the name that pydantic gives to an error.
+_WANTED = {
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "string_type": "a text",
+    "tuple": 'a list, such as ["text"],',
+    "list": "a list",
+    "dict": "a table",
+    "model": "a table of settings",
+}
+# Variables of the program that are read where they are used.
+_OTHER_VARIABLES = frozenset({"ATOMR_HOME", "ATOMR_CONTACT", "ATOMR_PROGRESS_EVERY", "ATOMR_KILLS"})
+
+
+def problem(error: ValidationError, model: type[BaseModel]) -> str:
+    """The first thing that is wrong, with the dotted key of the setting before it."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"{key}: there is no such setting{_near(key, list(setting_keys(model)))}"
+    context: Mapping[str, Any] = first.get("ctx", {})
+    if first["type"] == "value_error":
+        return f"{key}: {context.get('error', first['msg'])}"
+    wanted = _wanted(first["type"], context)
+    if not wanted:
+        return f"{key}: {first['msg']}"
+    given = "" if key.endswith("api_key") else f"{_short(first['input'])} is not usable, "
+    return f"{key}: {given}{wanted} is wanted"
+
+
+def setting_keys(model: type[BaseModel], before: str = "") -> Iterator[str]:
+    """The dotted key of every setting."""
+    for name, field in model.model_fields.items():
+        group = field.annotation
+        if isinstance(group, type) and issubclass(group, BaseModel):
+            yield from setting_keys(group, f"{before}{name}.")
+        else:
+            yield f"{before}{name}"
+
+
+def unknown_variables(model: type[BaseModel], names: Iterable[str] = os.environ) -> list[str]:
+    """A line for each ATOMR_ variable that names no setting: it is not looked at."""
+    fields = {name.upper() for name in model.model_fields}
+    told = []
+    for name in sorted(names):
+        upper = name.upper()
+        if not upper.startswith("ATOMR_") or upper in _OTHER_VARIABLES:
+            continue
+        if upper.removeprefix("ATOMR_").partition("__")[0] not in fields:
+            known = [f"ATOMR_{key.replace('.', '__').upper()}" for key in setting_keys(model)]
+            told.append(f"The environment variable {name} is no setting{_near(name, known)}; it is passed over.")
+    return told
+
+
+def _near(key: str, known: list[str]) -> str:
+    last = key.rpartition(".")[2]
+    found = [name for name in known if name.rpartition(".")[2] == last]
+    found += difflib.get_close_matches(key, known, n=2, cutoff=0.7)
+    return f" (did you mean {' or '.join(dict.fromkeys(found))}?)" if found else ""
+
+
+def _wanted(kind: str, context: Mapping[str, Any]) -> str:
+    if kind == "literal_error":
+        return str(context.get("expected", ""))
+    if kind == "string_pattern_mismatch":
+        return f"a text of the form {context.get('pattern', '')}"
+    bounds = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+    for name, words in bounds.items():
+        if name in context:
+            return f"{words} {context[name]}"
+    return next((words for start, words in _WANTED.items() if kind.startswith(start)), "")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
