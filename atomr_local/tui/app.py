@@ -65,8 +65,9 @@ class AtomrApp(Opening):
         Binding("ctrl+p", "command_palette", "Commands", show=False, priority=True,
                 tooltip="The command palette: search everything that can be done", id="app.commands"),
         Binding("ctrl+g", "jump", "Jump", priority=True, tooltip="Jump: every place gets a letter", id="app.jump"),
-        Binding("tab", "focus_next", show=False, priority=True, system=True, id="focus.next"),
-        Binding("shift+tab", "focus_previous", show=False, priority=True, system=True, id="focus.previous"),
+        Binding("tab", "focus_next", "Next field", show=False, priority=True, system=True, id="focus.next"),
+        Binding("shift+tab", "focus_previous", "Field before", show=False, priority=True, system=True,
+                id="focus.previous"),
         Binding("ctrl+q", "quit", "Quit", priority=True, tooltip="Quit, also while a question runs", id="app.quit"),
     ]  # fmt: skip
 
