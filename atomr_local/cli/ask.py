@@ -115,7 +115,8 @@ def _read_plan(file: Path, question: str) -> Tree:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise PlanError(f"{file} cannot be read: {error}", hint="Give a UTF-8 text file.") from error
+        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise PlanError(f"{file} cannot be read: {reason}", hint="Give a UTF-8 text file.") from error
     limits = load_settings().limits
     try:
         data = load_json(text) if text.lstrip().startswith("{") else None

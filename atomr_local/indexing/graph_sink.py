@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.graph_qualifiers import QUALIFIER_GRAPH
-from atomr_local.indexing.space import write_error
+from atomr_local.indexing.space import something_done, write_error
 
 if TYPE_CHECKING:
     from pyoxigraph import Store
@@ -139,4 +139,4 @@ class Loader:
                     # Readers have checked the syntax; an address that is no strict IRI is to stop no build.
                     self._store.bulk_load(path=str(file), format=RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
             except (OSError, ValueError, SyntaxError, RuntimeError) as error:
-                raise write_error("the facts", error, resumable=True) from error
+                raise write_error("the facts", error, resumable=something_done(self._directory)) from error

@@ -19,7 +19,16 @@ from pathlib import Path
 
 from atomr_local import paths
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.indexing.store import KINDS, MANIFEST, NAME, IndexKind, Manifest, directory_size, index_path, subdirectories
+from atomr_local.indexing.store import (
+    KINDS,
+    MANIFEST,
+    NAME,
+    IndexKind,
+    Manifest,
+    directory_size,
+    index_path,
+    subdirectories,
+)
 
 LEDGER = "ledger.json"  # of an unfinished build, see ledger.py
 LOCK = "building.lock"  # held while a build runs

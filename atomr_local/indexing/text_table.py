@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.indexing.space import write_error
+from atomr_local.indexing.space import something_done, write_error
 from atomr_local.offline_imports import import_without_sockets
 
 TABLE = "passages"
@@ -50,12 +50,12 @@ def connect(directory: Path) -> Any:
 
 
 @contextmanager
-def writing() -> Iterator[None]:
-    """LanceDB and Arrow raise plain RuntimeError and ValueError, a full disk among them."""
+def writing(directory: Path) -> Iterator[None]:
+    """Around writes in a build's directory: LanceDB and Arrow raise plain RuntimeError and ValueError for a full disk."""
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:
-        raise write_error("the text index", error, resumable=True) from error
+        raise write_error("the text index", error, resumable=something_done(directory)) from error
 
 
 def nearest(search: Any, rows: int) -> Any:
@@ -83,7 +83,7 @@ class PassageTable:
             ]
         )
         _bound_memory()
-        with writing():
+        with writing(self.path.parent):
             connection = connect(directory)
             there = self.path.exists()
             self._table = connection.open_table(TABLE) if there else connection.create_table(TABLE, schema=self.schema)
@@ -99,17 +99,17 @@ class PassageTable:
     def append(self, rows: Sequence[dict[str, Any]]) -> None:
         import pyarrow as pa
 
-        with writing():
+        with writing(self.path.parent):
             self._table.add(pa.Table.from_pylist(list(rows), schema=self.schema))
 
     def reload(self) -> None:
         """Look at what others wrote into the table."""
-        with writing():
+        with writing(self.path.parent):
             self._table.checkout_latest()
 
     def delete(self, passages: Sequence[str]) -> None:
         """Delete the passages with these ids."""
-        with writing():
+        with writing(self.path.parent):
             for i in range(0, len(passages), _QUOTED):
                 quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in passages[i : i + _QUOTED])
                 self._table.delete(f"id IN ({quoted})")
@@ -125,12 +125,15 @@ class PassageTable:
 
     def compact(self) -> None:
         """Put the small files of many appends together; no version is lost."""
-        with writing():
+        with writing(self.path.parent):
             self._table.optimize()
 
     def forget(self) -> None:
         """Remove all versions but the present one, and what killed writers left."""
-        with writing(), warnings.catch_warnings():  # it warns of other readers; a table being built has none
+        with (
+            writing(self.path.parent),
+            warnings.catch_warnings(),
+        ):  # it warns of other readers; a table being built has none
             warnings.simplefilter("ignore", UserWarning)
             self._table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
 
@@ -145,7 +148,7 @@ class PassageTable:
         """
         from lancedb.index import FTS, BTree, IvfSq
 
-        with writing():
+        with writing(self.path.parent):
             rows = self.rows
             there = {tuple(index.columns) for index in self._table.list_indices()}
             # Built after loading: an index on an empty table covers nothing until it is optimised.

@@ -57,8 +57,10 @@ def detect_text_format(path: Path) -> TextFormat:
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
+    except IsADirectoryError as error:
+        raise InputError(f"{path} is a directory", hint="Give the files in it.") from error
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     if head.startswith(b"PAR1"):
         return "parquet"
     if head.startswith(b"ZIM\x04"):

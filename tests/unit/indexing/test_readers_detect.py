@@ -54,8 +54,8 @@ def test_packings_that_no_reader_takes_are_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
-    for file in (tmp_path / "absent", tmp_path):
-        with pytest.raises(InputError, match=f"{file}: cannot be read"):
+    for file, told in ((tmp_path / "absent", "cannot be read"), (tmp_path, "is a directory")):
+        with pytest.raises(InputError, match=f"{file} {told}"):
             open_articles(file)
 
 

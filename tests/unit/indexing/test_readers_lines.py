@@ -10,6 +10,7 @@ from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing.graph_index import build_graph_index
 from atomr_local.indexing.ledger import Ledger
 from atomr_local.indexing.publishing import resumable
+from atomr_local.indexing.readers.detect import detect_text_format
 from atomr_local.indexing.readers.lines import LineReader
 from atomr_local.indexing.space import something_done, write_error
 from atomr_local.indexing.text_index import add_to_text_index
@@ -28,6 +29,8 @@ def test_a_directory_and_a_missing_file_are_told_without_a_line(tmp_path: Path) 
     with pytest.raises(InputError) as caught:
         list(LineReader(tmp_path))
     assert caught.value.message == f"{tmp_path} is a directory"
+    with pytest.raises(InputError, match=f"{tmp_path} is a directory"):
+        detect_text_format(tmp_path)
     with pytest.raises(InputError) as caught:
         list(LineReader(tmp_path / "absent"))
     assert caught.value.message == f"{tmp_path / 'absent'} cannot be read: No such file or directory"
