@@ -51,7 +51,7 @@ def connect(directory: Path) -> Any:
 
 @contextmanager
 def writing(directory: Path) -> Iterator[None]:
-    """Around writes in a build's directory: LanceDB and Arrow raise plain RuntimeError and ValueError for a full disk."""
+    """Around writes in a build: LanceDB and Arrow raise plain RuntimeError and ValueError for a full disk."""
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:

@@ -106,7 +106,7 @@ def test_a_truncated_archive_is_told(tmp_path: Path, pack: object) -> None:
 
 def test_a_missing_file_and_a_directory_are_told(tmp_path: Path) -> None:
     for path in (tmp_path / "none.nt", tmp_path):
-        with pytest.raises(InputError, match="cannot be read|is a directory"):
+        with pytest.raises(InputError, match=r"cannot be read|is a directory"):
             list(LineReader(path))
 
 
