@@ -191,7 +191,7 @@ def test_a_failing_store_is_told_plainly(tmp_path: Path, monkeypatch: pytest.Mon
         build_text_index([file], "mine", embedder=FakeEmbedderOfWrongSize())
     (paths.indexes_dir() / "text" / "mine").parent.mkdir(parents=True, exist_ok=True)
     with monkeypatch.context() as patch:
-        patch.setattr(text_index.store, "publish", lambda *_: (_ for _ in ()).throw(OSError("a bad disk")))
+        patch.setattr(text_index.publishing, "publish", lambda *_: (_ for _ in ()).throw(OSError("a bad disk")))
         with pytest.raises(KnowledgeIndexError, match="a bad disk"):
             build(file)
     assert build(file).counts["articles"] == 1
