@@ -102,7 +102,9 @@ def test_a_query_that_fails_prints_no_data(form: str, capsys: Capture) -> None:
 
 
 def started(*arguments: str) -> subprocess.Popen[bytes]:
-    code = "from atomr_local.cli.main import main; main()"
+    # What starts the tests in the background may have them ignore the interrupt, and so all that they start.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heed}; from atomr_local.cli.main import main; main()"
     command = [sys.executable, "-c", code, "graph", "query", *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ))
 

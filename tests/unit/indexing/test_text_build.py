@@ -349,8 +349,8 @@ def test_what_cannot_be_changed_is_refused(tmp_path: Path) -> None:
         with pytest.raises(AtomrError, match=message):
             change()
 
-    refused("no finished index", lambda: add(file))
-    refused("no finished index", lambda: remove_from_text_index("mine", ["A"]))
+    refused("no text index named .mine.", lambda: add(file))
+    refused("no text index named .mine.", lambda: remove_from_text_index("mine", ["A"]))
     build(file)
     refused("another embedder", lambda: add_to_text_index([file], "mine", embedder=FakeEmbedder("fake:2")))
     with pytest.raises(RuntimeError):
