@@ -23,7 +23,7 @@ from atomr_local.fetching.estimates import duration, transfer_time, wikidata_sli
 from atomr_local.fetching.slices import Slice
 from atomr_local.fetching.wikibase import Wikibase
 from atomr_local.fetching.wikidata import DUMPS_OF_ENTITIES, MANY, of_text_index
-from atomr_local.fetching.wikipedia import DATE, LANGUAGE, dump_files, parquet_files
+from atomr_local.fetching.wikipedia import DATE, LANGUAGE, SITE, dump_files, parquet_files
 from atomr_local.indexing.graph_ids import read_entity_ids
 from atomr_local.indexing.space import human_size
 from atomr_local.indexing.store import check_name
@@ -210,7 +210,7 @@ class WikidataWish:
 )
 @click.option(
     "--site",
-    callback=_matching(re.compile(r"[a-z][a-z0-9_]{1,40}"), "site such as enwiki or simplewiki"),
+    callback=_matching(SITE, "site such as enwiki or simplewiki"),
     default="enwiki",
     show_default=True,
     help="Where the titles of articles are looked up.",

@@ -14,6 +14,8 @@ from atomr_local.indexing.space import human_size
 
 DATASET = "wikimedia/wikipedia"
 LANGUAGE = re.compile(r"[a-z]{2,12}(?:-[a-z]{1,12}){0,3}")
+# A Wikipedia in Wikidata's words, such as simplewiki.
+SITE = re.compile(r"[a-z][a-z0-9_]{1,40}")
 DATE = re.compile(r"20\d{6}")
 _RUNS_TRIED = 6
 _PAGES = 50

@@ -6,6 +6,7 @@ query of a process waits for tenths of a second instead of for torch. It compute
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 # onnxruntime's threads spin between the steps of a run; longer than this another busy process pays for it.
 _SPIN_MICROSECONDS = 1000
 _TELEMETRY_SINCE = (1, 31)
+_CONFIG_BYTES = 1 << 20
 
 
 class Unsuited(Exception):
@@ -44,6 +46,19 @@ class BertShape:
     epsilon: float
     longest: int
     pooling: str
+
+
+def read_json(file: Path) -> Any:
+    """What a configuration file holds.
+
+    Raises:
+        Unsuited: it cannot be read.
+    """
+    try:
+        with file.open("rb") as stream:
+            return json.loads(stream.read(_CONFIG_BYTES))
+    except (OSError, ValueError, RecursionError) as error:
+        raise Unsuited(f"{file.name} cannot be read: {error}") from error
 
 
 def read_weights(file: Path) -> dict[str, NDArray[np.float32]]:

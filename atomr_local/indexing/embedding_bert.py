@@ -6,12 +6,11 @@ It computes what sentence-transformers computes, in float32, so that vectors of 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atomr_local.indexing.bert import BertSession, BertShape, Unsuited
+from atomr_local.indexing.bert import BertSession, BertShape, Unsuited, read_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 # Tokens of a batch, padding included: more gain nothing and take memory.
 _BATCH_TOKENS = 2048
-_CONFIG_BYTES = 1 << 20
 _LAYERS, _WIDTH = 64, 8192
 _MODULES = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
 _LIBRARY = "sentence_transformers."
@@ -31,14 +29,14 @@ def read_shape(directory: Path) -> BertShape:
     Raises:
         Unsuited: it is no BERT encoder of the plain kind, or its files cannot be read.
     """
-    config, modules = _json(directory / "config.json"), _json(directory / "modules.json")
-    sentence, told = _json(directory / "sentence_bert_config.json"), directory / "config_sentence_transformers.json"
+    config, modules = read_json(directory / "config.json"), read_json(directory / "modules.json")
+    sentence, told = read_json(directory / "sentence_bert_config.json"), directory / "config_sentence_transformers.json"
     if not isinstance(config, dict) or not isinstance(modules, list) or not isinstance(sentence, dict):
         raise Unsuited("its configuration is of another form")
     names = [str(module.get("type", "")) if isinstance(module, dict) else "" for module in modules]
     if [name.rpartition(".")[2] for name in names] not in _MODULES or not all(n.startswith(_LIBRARY) for n in names):
         raise Unsuited("it is put together from other modules")
-    prompt = _json(told) if told.is_file() else {}
+    prompt = read_json(told) if told.is_file() else {}
     plain = (
         config.get("model_type") == "bert"
         and config.get("hidden_act") == "gelu"
@@ -60,16 +58,8 @@ def read_shape(directory: Path) -> BertShape:
     place = str(modules[1].get("path", ""))
     if place not in {"1_Pooling", "pooling"}:
         raise Unsuited("its pooling is elsewhere")
-    pooling = _pooling(_json(directory / place / "config.json"))
+    pooling = _pooling(read_json(directory / place / "config.json"))
     return BertShape(_whole(config, "num_hidden_layers", _LAYERS), heads, width, epsilon, longest, pooling)
-
-
-def _json(file: Path) -> Any:
-    try:
-        with file.open("rb") as stream:
-            return json.loads(stream.read(_CONFIG_BYTES))
-    except (OSError, ValueError, RecursionError) as error:
-        raise Unsuited(f"{file.name} cannot be read: {error}") from error
 
 
 def _whole(values: dict[str, Any], key: str, most: int) -> int:

@@ -130,10 +130,8 @@ class PassageTable:
 
     def forget(self) -> None:
         """Remove all versions but the present one, and what killed writers left."""
-        with (
-            writing(self.path.parent),
-            warnings.catch_warnings(),
-        ):  # it warns of other readers; a table being built has none
+        # It warns of other readers; a table being built has none.
+        with writing(self.path.parent), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             self._table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
 

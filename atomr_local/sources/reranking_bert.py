@@ -5,14 +5,12 @@ In float32, with the scores that sentence-transformers would give; models of any
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from atomr_local.indexing.bert import BertSession, BertShape, Unsuited
+from atomr_local.indexing.bert import BertSession, BertShape, Unsuited, read_json
 
-_CONFIG_BYTES = 1 << 20
 _MOST = 8192  # layers, heads, width and tokens of any encoder that this is meant for
 _SENTENCE_KEYS = {"max_seq_length", "do_lower_case"}
 
@@ -102,11 +100,7 @@ def _shape(directory: Path, longest: int) -> BertShape:
 
 
 def _object(directory: Path, name: str) -> dict[str, Any]:
-    try:
-        with (directory / name).open("rb") as stream:
-            found = json.loads(stream.read(_CONFIG_BYTES))
-    except (OSError, ValueError, RecursionError) as error:
-        raise Unsuited(f"{name} cannot be read: {error}") from error
+    found = read_json(directory / name)
     if not isinstance(found, dict):
         raise Unsuited(f"{name} is of another form")
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -42,7 +41,6 @@ from atomr_local.tui.widgets.clean_input import CleanInput
 
 _ADDRESS, _WIKIPEDIA, _FACTS = "address", "wikipedia", "facts"
 _FORMS = (_ADDRESS, _WIKIPEDIA, _FACTS)
-SITE = re.compile(r"[a-z][a-z0-9_]{1,40}")  # as `atomr fetch wikidata --site` takes it
 _TOLD = "It goes online for this once; the web switch stays as it is. Sizes and times are estimates."
 
 
@@ -314,6 +312,8 @@ class FetchScreen(ModalScreen[Fetch | None]):
         if index is None:
             raise InputError("there is no text index to fetch facts for", hint="Get a Wikipedia first, or build one.")
         site = self._text("#fetch-site").lower()
+        from atomr_local.fetching.wikipedia import SITE
+
         if not SITE.fullmatch(site):
             raise InputError(
                 f"{site!r} is no Wikipedia that Wikidata knows",
