@@ -18,6 +18,7 @@ from textual.widgets import DataTable, Footer, Static
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.jobs import Job, JobState
 from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.widgets.rows_table import MeasuredTable
 
 if TYPE_CHECKING:
     from atomr_local.indexing.store import IndexEntry
@@ -87,7 +88,7 @@ class LibraryScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield Static(Text("Models and indexes on this machine; ✓ marks those in use", "bold"), id="library-title")
-        yield DataTable(id="library-table", cursor_type="row", zebra_stripes=True)
+        yield MeasuredTable(id="library-table", cursor_type="row", zebra_stripes=True)
         yield Static(id="library-details", markup=False)
         yield Static(id="library-jobs", markup=False)
         yield Footer(show_command_palette=False)

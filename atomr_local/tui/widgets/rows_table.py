@@ -1,4 +1,4 @@
-"""Rows of a graph query as a table, each value shown as text on one line."""
+"""Tables: one that never shows rows at a width they no longer have, and the rows of a graph query in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,18 @@ from atomr_local.sanitize import sanitize_line
 _WIDEST = 200  # characters of one value
 
 
-class RowsTable(DataTable[Text]):
+class MeasuredTable(DataTable[Text]):
+    """A table drawn anew when its columns have been measured.
+
+    The library measures new rows when the table next idles, and keeps the lines it drew before at the old widths: rows
+    that a busy machine draws in between would stay cut at the widths of their headings.
+    """
+
+    def watch_virtual_size(self) -> None:
+        self.notify_style_update()
+
+
+class RowsTable(MeasuredTable):
     def __init__(self, id: str) -> None:
         super().__init__(id=id, zebra_stripes=True, cursor_type="row")
 
