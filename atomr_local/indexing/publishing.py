@@ -112,6 +112,19 @@ def publish(scratch: Path, manifest: Manifest) -> Path:
     return destination
 
 
+def put_back(kind: IndexKind, name: str) -> None:
+    """Put the index `name` back where a process that died had set it aside and nothing has taken its place since.
+
+    Raises:
+        KnowledgeIndexError: another process is building this index.
+        OSError: it cannot be put back.
+    """
+    left = [item for item in list_unfinished() if (item.kind, item.name) == (kind, name)]
+    if any(item.set_aside and not item.running for item in left):
+        with resumable(kind, name):  # whoever holds the name clears up
+            pass
+
+
 @dataclass(frozen=True)
 class Unfinished:
     """A hidden directory beside the indexes: a build that can go on, or what a process left that died.

@@ -262,6 +262,8 @@ def _manifest(
 def _changeable(name: str, embedder: Embedder | None = None) -> tuple[Path, store.Manifest]:
     """The directory and manifest of an index that can be added to."""
     directory = store.index_path("text", name)
+    if not directory.exists():  # a run that was killed may have left it beside its place
+        publishing.put_back("text", name)
     if not directory.exists():
         raise KnowledgeIndexError(
             f"there is no text index named {name!r}", hint="`atomr indexes list` shows what there is."

@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -336,6 +338,36 @@ def test_removing_after_a_run_that_was_killed_while_it_removed(tmp_path: Path) -
     manifest, missing = remove_from_text_index("mine", ["A"])
     assert (manifest.counts, missing) == ({"articles": 2, "passages": 3}, [])
     assert ids() == ["B#0", "B#1", "C#0"]
+    assert hidden() == []
+
+
+@pytest.mark.parametrize("change", ["add", "remove"])
+def test_a_change_goes_on_that_was_killed_between_the_old_index_and_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    build(write(tmp_path / "a.jsonl", {"A": "apple*4", "B": "berry*2"}))
+    more = write(tmp_path / "b.jsonl", {"A": "avocado*1", "C": "cherry*3"})
+    rename, dead = Path.rename, subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+
+    class Killed(BaseException):
+        pass
+
+    def renamed(self: Path, target: Path) -> Path:
+        if ".old-" not in target.name:
+            raise Killed
+        return rename(self, target.with_name(target.name.replace(f"old-{os.getpid()}-", f"old-{dead.pid}-")))
+
+    def run() -> store.Manifest:
+        return add(more) if change == "add" else remove_from_text_index("mine", ["A"])[0]
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(Path, "rename", renamed)
+        run()
+    assert not store.index_path("text", "mine").exists()
+    counts = run().counts
+    assert counts == ({"articles": 3, "passages": 6} if change == "add" else {"articles": 1, "passages": 2})
+    assert len(ids()) == counts["passages"]
     assert hidden() == []
 
 
