@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -101,13 +102,21 @@ def test_json_of_a_failed_question_is_still_a_trace(fakes: FakeBackbone, capsys:
     assert json.loads(capsys.readouterr().out)["status"] == "failed"
 
 
-def test_ctrl_c_cancels_and_what_was_found_is_printed(fakes: FakeBackbone, capsys: Capture) -> None:
+def test_ctrl_c_cancels_and_what_was_found_is_printed(
+    fakes: FakeBackbone, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancel, cancelled = Assistant.cancel, threading.Event()
+
+    def told(self: Assistant) -> None:
+        cancel(self)
+        cancelled.set()
+
     def interrupted(_prompt: object) -> str:
         os.kill(os.getpid(), signal.SIGINT)
-        import time
-
-        time.sleep(0.3)  # the main thread takes the signal before the next step
+        assert cancelled.wait(120)  # the main thread takes the signal before the next step
         return PLAN
+
+    monkeypatch.setattr(Assistant, "cancel", told)
 
     fakes.replies = [interrupted]
     before = signal.getsignal(signal.SIGINT)
