@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -37,13 +38,12 @@ def screen_text(app: AtomrApp) -> str:
     return "\n".join("".join(segment.text for segment in strip).ljust(width) for strip in strips[:height])
 
 
-async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
-    for _ in range(2000):
-        if holds():
-            await pilot.pause()
-            return
+async def until(pilot: Pilot[None], holds: Callable[[], bool], seconds: float = 120.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it did not happen in time"
         await pilot.pause(0.01)
-    raise AssertionError("it did not happen in time")
+    await pilot.pause()
 
 
 def check_labels(app: AtomrApp) -> None:

@@ -358,10 +358,7 @@ async def test_a_model_is_fetched_in_the_background_and_listed(served: str, own_
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         await pilot.press("y")
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and bool(list(app.jobs)))
-        for _ in range(120):
-            if not app.jobs.running:
-                break
-            await pilot.pause(0.5)
+        await until(pilot, lambda: not app.jobs.running, 240)
         job = next(iter(app.jobs))
         assert job.state is JobState.DONE, list(job.lines)
         assert any("publishes no checksum" in line for line in job.lines)
