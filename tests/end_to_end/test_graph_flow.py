@@ -26,7 +26,7 @@ def atomr(home: Path, *arguments: str, **environment: str) -> Run:
     code = "from atomr_local.cli.main import main; main()"
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
-        capture_output=True, text=True, timeout=120, check=False, env=os.environ | {"ATOMR_HOME": str(home)} | environment,
+        capture_output=True, text=True, timeout=300, check=False, env=os.environ | {"ATOMR_HOME": str(home)} | environment,
     )  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def test_a_killed_build_leaves_the_old_index(home: Path, tmp_path: Path, stage: 
     facts.write_text(json.dumps({"s": "Spain", "p": "capital", "o": "Madrid"}))
     run = subprocess.run(
         [sys.executable, "-c", _KILLED_BUILD, str(facts), stage],
-        env=os.environ | {"ATOMR_HOME": str(home)}, check=False, timeout=120,
+        env=os.environ | {"ATOMR_HOME": str(home)}, check=False, timeout=300,
     )  # fmt: skip
     assert run.returncode == -signal.SIGKILL
     assert (

@@ -14,7 +14,7 @@ HEAVY = ("torch", "sentence_transformers", "llama_cpp", "lancedb", "pyoxigraph",
 def loaded_by(code: str) -> list[str]:
     check = f"import sys\nprint('LOADED', *[name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{check}"], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", f"{code}\n{check}"], capture_output=True, text=True, timeout=300, check=True
     )
     return done.stdout.splitlines()[-1].split()[1:]
 

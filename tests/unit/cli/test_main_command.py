@@ -26,7 +26,7 @@ def atomr(*arguments: str) -> int:
 
 def process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "atomr_local", *arguments]
-    return subprocess.run(command, stderr=subprocess.PIPE, timeout=120, check=False, **options)
+    return subprocess.run(command, stderr=subprocess.PIPE, timeout=300, check=False, **options)
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("config", "show")])

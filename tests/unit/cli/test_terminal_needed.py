@@ -29,7 +29,7 @@ def terminal() -> Iterator[pytest.MonkeyPatch]:
 
 def test_without_a_terminal_it_says_so_and_ends(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "atomr_local"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 2
     assert done.stdout == ""
     assert "standard input is not one" in done.stderr

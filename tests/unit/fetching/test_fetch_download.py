@@ -68,7 +68,7 @@ def time() -> Time:
 
 @pytest.fixture
 def client(time: Time) -> Iterator[Client]:
-    with Client(clock=time.clock, sleep=time.sleep, timeout=5, tries=4) as found:
+    with Client(clock=time.clock, sleep=time.sleep, timeout=60, tries=4) as found:
         yield found
 
 

@@ -127,7 +127,7 @@ def slept() -> list[float]:
 
 @pytest.fixture
 def client(slept: list[float]) -> Iterator[Client]:
-    with Client(sleep=slept.append, clock=lambda: sum(slept), timeout=5, tries=3) as found:
+    with Client(sleep=slept.append, clock=lambda: sum(slept), timeout=60, tries=3) as found:
         yield found
 
 

@@ -46,7 +46,7 @@ def server() -> Iterator[FaultyServer]:
 
 @pytest.fixture
 def client() -> Iterator[Client]:
-    with Client(sleep=lambda _: None, timeout=5, tries=3) as found:
+    with Client(sleep=lambda _: None, timeout=60, tries=3) as found:
         yield found
 
 
@@ -264,7 +264,7 @@ def test_as_a_program(server: FaultyServer, tmp_path: Path) -> None:
         command = [sys.executable, str(SCRIPTS / "fetch_wikipedia.py"), "--base-url", server.url, "--yes", *options]
         inherited = {name: value for name, value in os.environ.items() if name != "ATOMR_CONTACT"}
         return subprocess.run(
-            command, cwd=tmp_path, env=inherited | environment, capture_output=True, text=True, timeout=120, check=False
+            command, cwd=tmp_path, env=inherited | environment, capture_output=True, text=True, timeout=300, check=False
         )
 
     done = program(ATOMR_CONTACT="me@example.org")

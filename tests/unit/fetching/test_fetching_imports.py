@@ -20,7 +20,7 @@ NETWORK = (
 def loaded_by(code: str, home: Path) -> list[str]:
     check = f"import sys\nprint('LOADED', *[name for name in {NETWORK!r} if name in sys.modules])"
     done = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{check}"], capture_output=True, text=True, timeout=120, check=True,
+        [sys.executable, "-c", f"{code}\n{check}"], capture_output=True, text=True, timeout=300, check=True,
         env={"ATOMR_HOME": str(home), "PATH": ""},
     )  # fmt: skip
     return done.stdout.splitlines()[-1].split()[1:]

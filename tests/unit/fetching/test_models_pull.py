@@ -33,7 +33,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)  # what it guards against is a power cut
 
     def impatient(**given: object) -> Client:
-        return Client(sleep=lambda _: None, timeout=5, tries=3, **given)  # type: ignore[arg-type]
+        return Client(sleep=lambda _: None, timeout=60, tries=3, **given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(pulling, "Client", impatient)
 

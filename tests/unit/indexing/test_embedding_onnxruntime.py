@@ -74,7 +74,7 @@ from atomr_local.indexing.embedding import SentenceEmbedder
 SentenceEmbedder(Path({str(directory)!r})).encode(["where is the lake?"])
 print(*{{"torch", "transformers", "sentence_transformers", "huggingface_hub"}} & set(sys.modules))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.strip() == ""
     assert done.stderr == ""
 

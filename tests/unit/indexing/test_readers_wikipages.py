@@ -84,7 +84,7 @@ def test_the_process_ends_by_itself_when_nobody_asks_any_more(parser: PageParser
     assert process.stdin is not None
     with process:
         process.stdin.close()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=120) == 0
 
 
 def test_without_the_parser_it_is_told_which_package_is_missing(

@@ -129,7 +129,7 @@ def test_two_processes_at_once_build_it_once(shipped: Path) -> None:
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    done = [process.communicate(timeout=120) for process in both]
+    done = [process.communicate(timeout=300) for process in both]
     assert [process.returncode for process in both] == [0, 0], [error for _, error in done]
     assert sorted(output for output, _ in done) == ["", "built\n"]
     assert store.read_manifest(store.index_path("text", "starter")).counts["articles"] == 1

@@ -147,7 +147,7 @@ text_build.BATCH = 1
 def progress(state):
     if state.passages == 2:
         print("half", flush=True)
-        time.sleep(60)
+        time.sleep(600)
 text_index.build_text_index([Path(sys.argv[1])], "mine", embedder=FakeEmbedder(), progress=progress)
 """
 
@@ -205,7 +205,7 @@ def test_hostile_articles_are_stored_as_they_are(tmp_path: Path) -> None:
         {"id": "'; DROP TABLE passages; --", "title": "é😀", "text": "x" * 300_000},
     ]
     file.write_text("\n".join(json.dumps(row) for row in rows))
-    started = time.monotonic()
+    started = time.process_time()  # not of the clock: what else the machine does costs nothing
     assert build(file).counts["articles"] == 2
-    assert time.monotonic() - started < 30
+    assert time.process_time() - started < 30
     assert set(titles()) == {"\x1b[2J", "é😀"}

@@ -161,14 +161,14 @@ def test_a_second_rate_limit_is_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_cancelled_while_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "_BACK_OFF", 60.0)
+    monkeypatch.setattr(web, "_BACK_OFF", 300.0)
     cancellation = Cancellation()
     timer = threading.Timer(0.2, cancellation.cancel)
     timer.start()
     started = time.monotonic()
     with pytest.raises(Cancelled):
         ask(failing(RatelimitException("202")), cancellation=cancellation)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60
     timer.join()
 
 
@@ -251,7 +251,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[StandInEngine]]:
     server.server_close()
 
 
-def ask_engine(timeout: float = 10.0, region: str = "it-it"):
+def ask_engine(timeout: float = 60.0, region: str = "it-it"):
     source = WebSource(enabled=True, timeout=timeout, region=region)
     return source.retrieve(Request("lake como", "lake como", top_k=3), Cancellation()).evidence
 
@@ -298,12 +298,11 @@ def test_a_silent_engine(engine: type[StandInEngine]) -> None:
 
 
 def test_no_one_listens(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    monkeypatch.setattr(Duckduckgo, "search_url", f"http://127.0.0.1:{port}/")
-    with pytest.raises(SourceError, match="no connection to the search engine") as caught:
-        ask_engine(timeout=3.0)
+    with socket.socket() as silent:  # bound, so that nobody else gets the port, and not listening
+        silent.bind(("127.0.0.1", 0))
+        monkeypatch.setattr(Duckduckgo, "search_url", f"http://127.0.0.1:{silent.getsockname()[1]}/")
+        with pytest.raises(SourceError, match="no connection to the search engine") as caught:
+            ask_engine()
     assert "connection" in caught.value.hint
 
 
