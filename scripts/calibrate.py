@@ -3,16 +3,20 @@
 
     scripts/calibrate.py --adapter models/adapters/NAME.gguf --set questions.jsonl:TEXT_INDEX … [--limit 50]
 
-Answers the first questions of each set twice, by the tree (without a rival) and by direct RAG, and fits
-P(right) = logistic(…) as in `atomr_local/reasoning/rivals.py` on token F1 as the share of being right. The result is
-written into the adapter's card. Use questions that the adapter was not trained on and that nothing is reported on, such
-as scripts/training_questions/held_back.jsonl, of which those on passages of the index are taken.
+Answers the first questions of each set three times, by the tree (without a rival), by direct RAG and by what the model
+reads in all that the tree's steps cite, and fits P(right) = logistic(…) as in `atomr_local/reasoning/rivals.py` on token
+F1 as the share of being right. The result is written into the adapter's card. Use questions that the adapter was not
+trained on and that nothing is reported on, such as scripts/training_questions/held_back.jsonl, of which those on
+passages of the index are taken.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +28,9 @@ from atomr_local.reasoning.rivals import leaves_confidence
 from atomr_local.reasoning.trace import Trace
 from atomr_local.settings import load_settings
 from atomr_local.tree.nodes import Tree
+
+# By this the tree is never sure and any rival stands, with a probability p that tells its confidence: p / (1 − p).
+_RIVAL_STANDS = {"calibration": {"tree": [-60, 0], "direct": [0, 1], "cited": [0, 1], "sure": 1}}
 
 
 def answered(assistant: Assistant, question: str, strategy: str) -> tuple[Trace, PlanReady | None]:
@@ -62,6 +69,22 @@ def fit(features: Any, share: Any) -> Any:
     return [float(model.intercept_[0]), *map(float, model.coef_[0])]
 
 
+def with_card(adapter: Path, card: dict[str, Any], folder: Path) -> Path:
+    """A copy of the adapter with another calibration."""
+    copy = folder / adapter.name
+    shutil.copyfile(adapter, copy)
+    given = json.loads(adapter.with_suffix(".json").read_text("utf-8"))
+    copy.with_suffix(".json").write_text(json.dumps(given | card), encoding="utf-8")
+    return copy
+
+
+def rivals_confidence(trace: Trace) -> float | None:
+    """Of the answer read from cited evidence, in a trace by `_RIVAL_STANDS`; None where there was none."""
+    cited = any(node.cited for node in trace.nodes if node.kind in {"search", "relate", "filter"})
+    right = trace.confidence or 0.0
+    return right / (1 - right) if cited and right > 1e-6 else None
+
+
 def main() -> None:
     import numpy as np
 
@@ -80,14 +103,20 @@ def main() -> None:
     for item in given.set:
         path, index = item.rsplit(":", 1)
         settings = load_settings(adapter=str(given.adapter), text_index=index, means={"rival": False})
-        with Assistant.open(settings) as assistant:
-            records = [json.loads(line) for line in Path(path).read_text("utf-8").splitlines() if line.strip()]
-            for record in [r for r in records if r.get("corpus", index) == index][: given.limit]:
+        records = [json.loads(line) for line in Path(path).read_text("utf-8").splitlines() if line.strip()]
+        records = [r for r in records if r.get("corpus", index) == index][: given.limit]
+        with contextlib.ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            adapter = str(with_card(given.adapter, _RIVAL_STANDS, folder))
+            forced = load_settings(adapter=adapter, text_index=index, means={"guess": False})
+            assistant, rivalled = (stack.enter_context(Assistant.open(each)) for each in (settings, forced))
+            for record in records:
                 if record["question"] in known:
                     continue
                 gold = record.get("answers") or [record["answer"]]
                 trace, ready = answered(assistant, record["question"], "atomr")
                 direct, _ = answered(assistant, record["question"], "rag")
+                rival, _ = answered(rivalled, record["question"], "atomr")
                 assert ready is not None
                 row = {
                     "set": index,
@@ -97,6 +126,8 @@ def main() -> None:
                     "tree_f1": score_answer(", ".join(trace.answers), gold).f1,
                     "direct": direct.confidence,
                     "direct_f1": score_answer(", ".join(direct.answers), gold).f1,
+                    "cited": rivals_confidence(rival),
+                    "cited_f1": score_answer(", ".join(rival.answers), gold).f1,
                 }
                 rows.append(row)
                 print(json.dumps(row), flush=True)
@@ -107,11 +138,14 @@ def main() -> None:
     tree = fit(log([r["leaves"] for r in planned])[:, None], np.array([r["tree_f1"] for r in planned]))
     told = [r for r in rows if r["direct"]]
     direct_fit = fit(log([r["direct"] for r in told])[:, None], np.array([r["direct_f1"] for r in told]))
+    read = [r for r in rows if r["cited"]]
+    cited_fit = fit(log([r["cited"] for r in read])[:, None], np.array([r["cited_f1"] for r in read]))
     card_path = given.adapter.with_suffix(".json")
     card = json.loads(card_path.read_text("utf-8"))
     card["calibration"] = {
         "tree": [round(value, 3) for value in tree],
         "direct": [round(value, 3) for value in direct_fit],
+        "cited": [round(value, 3) for value in cited_fit],
         "sure": card.get("calibration", {}).get("sure", 0.5),
         "questions": len(rows),
     }

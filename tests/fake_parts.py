@@ -14,6 +14,7 @@ from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.events import Event
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.rivals import Calibration
 from atomr_local.reasoning.trace import NodeTrace, Trace
 from atomr_local.settings import load_settings
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
@@ -149,6 +150,7 @@ def toolbox(
     *sources: FakeSource,
     sink: Callable[[Event], None] = lambda _event: None,
     cancellation: Cancellation | None = None,
+    calibration: Calibration | None = None,
     **settings: Any,
 ) -> Toolbox:
     # What adds model calls of its own is asked for by the tests that are about it.
@@ -156,7 +158,8 @@ def toolbox(
     recorder = Recorder(question, "atomr", {"model": "fake"}, sink)
     planner = Planner(backbone, ExampleLibrary.shipped(), Limits())
     by_name = {source.name: source for source in sources}
-    return Toolbox(backbone, by_name, planner, recorder, cancellation or Cancellation(), chosen)
+    parts = (backbone, by_name, planner, recorder, cancellation or Cancellation(), chosen)
+    return Toolbox(*parts, calibration=calibration or Calibration())
 
 
 class Run:

@@ -22,11 +22,11 @@ from atomr_local.reasoning.reader import Reader, Reading
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import Result, add_evidence, product_confidence, text_values
 from atomr_local.reasoning.revision import Kept, Memory
-from atomr_local.reasoning.rivals import Calibration, agree, joined, leaves_confidence
+from atomr_local.reasoning.rivals import UNKNOWN, Calibration, agree, joined, leaves_confidence, named_already
 from atomr_local.reasoning.support import supported
 from atomr_local.reasoning.symbolic import Operand, compute
 from atomr_local.sources.protocol import Evidence
-from atomr_local.tree.nodes import Node, Tree
+from atomr_local.tree.nodes import Node, Operator, Tree
 
 
 def _worth(earlier: float | None, result: Result) -> float:
@@ -174,28 +174,52 @@ class Executor:
     def _rivalled(
         self, tree: Tree, question: str, result: Result, results: Mapping[int, Result], calibration: Calibration
     ) -> Result:
-        """The tree's answer or the one of direct RAG, whichever is more surely right; both are in the trace."""
+        """The tree's answer or one to the whole question, whichever is more surely right; both are in the trace."""
         leaves = leaves_confidence(tree, {**results, tree.root.id: result})
+        if self._looked_up(tree, result) and named_already(question, result.texts):
+            leaves *= UNKNOWN
         tree_right = calibration.of_tree(leaves)
         result.confidence = tree_right
         if tree_right >= calibration.sure:
             return result
-        direct = self._operators.direct_rag(tree.root.id, question, everywhere=True)
-        direct_right = calibration.of_direct(direct.confidence) if direct.values else 0.0
+        rival, rival_right = self._rival(tree, question, results, calibration)
         evidence = list(result.evidence)
-        add_evidence(evidence, direct.evidence)
-        if direct.values and agree(result.texts, direct.texts):
-            result.confidence = joined(tree_right, direct_right)
+        add_evidence(evidence, rival.evidence)
+        if rival.values and agree(result.texts, rival.texts):
+            result.confidence = joined(tree_right, rival_right)
             result.evidence = evidence
             return result
-        told = f"tree: {result.answer} ({tree_right:.2f}); direct: {direct.answer} ({direct_right:.2f})"
-        if direct_right > tree_right:
-            direct.confidence, direct.evidence, direct.computation = direct_right, evidence, told
-            direct.dropped = [*result.dropped, *direct.dropped]
-            return direct
+        told = f"tree: {result.answer} ({tree_right:.2f}); direct: {rival.answer} ({rival_right:.2f})"
+        if rival_right > tree_right:
+            rival.confidence, rival.evidence, rival.computation = rival_right, evidence, told
+            rival.dropped = [*result.dropped, *rival.dropped]
+            return rival
         result.evidence = evidence
         result.dropped.append(told)
         return result
+
+    def _rival(
+        self, tree: Tree, question: str, results: Mapping[int, Result], calibration: Calibration
+    ) -> tuple[Result, float]:
+        """An answer to the whole question and how surely it is right: read from what the tree's steps cite, which holds
+        pages that a search for the question does not find; where they cite nothing, direct RAG."""
+        steps = [results[node.id] for node in tree.nodes() if node.call is not None and node.id in results]
+        cited: list[Evidence] = []
+        for step in steps:
+            add_evidence(cited, (item for item in step.evidence if item.id in step.cited))
+        if cited and calibration.cited is not None:
+            rival = self._operators.from_found(tree.root.id, question, cited)
+            right = calibration.of_cited(rival.confidence)
+        else:
+            rival = self._operators.direct_rag(tree.root.id, question, everywhere=True)
+            right = calibration.of_direct(rival.confidence)
+        return rival, right if rival.values and not named_already(question, rival.texts) else 0.0
+
+    @staticmethod
+    def _looked_up(tree: Tree, result: Result) -> bool:
+        """Whether a step that looks something up gave the answer, not one that chooses among earlier answers."""
+        call = tree.node(result.passed_from).call if result.passed_from is not None else None
+        return result.method == "direct_rag" or (call is not None and call.operator is not Operator.FILTER)
 
     def _leaf(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
         result = self._operate(tree, node, question, results)
@@ -267,6 +291,7 @@ class Executor:
             list(end.cited),
             f"answer of [{last.id}]",
             computed=end.computed,
+            passed_from=last.id if end.passed_from is None else end.passed_from,
         )
 
     def _over(

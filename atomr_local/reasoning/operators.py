@@ -108,7 +108,13 @@ class Operators:
             found = self._retriever.everywhere(node_id, request)
         else:
             [found] = self._retriever.gather(node_id, [request])
-        result = Result(evidence=found.evidence, dropped=found.dropped)
+        result = self.from_found(node_id, question, found.evidence)
+        result.dropped = [*found.dropped, *result.dropped]
+        return result
+
+    def from_found(self, node_id: int, question: str, evidence: Sequence[Evidence]) -> Result:
+        """The answer to a question as a whole from evidence that is there already."""
+        result = Result(evidence=list(evidence))
         self._direct_rag(node_id, question, result)
         return result
 

@@ -1,4 +1,4 @@
-"""Which of two answers to stand by: the tree's, or the one of direct RAG on the whole question.
+"""Which of two answers to stand by: the tree's, or one that the model gives to the whole question at once.
 
 Confidences of language models are not probabilities of being right, so each is calibrated by a logistic fit
 (Platt, 1999) on questions that the adapter was trained beside, never on those it is measured on. The surer answer
@@ -8,16 +8,16 @@ stands; two that agree strengthen each other (RoHT and ProbTree aggregate answer
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from atomr_local.indexing.names import base_key
+from atomr_local.indexing.names import base_key, words
 from atomr_local.reasoning.results import Result
 from atomr_local.tree.nodes import Tree
 
 _LEAST = 0.02
 # What an operator without an answer takes from the tree's confidence.
-_UNKNOWN = 0.05
+UNKNOWN = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,14 @@ class Calibration:
 
     Attributes:
         tree: z = tree[0] + tree[1] · ln(product of the leaves' confidences).
-        direct: z = direct[0] + direct[1] · ln(confidence of the direct answer).
+        direct: z = direct[0] + direct[1] · ln(confidence of the answer of direct RAG).
+        cited: the same for an answer read from what the tree's steps cite; None: such a reading is no rival here.
         sure: a tree this surely right is not rivalled.
     """
 
     tree: tuple[float, float] = (1.0, 1.0)
     direct: tuple[float, float] = (-0.5, 1.0)
+    cited: tuple[float, float] | None = None
     sure: float = 0.6
 
     @classmethod
@@ -42,9 +44,10 @@ class Calibration:
             return cls()
         default = cls()
         return cls(
-            _numbers(given.get("tree"), default.tree),  # type: ignore[arg-type]
-            _numbers(given.get("direct"), default.direct),  # type: ignore[arg-type]
-            _numbers([given.get("sure")], (default.sure,))[0],
+            _pair(given.get("tree")) or default.tree,
+            _pair(given.get("direct")) or default.direct,
+            _pair(given.get("cited")),
+            _number(given.get("sure"), default.sure),
         )
 
     def of_tree(self, leaves: float) -> float:
@@ -52,16 +55,23 @@ class Calibration:
         return _logistic(self.tree[0] + self.tree[1] * _log(leaves))
 
     def of_direct(self, confidence: float | None) -> float:
-        """Probability that the direct answer is right."""
+        """Probability that the answer of direct RAG is right."""
         return _logistic(self.direct[0] + self.direct[1] * _log(confidence or 0.0))
 
+    def of_cited(self, confidence: float | None) -> float:
+        """Probability that an answer read from the cited evidence is right; 0 where that is not known."""
+        return _logistic(self.cited[0] + self.cited[1] * _log(confidence or 0.0)) if self.cited else 0.0
 
-def _numbers(given: object, default: tuple[float, ...]) -> tuple[float, ...]:
-    if not isinstance(given, Sequence) or len(given) != len(default):
-        return default
-    if not all(isinstance(item, int | float) and math.isfinite(item) for item in given):
-        return default
-    return tuple(float(item) for item in given)
+
+def _number(given: object, default: float = math.nan) -> float:
+    return float(given) if isinstance(given, int | float) and math.isfinite(given) else default
+
+
+def _pair(given: object) -> tuple[float, float] | None:
+    if not isinstance(given, list) or len(given) != 2:
+        return None
+    constant, slope = map(_number, given)
+    return None if math.isnan(constant + slope) else (constant, slope)
 
 
 def _log(confidence: float) -> float:
@@ -82,7 +92,7 @@ def leaves_confidence(tree: Tree, results: Mapping[int, Result]) -> float:
         by_model = result.method in {"child", "sibling"} and result.computation is None
         if node.call is None and not by_model:
             continue
-        product *= (result.confidence if result.confidence is not None else 1.0) if result.values else _UNKNOWN
+        product *= (result.confidence if result.confidence is not None else 1.0) if result.values else UNKNOWN
     return product
 
 
@@ -94,3 +104,17 @@ def agree(one: Iterable[str], other: Iterable[str]) -> bool:
 def joined(one: float, other: float) -> float:
     """Probability that an answer is right which two ways came to, taken as independent."""
     return 1.0 - (1.0 - one) * (1.0 - other)
+
+
+def named_already(question: str, answers: Iterable[str]) -> bool:
+    """Whether every answer stands in the question, and not as one of several to choose from ("A or B", "A and B").
+
+    Nobody asks for what they have just named.
+    """
+    asked = f" {' '.join(words(question))} "
+
+    def only_named(answer: str) -> bool:
+        name = f" {' '.join(words(answer))} "
+        return name in asked and f" and{name}" not in asked and f"{name}and " not in asked
+
+    return " or " not in asked and all(map(only_named, answers))

@@ -7,7 +7,7 @@ from fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, Said, passages, r
 
 from atomr_local.reasoning.events import NodeFinished
 from atomr_local.reasoning.results import Result, text_values
-from atomr_local.reasoning.rivals import Calibration, agree, joined, leaves_confidence
+from atomr_local.reasoning.rivals import Calibration, agree, joined, leaves_confidence, named_already
 from atomr_local.tree.compact import parse_compact
 
 QUESTION = "Where was the father of Ann Lee born?"
@@ -23,13 +23,16 @@ TEXT = {
 }
 
 
+MEANS = {"beam": False, "rival": False, "guess": False}
+
+
 def run(*replies: str, **means: bool) -> Run:
     return Run(
         QUESTION,
         PLAN,
         FakeBackbone(*replies),
         FakeSource("text", TEXT),
-        means={"beam": False, "rival": False, "guess": False} | means,
+        means=MEANS | means,
     )
 
 
@@ -66,6 +69,58 @@ def test_a_less_sure_direct_answer_gives_way_and_is_named() -> None:
     )
     assert made.result.texts == ("Rome",)
     assert any("direct: Oslo" in note for note in made.node(0).dropped)
+
+
+CITED = Calibration(cited=(1.0, 1.0))
+
+
+def test_the_rival_is_read_from_what_the_steps_cite_where_the_card_tells_what_that_is_worth() -> None:
+    backbone = FakeBackbone(
+        Said(reply("Bob Lee", evidence=[1]), 0.3),
+        Said(reply("Rome", evidence=[1]), 0.2),
+        Said(reply("Carl Lee", evidence=[1]), 0.95),
+    )
+    made = Run(QUESTION, PLAN, backbone, FakeSource("text", TEXT), means=MEANS | {"rival": True}, calibration=CITED)
+    asked = backbone.asked[-1]
+    assert "Ann Lee, daughter of Bob Lee" in asked
+    assert "Bob Lee was born in Rome." in asked
+    assert "Ann Lee grew up in Oslo." not in asked
+    assert made.result.texts == ("Carl Lee",)
+    assert made.node(0).confidence == pytest.approx(CITED.of_cited(0.95))
+
+
+def test_where_nothing_is_cited_the_rival_is_direct_rag() -> None:
+    said = [Said(reply("Bob Lee"), 0.3), Said(reply("Rome"), 0.2), Said(reply("Oslo", evidence=[1]), 0.95)]
+    backbone = FakeBackbone(*said)
+    made = Run(QUESTION, PLAN, backbone, FakeSource("text", TEXT), means=MEANS | {"rival": True}, calibration=CITED)
+    assert "Ann Lee grew up in Oslo." in backbone.asked[-1]
+    assert made.node(0).confidence == pytest.approx(CITED.of_direct(0.95))
+
+
+def test_an_answer_that_the_question_names_itself_is_rivalled_however_sure() -> None:
+    sure = [Said(reply("Bob Lee", evidence=[1]), 0.99), Said(reply("Ann Lee", evidence=[1]), 0.99)]
+    made = run(*sure, Said(reply("Oslo", evidence=[1]), 0.9), rival=True)
+    assert made.result.texts == ("Oslo",)
+    both = run(*sure, Said(reply("Ann Lee", evidence=[1]), 0.9), rival=True)
+    assert both.result.texts == ("Ann Lee",)
+    assert both.node(0).confidence == pytest.approx(Calibration().of_tree(0.99**2 * 0.05))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "named"),
+    [
+        ("In which year did the Film Academy honour Ann?", "Film Academy", True),
+        ("In which year did the Film Academy honour Ann?", "Film", True),
+        ("In which year did the Film Academy honour Ann?", "1980", False),
+        ("In which year did the Film Academy honour Ann?", "Academy Ann", False),
+        ("Who is older, Ann Lee or Bob Lee?", "Bob Lee", False),
+        ("Of Ann Lee and Bob Lee, who is older?", "Ann Lee", False),
+        ("Of Ann Lee and Bob Lee, who is older?", "Bob Lee", False),
+        ("Of the sisters of Ann, who is older?", "Ann", True),
+    ],
+)
+def test_what_a_question_names_is_no_answer_unless_it_offers_a_choice(question: str, answer: str, named: bool) -> None:
+    assert named_already(question, [answer]) is named
 
 
 def test_two_that_agree_are_surer_than_each() -> None:
@@ -123,7 +178,8 @@ def test_leaves_multiply_and_unknown_ones_weigh() -> None:
         {"calibration": None},
         {"calibration": []},
         {"calibration": {"tree": [1], "direct": "ab", "sure": float("nan")}},
-        {"calibration": {"tree": [1, float("inf")], "direct": [None, 1]}},
+        {"calibration": {"tree": [1, float("inf")], "direct": [None, 1], "cited": [1, 2, 3]}},
+        {"calibration": {"tree": "12", "cited": {"0": 1, "1": 2}, "sure": "0.5"}},
     ],
 )
 def test_a_card_without_usable_numbers_leaves_the_default(card: dict[str, object]) -> None:
@@ -131,8 +187,8 @@ def test_a_card_without_usable_numbers_leaves_the_default(card: dict[str, object
 
 
 def test_a_cards_numbers_are_taken() -> None:
-    card = {"calibration": {"tree": [1, 2], "direct": [4, 5], "sure": 0.5}}
-    assert Calibration.from_card(card) == Calibration((1.0, 2.0), (4.0, 5.0), 0.5)
+    card = {"calibration": {"tree": [1, 2], "direct": [4, 5], "cited": [6, 7], "sure": 0.5}}
+    assert Calibration.from_card(card) == Calibration((1.0, 2.0), (4.0, 5.0), (6.0, 7.0), 0.5)
 
 
 def test_probabilities_grow_with_confidence_and_stay_within_bounds() -> None:
