@@ -4,8 +4,8 @@
     scripts/calibrate.py --adapter models/adapters/NAME.gguf --set questions.jsonl:TEXT_INDEX … [--limit 50]
 
 Answers the first questions of each set three times, by the tree (without a rival), by direct RAG and by what the model
-reads in all that the tree's steps cite, and fits P(right) = logistic(…) as in `atomr_local/reasoning/rivals.py` on token
-F1 as the share of being right. The result is written into the adapter's card. Use questions that the adapter was not
+reads in all that the tree's steps cite, and fits P(right) = logistic(…) as in `atomr_local/reasoning/rivals.py`, token
+F1 being the share of being right. The result is written into the adapter's card. Use questions that the adapter was not
 trained on and that nothing is reported on, such as scripts/training_questions/held_back.jsonl, of which those on
 passages of the index are taken.
 """
