@@ -297,6 +297,7 @@ class AtomrApp(Opening):
     def _leave(self) -> None:
         self.jobs.close()
         if self._opened is not None:
+            self.ask_screen.action_cancel()
             self._opened.cancel()
             looks: dict[str, object] = {} if self._share is None else {"ui.tree_share": self._share}
             if self.theme != choose(self._opened.settings.ui.theme):  # taken from the command palette

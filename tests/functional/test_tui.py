@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -205,6 +206,47 @@ async def test_a_question_that_quitting_stops_is_kept() -> None:
     await asyncio.get_running_loop().shutdown_default_executor()  # as the end of the program does
     with History.open() as history:
         assert [entry.question for entry in history.entries()] == [QUESTION]
+
+
+class Late(FakeAssistant):
+    """Hears of a question only when the gate opens, as on a busy machine."""
+
+    def __init__(self) -> None:
+        super().__init__(hold=4)
+        self.gate = threading.Event()
+
+    def ask(self, question: str, **extras: Any) -> Iterator[Event]:
+        assert self.gate.wait(120)
+        return super().ask(question, **extras)
+
+
+async def test_a_question_is_stopped_that_the_assistant_has_not_heard_of_yet() -> None:
+    fake = Late()
+    app = AtomrApp(fake)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: app.ask_screen.state.running)
+        await pilot.press("escape")
+        fake.gate.set()
+        await until(pilot, lambda: done(app))
+        assert app.ask_screen.state.answer is not None
+        assert app.ask_screen.state.answer.status == "cancelled"
+        fake.released.set()
+        await ask(pilot)  # the next one is not
+        await until(pilot, lambda: len(fake.questions) == 2 and done(app))
+        assert app.ask_screen.state.answer.status == "answered"
+
+
+async def test_quitting_stops_a_question_that_the_assistant_has_not_heard_of_yet() -> None:
+    fake = Late()
+    app = AtomrApp(fake)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: app.ask_screen.state.running)
+        await pilot.press("ctrl+q")
+    fake.gate.set()
+    await asyncio.get_running_loop().shutdown_default_executor()
+    assert fake.cancelled.is_set()
 
 
 @pytest.mark.parametrize("asked_before", [True, False])

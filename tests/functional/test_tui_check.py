@@ -46,8 +46,10 @@ class GraphAssistant(FakeAssistant):
         if "bad" in sparql:
             raise InputError("the query is not valid", hint="Mend it.")
         if "slow" in sparql:
-            assert self.stopped.wait(10)
+            assert self.stopped.wait(120)
             raise InputError("cancelled")
+        if "deaf" in sparql:  # too far on to be stopped
+            assert self.stopped.wait(120)
         return Rows(("value", "other"), [("Vienna", HOSTILE)])
 
     def cancel(self) -> None:
@@ -126,6 +128,23 @@ async def test_the_console_tells_what_is_wrong_and_stops_a_slow_query() -> None:
         await until(pilot, lambda: "stopped" in screen_text(app))
         assert fake.stopped.is_set()
         assert isinstance(app.screen, ConsoleScreen)
+
+
+async def test_rows_that_come_after_a_query_was_stopped_are_not_shown() -> None:
+    fake = GraphAssistant()
+    app = AtomrApp(fake)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        app.ask_screen.open_console("deaf")
+        await pilot.pause()
+        await pilot.press("f5")
+        await until(pilot, lambda: len(fake.queries) == 1)
+        await pilot.press("escape")
+        await until(pilot, lambda: "stopped" in screen_text(app))
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert "stopped" in screen_text(app)
+        assert "Vienna" not in screen_text(app)
 
 
 async def test_the_prompt_and_the_output_are_one_key_away() -> None:

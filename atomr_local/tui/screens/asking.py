@@ -68,6 +68,7 @@ class Asking(AskWindows):
         self.state = QuestionState()
         self.loading_stage = "loading"  # of the model and the indexes; empty when they are ready
         self._number = 0
+        self._stopped = 0  # the number of the question that was stopped last
         self._before: tuple[QuestionState, int | None] | None = None  # what a question that is refused leaves shown
         self._started = 0.0
         self._selected: int | None = None
@@ -155,6 +156,8 @@ class Asking(AskWindows):
             for event in self._assistant.ask(
                 asked.question, plan=asked.plan, plan_origin=asked.origin, revision=asked.revision
             ):
+                if self._stopped == number:  # perhaps before the assistant had heard of the question
+                    self._assistant.cancel()
                 if isinstance(event, Finished):
                     end = event
                 # Of what the model writes only the answer is shown as it comes: a step's state says that it reasons.
@@ -263,6 +266,7 @@ class Asking(AskWindows):
     def action_cancel(self) -> None:
         if self.state.running:
             self.state.stage = "cancelling"
+            self._stopped = self._number
             self._assistant.cancel()
             self.show_status()
 

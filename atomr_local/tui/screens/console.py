@@ -95,7 +95,7 @@ class ConsoleScreen(Screen[None]):
 
     @on(Ran)
     def _ran(self, message: Ran) -> None:
-        if message.number == self._number:
+        if message.number == self._number and self._busy:
             self._busy = False
             self.query_one(RowsTable).show(message.columns, message.rows)
             self._tell(message.told)
