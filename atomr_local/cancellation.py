@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 
 from atomr_local.errors import Cancelled
@@ -17,33 +18,36 @@ class Cancellation:
 
     def __init__(self) -> None:
         self._event = threading.Event()
-        self._lock = threading.Lock()
-        self._callbacks: list[Callable[[], None]] = []
+        # Without a lock: a handler of Ctrl-C may throw the switch on the very thread that registers a callback.
+        self._callbacks: deque[Callable[[], None]] = deque()
 
     @property
     def cancelled(self) -> bool:
         return self._event.is_set()
 
     def cancel(self) -> None:
-        with self._lock:
-            if self._event.is_set():
-                return
+        if not self._event.is_set():
             self._event.set()
-            callbacks = list(self._callbacks)
-        for callback in callbacks:
-            callback()
+            self._call_back()
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
         """Run `callback` when cancelled; at once if that has already happened."""
-        with self._lock:
-            if not self._event.is_set():
-                self._callbacks.append(callback)
-                return
-        callback()
+        self._callbacks.append(callback)
+        if self._event.is_set():
+            self._call_back()
 
     def wait(self, seconds: float) -> bool:
         """Sleep up to `seconds`; True as soon as cancelled."""
         return self._event.wait(seconds)
+
+    def _call_back(self) -> None:
+        """Run what is registered; whoever takes a callback out runs it."""
+        while self._callbacks:
+            try:
+                callback = self._callbacks.popleft()
+            except IndexError:  # another thread has just taken the last one
+                return
+            callback()
 
     def check(self) -> None:
         """Raise :class:`Cancelled` if the switch has been thrown."""

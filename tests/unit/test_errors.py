@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -42,3 +46,36 @@ def test_cancellation_is_one_way_and_tells_everyone_once() -> None:
     assert cancellation.cancelled and cancellation.wait(0)
     with pytest.raises(Cancelled):
         cancellation.check()
+
+
+def test_the_switch_may_be_thrown_by_what_interrupts_a_registration() -> None:
+    cancellation, told = Cancellation(), list[str]()
+
+    class Interrupted(deque[Callable[[], None]]):
+        def append(self, callback: Callable[[], None]) -> None:  # a handler of Ctrl-C runs here, on this thread
+            cancellation.cancel()
+            super().append(callback)
+            cancellation.cancel()
+
+    cancellation._callbacks = Interrupted()
+    registering = threading.Thread(target=cancellation.on_cancel, args=(lambda: told.append("once"),), daemon=True)
+    registering.start()
+    registering.join(120)
+    assert told == ["once"]
+
+
+def test_threads_that_register_and_cancel_at_once_have_every_callback_run_once() -> None:
+    for _ in range(50):
+        cancellation, told = Cancellation(), list[int]()
+        begin = threading.Barrier(4, timeout=120)
+
+        def register(number: int, cancellation: Cancellation = cancellation, told: list[int] = told) -> None:
+            begin.wait()  # noqa: B023
+            if number == 0:
+                cancellation.cancel()
+            for i in range(20):
+                cancellation.on_cancel(lambda i=i: told.append(100 * number + i))  # type: ignore[misc]
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(register, range(4)))
+        assert sorted(told) == [100 * number + i for number in range(4) for i in range(20)]
