@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import sys
 from typing import Any, BinaryIO
@@ -58,4 +59,5 @@ def serve(pages: BinaryIO, answers: BinaryIO) -> None:
 
 if __name__ == "__main__":
     sys.path.append(sys.argv[1])
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    # Of its own: with PYTHONUNBUFFERED that of `sys` loses what a write interrupted by a stop of the process left over.
+    serve(sys.stdin.buffer, os.fdopen(sys.stdout.fileno(), "wb", closefd=False))

@@ -16,7 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 _MEMORY = 4 << 30
 _LONGEST_VALUE = 100_000  # characters
@@ -48,7 +48,8 @@ class Outlet:
     """What is found, on its way out: in batches, and every moment by a thread of its own, for Oxigraph may be long in
     finding the next row (the interpreter is free meanwhile), and this process may be ended before it has."""
 
-    def __init__(self) -> None:
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
         self._lines: deque[bytes] = deque()
         self._writing = threading.Lock()
         self._encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -64,8 +65,8 @@ class Outlet:
     def flush(self) -> None:
         with self._writing:
             while self._lines:
-                sys.stdout.buffer.write(self._lines.popleft())
-            sys.stdout.buffer.flush()
+                self._stream.write(self._lines.popleft())
+            self._stream.flush()
 
     def _keep_flowing(self) -> None:
         while True:
@@ -132,7 +133,9 @@ def _text(term: Any) -> str | None:
 
 
 def main() -> None:
-    outlet = Outlet()
+    # Of its own: with PYTHONUNBUFFERED that of `sys` loses what a write interrupted by a stop of the process left over.
+    stream = os.fdopen(sys.stdout.fileno(), "wb", closefd=False)
+    outlet = Outlet(stream)
     with _ended_when_unread():
         answer(json.load(sys.stdin), outlet)
         outlet.flush()

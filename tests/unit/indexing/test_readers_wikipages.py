@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from stopping import needs_stopping, stop_while_it_waits
 
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing.readers import wikipages
@@ -62,6 +63,26 @@ def test_a_process_that_is_killed_costs_one_page(parser: PageParser) -> None:
     rest = [str(getattr(prose, "text", prose)) for _, prose in found]
     assert sum(text == "reading its markup failed (exit status -9)" for text in rest) <= 1
     assert [text[0] for text in rest if not text.startswith("reading")] in (["b", "c", "d"], ["c", "d"])
+
+
+@needs_stopping
+@pytest.mark.parametrize("unbuffered", ["1", ""])
+def test_no_text_is_lost_when_the_process_is_stopped_for_a_while(
+    unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    parser = PageParser(lambda: (), seconds=100)
+    long = "Ein Satz. " * 20_000
+
+    def pages() -> Iterator[tuple[int, str]]:
+        yield 1, long
+        assert parser._process is not None
+        stop_while_it_waits(parser._process)
+        yield 2, "short"
+
+    found = [(number, getattr(prose, "text", str(prose))) for number, prose in parser.read(pages())]
+    parser.close()
+    assert found == [(1, long.strip()), (2, "short")]
 
 
 def test_the_process_ends_with_the_reader() -> None:
