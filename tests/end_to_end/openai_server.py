@@ -1,7 +1,8 @@
 """A real server process with an OpenAI-compatible endpoint for each mode, as /MODE/v1.
 
 Mode `real` runs the starter model; the others misbehave in one way each. Run: python openai_server.py
-It prints its port. GET /disconnects says how many streams their clients closed early.
+It prints its port. GET /disconnects says how many streams their clients closed early, GET /requests how many completions
+have been asked for.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ WORDS = ["Paris", " is", " the", " capital", "."]
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disconnects = 0
+    requests = 0
     backbone: Any = None
     lock = Lock()
 
@@ -38,6 +40,8 @@ class Handler(BaseHTTPRequestHandler):
         mode, _, rest = self.path.lstrip("/").partition("/")
         if mode == "disconnects":
             self._json(200, Handler.disconnects)
+        elif mode == "requests":
+            self._json(200, Handler.requests)
         elif mode == "unauthorised" and self.headers.get("Authorization") != "Bearer secret":
             self._json(401, {"error": {"message": "Incorrect API key"}})
         elif mode == "away":
@@ -58,6 +62,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         mode = self.path.split("/")[1]
+        with Handler.lock:
+            Handler.requests += 1
         try:
             getattr(self, f"mode_{mode}")(request)
         except (BrokenPipeError, ConnectionResetError):

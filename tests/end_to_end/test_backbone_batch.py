@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -58,11 +59,20 @@ def ask(backbone: LlamaBackbone, question: str, **options: object) -> Completion
     return backbone.complete(prompt(question), max_tokens=24, **options)  # type: ignore[arg-type]
 
 
-def widths(backbone: LlamaBackbone, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Collects how many sequences each batch holds."""
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def widths(backbone: LlamaBackbone, monkeypatch: pytest.MonkeyPatch, calls: int) -> list[int]:
+    """Collects how many sequences each batch holds; the first is evaluated when all calls have come."""
     decode, seen = backbone._engine.decode, list[int]()
 
     def watched(parts: Sequence[Part], flag: AbortFlag | None) -> list[int]:
+        if not seen:
+            wait_for(lambda: len(backbone._scheduler._calls) == calls)
         seen.append(len(parts))
         return decode(parts, flag)
 
@@ -75,7 +85,7 @@ def test_side_by_side_is_token_for_token_and_bit_for_bit_one_at_a_time(
 ) -> None:
     alone = [ask(backbone, question) for question in QUESTIONS]
     backbone._scheduler.forget()
-    seen = widths(backbone, monkeypatch)
+    seen = widths(backbone, monkeypatch, len(QUESTIONS))
     with ThreadPoolExecutor(len(QUESTIONS)) as pool:
         together = list(pool.map(lambda question: ask(backbone, question), QUESTIONS))
     assert [one.tokens for one in together] == [one.tokens for one in alone]  # texts and log-probabilities
@@ -135,13 +145,21 @@ def test_a_cancelled_or_broken_call_leaves_the_others_alone(backbone: LlamaBackb
 
 def test_closing_while_several_run(model: Path) -> None:
     loaded = LlamaBackbone.load(model, context_tokens=512)
+    started, scheduler = threading.Event(), loaded._scheduler
+
+    def closing() -> bool:
+        with scheduler.lock:
+            return scheduler._closed
+
+    def hold(_: str) -> None:  # none comes to its end before
+        started.set()
+        wait_for(closing)
+
     with ThreadPoolExecutor(4) as pool:
-        started = threading.Event()
         futures = [
-            pool.submit(ask, loaded, question, grammar='root ::= "x" root', on_text=lambda _: started.set())
-            for question in QUESTIONS
+            pool.submit(ask, loaded, question, grammar='root ::= "x" root', on_text=hold) for question in QUESTIONS
         ]
-        assert started.wait(60)
+        assert started.wait(120)
         loaded.close()
         for future in futures:
             error = future.exception()

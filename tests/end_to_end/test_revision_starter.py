@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from atomr_local import Assistant
 from atomr_local.errors import MissingPartError
 from atomr_local.history.share import parse_trace
-from atomr_local.reasoning.events import AnswerReady, NodeFinished, NodeStarted, RetrievalStarted
+from atomr_local.reasoning.events import AnswerReady, Event, NodeFinished, NodeStarted, RetrievalStarted
+from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace import LlmUse, Trace
 from atomr_local.tree.compact import parse_compact
@@ -83,7 +85,15 @@ def test_an_answer_of_ones_own_is_followed(assistant: Assistant) -> None:
     assert own.trace.node(2).resolved_question == "Where was Georges Bizet born?"
 
 
-def test_a_cancelled_question_keeps_what_it_had_found(assistant: Assistant) -> None:
+def test_a_cancelled_question_keeps_what_it_had_found(assistant: Assistant, monkeypatch: pytest.MonkeyPatch) -> None:
+    emit, cancelled = Recorder.emit, threading.Event()
+
+    def held(self: Recorder, event: Event) -> None:
+        emit(self, event)
+        if isinstance(event, NodeStarted) and event.node_id == 2:
+            assert cancelled.wait(120)  # the graph would have answered meanwhile
+
+    monkeypatch.setattr(Recorder, "emit", held)
     events = assistant.ask(QUESTION, plan=parse_compact(PLAN, QUESTION))
     finished: set[int] = set()
     for event in events:
@@ -91,6 +101,7 @@ def test_a_cancelled_question_keeps_what_it_had_found(assistant: Assistant) -> N
             finished.add(event.node_id)
         if isinstance(event, NodeStarted) and event.node_id == 2:
             assistant.cancel()
+            cancelled.set()
         if isinstance(event, AnswerReady):
             assert event.status == "cancelled"
     assert assistant.last_trace is not None and assistant.last_trace.status == "cancelled"

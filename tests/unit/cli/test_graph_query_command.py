@@ -76,9 +76,13 @@ def test_json_lines_are_an_object_a_row(capsys: Capture) -> None:
 
 @pytest.mark.parametrize("form", ["", "--json", "--jsonl"])
 def test_what_was_found_before_the_time_limit_is_kept(form: str, capsys: Capture) -> None:
-    assert query(*MANY, "--timeout", "1", *([form] if form else [])) == 1
-    printed = capsys.readouterr()
-    told = re.search(r"^Query stopped: the query took longer than 1 seconds; .* (\d+) rows", printed.err)
+    for limit in (1, 5, 25, 100):  # the first is enough for rows unless the machine has much else to do
+        assert query(*MANY, "--timeout", str(limit), *([form] if form else [])) == 1
+        printed = capsys.readouterr()
+        assert printed.err.startswith(f"Query stopped: the query took longer than {limit} seconds")
+        told = re.search(r"; .* (\d+) rows", printed.err)
+        if told is not None:
+            break
     assert told is not None
     if form == "--json":
         found = json.loads(printed.out)
@@ -114,7 +118,7 @@ def test_an_interrupt_stops_it_and_leaves_what_was_printed() -> None:
     assert process.stdout is not None
     assert (process.stdout.readline(), process.stdout.readline()[:4]) == (b"p\n", b"http")
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=120)
     assert (process.returncode, errors.strip()) == (130, b"Cancelled")
 
 
@@ -125,4 +129,4 @@ def test_it_ends_quietly_when_nobody_reads_any_more() -> None:
     assert process.stdout.readline() == b"p\n"
     process.stdout.close()
     assert process.stderr.read() == b""
-    process.wait(timeout=20)
+    process.wait(timeout=120)
