@@ -79,10 +79,11 @@ def with_card(adapter: Path, card: dict[str, Any], folder: Path) -> Path:
 
 
 def rivals_confidence(trace: Trace) -> float | None:
-    """Of the answer read from cited evidence, in a trace by `_RIVAL_STANDS`; None where there was none."""
+    """Of the answer read from cited evidence, in a trace by `_RIVAL_STANDS`; None where no such answer stands there."""
     cited = any(node.cited for node in trace.nodes if node.kind in {"search", "relate", "filter"})
     right = trace.confidence or 0.0
-    return right / (1 - right) if cited and right > 1e-6 else None
+    # A tree without an answer is not rivalled: a guess of the model has its own confidence, above that of any rival.
+    return right / (1 - right) if cited and 1e-6 < right <= 0.5 else None
 
 
 def main() -> None:
