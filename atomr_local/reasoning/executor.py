@@ -26,7 +26,7 @@ from atomr_local.reasoning.rivals import UNKNOWN, Calibration, agree, joined, le
 from atomr_local.reasoning.support import supported
 from atomr_local.reasoning.symbolic import Operand, compute
 from atomr_local.sources.protocol import Evidence
-from atomr_local.tree.nodes import Node, Operator, Tree
+from atomr_local.tree.nodes import Node, Tree
 
 
 def _worth(earlier: float | None, result: Result) -> float:
@@ -176,7 +176,7 @@ class Executor:
     ) -> Result:
         """The tree's answer or one to the whole question, whichever is more surely right; both are in the trace."""
         leaves = leaves_confidence(tree, {**results, tree.root.id: result})
-        if self._looked_up(tree, result) and named_already(question, result.texts):
+        if not result.computed and named_already(question, result.texts):
             leaves *= UNKNOWN
         tree_right = calibration.of_tree(leaves)
         result.confidence = tree_right
@@ -214,12 +214,6 @@ class Executor:
             rival = self._operators.direct_rag(tree.root.id, question, everywhere=True)
             right = calibration.of_direct(rival.confidence)
         return rival, right if rival.values and not named_already(question, rival.texts) else 0.0
-
-    @staticmethod
-    def _looked_up(tree: Tree, result: Result) -> bool:
-        """Whether a step that looks something up gave the answer, not one that chooses among earlier answers."""
-        call = tree.node(result.passed_from).call if result.passed_from is not None else None
-        return result.method == "direct_rag" or (call is not None and call.operator is not Operator.FILTER)
 
     def _leaf(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
         result = self._operate(tree, node, question, results)
@@ -291,7 +285,6 @@ class Executor:
             list(end.cited),
             f"answer of [{last.id}]",
             computed=end.computed,
-            passed_from=last.id if end.passed_from is None else end.passed_from,
         )
 
     def _over(

@@ -19,7 +19,6 @@ class Result:
         computation: the symbolic step that gave the answer, as text.
         dropped: what limits left out.
         computed: whether the answer comes from a symbolic step, here or below: no passage spells it out.
-        passed_from: the step below whose answer this is, passed up as it was; None: come to by itself.
         others: answers that might stand in this one's place, each with its confidence, the surest first.
     """
 
@@ -33,7 +32,6 @@ class Result:
     error: dict[str, str] | None = None
     others: tuple[tuple[Value, float], ...] = ()
     computed: bool = False
-    passed_from: int | None = None
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ stands; two that agree strengthen each other (RoHT and ProbTree aggregate answer
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -107,14 +108,16 @@ def joined(one: float, other: float) -> float:
 
 
 def named_already(question: str, answers: Iterable[str]) -> bool:
-    """Whether every answer stands in the question, and not as one of several to choose from ("A or B", "A and B").
+    """Whether every answer stands in the question, and not as one of several to choose from ("A or B", "A, B and C").
 
     Nobody asks for what they have just named.
     """
     asked = f" {' '.join(words(question))} "
+    listed = " and " in asked
 
     def only_named(answer: str) -> bool:
-        name = f" {' '.join(words(answer))} "
-        return name in asked and f" and{name}" not in asked and f"{name}and " not in asked
+        name = re.escape(answer)
+        in_list = listed and re.search(rf"(?:,|\band) {name}\b|\b{name}(?:,| and\b)", question, re.IGNORECASE)
+        return f" {' '.join(words(answer))} " in asked and not in_list
 
     return " or " not in asked and all(map(only_named, answers))

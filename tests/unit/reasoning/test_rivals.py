@@ -116,6 +116,9 @@ def test_an_answer_that_the_question_names_itself_is_rivalled_however_sure() -> 
         ("Who is older, Ann Lee or Bob Lee?", "Bob Lee", False),
         ("Of Ann Lee and Bob Lee, who is older?", "Ann Lee", False),
         ("Of Ann Lee and Bob Lee, who is older?", "Bob Lee", False),
+        ("Which of Rome, Paris and Oslo is the oldest?", "Rome", False),
+        ("Which of Rome, Paris and Oslo is the oldest?", "Paris", False),
+        ("In Rome, which bridge is the oldest?", "Rome", True),
         ("Of the sisters of Ann, who is older?", "Ann", True),
     ],
 )
