@@ -17,7 +17,7 @@ needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is no
 # Facts alone: a step that is looked up there needs no reading by the model.
 GRAPH_ONLY = {"ATOMR_SOURCES": '["graph"]'}
 START = 150.0  # seconds to load the model and the indexes, on a machine that has much else to do
-STEP = 60.0
+STEP = 120.0
 
 
 class Terminal:
