@@ -314,9 +314,9 @@ def test_the_real_engine_answers() -> None:
     try:
         found = ask_engine(region="wt-wt")
     except SourceError as error:
-        if "rate limit" not in error.message:
+        if not any(told in error.message for told in ("rate limit", "no connection", "did not answer")):
             raise
-        pytest.skip(f"the engine refuses: {error}")
+        pytest.skip(f"the engine cannot be had: {error}")
     assert found
     assert all(item.locator["url"].startswith("http") for item in found)
 
