@@ -186,7 +186,7 @@ def test_a_job_is_stopped_and_what_it_prints_is_sanitised(monkeypatch: pytest.Mo
 
     jobs = Jobs(changed)
     job = jobs.start("waits", ["anything"])
-    _wait(lambda: bool(job.lines))
+    _wait(lambda: bool(told))
     assert job.last_line == "begun here"
     jobs.stop(job)
     _wait(lambda: job.ended is not None)
