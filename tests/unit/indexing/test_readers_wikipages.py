@@ -20,7 +20,7 @@ HOSTILE = "<b>" * 1_500 + "|}\n{|\n|{\n;" * 1_500
 
 @pytest.fixture
 def parser() -> Iterator[PageParser]:
-    parser = PageParser(lambda: {"fails"}, seconds=0.2, seconds_per_mib=0.0)
+    parser = PageParser(lambda: {"fails"}, seconds=1.0, seconds_per_mib=0.0)
     yield parser
     parser.close()
 
