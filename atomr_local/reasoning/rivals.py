@@ -65,7 +65,11 @@ class Calibration:
 
 
 def _number(given: object, default: float = math.nan) -> float:
-    return float(given) if isinstance(given, int | float) and math.isfinite(given) else default
+    try:
+        number = float(given) if isinstance(given, int | float) else default
+    except OverflowError:  # an integer beyond all floating-point numbers
+        return default
+    return number if math.isfinite(number) else default
 
 
 def _pair(given: object) -> tuple[float, float] | None:

@@ -182,6 +182,7 @@ def test_leaves_multiply_and_unknown_ones_weigh() -> None:
         {"calibration": []},
         {"calibration": {"tree": [1], "direct": "ab", "sure": float("nan")}},
         {"calibration": {"tree": [1, float("inf")], "direct": [None, 1], "cited": [1, 2, 3]}},
+        {"calibration": {"tree": [10**400, 1], "sure": -(10**400)}},
         {"calibration": {"tree": "12", "cited": {"0": 1, "1": 2}, "sure": "0.5"}},
     ],
 )
