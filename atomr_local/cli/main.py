@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import signal
 import sys
@@ -90,6 +91,7 @@ def report(error: AtomrError) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Exit status: 0 done, 1 an error, 2 wrong usage, 130 cancelled."""
+    _write_whole()
     for stream in (sys.stdout, sys.stderr):
         if getattr(stream, "errors", None) == "strict":  # a character that the terminal lacks is no reason to fail
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -119,6 +121,14 @@ def main(arguments: list[str] | None = None) -> None:
         if arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(result if isinstance(result, int) else 0)
+
+
+def _write_whole() -> None:
+    """With PYTHONUNBUFFERED, Python drops what a write leaves over that Ctrl-Z has interrupted: buffer lines."""
+    raw = getattr(sys.stdout, "buffer", None)
+    if isinstance(raw, io.RawIOBase):
+        whole = io.BufferedWriter(raw)
+        sys.stdout = io.TextIOWrapper(whole, sys.stdout.encoding, sys.stdout.errors, line_buffering=True)
 
 
 def _forget_output() -> None:

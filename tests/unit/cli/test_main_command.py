@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from fake_embedder import FakeEmbedder
+from stopping import needs_stopping, stop_while_it_waits
 
 from atomr_local.cli.interrupt import interrupt
 from atomr_local.cli.main import main
@@ -80,3 +81,23 @@ def test_ctrl_c_cancels_a_build(kind: str, place: str, monkeypatch: pytest.Monke
     assert atomr(kind, "build", "x.jsonl", "--name", "mine") == 130
     assert ended == ["in good order"]
     assert capsys.readouterr().err.endswith("Cancelled\n")
+
+
+LONG = """
+import click
+from atomr_local.cli import main
+
+main.atomr.main = lambda **given: click.echo("0123456789" * 100_000)
+main.main([])
+"""
+
+
+@needs_stopping
+@pytest.mark.parametrize("unbuffered", ["1", ""])
+def test_no_output_is_lost_when_the_program_is_stopped_for_a_while(unbuffered: str) -> None:
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    with subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, env=environment) as running:
+        stop_while_it_waits(running)
+        written, _ = running.communicate(timeout=300)
+    assert written == b"0123456789" * 100_000 + b"\n"
+    assert running.returncode == 0
