@@ -175,8 +175,12 @@ class Executor:
         self, tree: Tree, question: str, result: Result, results: Mapping[int, Result], calibration: Calibration
     ) -> Result:
         """The tree's answer or one to the whole question, whichever is more surely right; both are in the trace."""
+        named = not result.computed and named_already(question, result.texts)
+        if result.method == "direct_rag" and not named:  # where the steps led nowhere: a direct answer already
+            result.confidence = calibration.of_direct(result.confidence)
+            return result
         leaves = leaves_confidence(tree, {**results, tree.root.id: result})
-        if not result.computed and named_already(question, result.texts):
+        if named:
             leaves *= UNKNOWN
         tree_right = calibration.of_tree(leaves)
         result.confidence = tree_right

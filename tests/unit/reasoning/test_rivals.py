@@ -97,6 +97,14 @@ def test_where_nothing_is_cited_the_rival_is_direct_rag() -> None:
     assert made.node(0).confidence == pytest.approx(CITED.of_direct(0.95))
 
 
+def test_a_tree_that_ended_in_direct_rag_is_not_rivalled_by_another() -> None:
+    unknown = [Said(UNKNOWN, 0.9)] * 2  # the first step, by the operator and by direct RAG; the second finds nothing
+    made = run(*unknown, Said(reply("Oslo", evidence=[1]), 0.9), rival=True)
+    assert made.result.texts == ("Oslo",)
+    assert made.node(0).method == "direct_rag"
+    assert made.node(0).confidence == pytest.approx(Calibration().of_direct(0.9))
+
+
 def test_an_answer_that_the_question_names_itself_is_rivalled_however_sure() -> None:
     sure = [Said(reply("Bob Lee", evidence=[1]), 0.99), Said(reply("Ann Lee", evidence=[1]), 0.99)]
     made = run(*sure, Said(reply("Oslo", evidence=[1]), 0.9), rival=True)
