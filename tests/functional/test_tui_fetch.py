@@ -112,6 +112,17 @@ async def test_a_model_at_hand_is_marked(own_home: Path) -> None:
         await until(pilot, lambda: app.text.count("✓") == 1)
 
 
+async def test_what_is_chosen_stays_in_sight_when_the_list_has_less_room() -> None:
+    app = Alone()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await choose(app, pilot, "wikipedia")  # its form takes of the list's room
+        assert "a Wikipedia articles to search" in app.words
+        await pilot.resize_terminal(80, 20)
+        await pilot.pause()
+        assert "a Wikipedia articles to search" in app.words
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_part_of_a_wikipedia(size: tuple[int, int]) -> None:
     app = Alone()

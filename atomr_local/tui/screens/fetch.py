@@ -62,6 +62,13 @@ class Plan:
     place: str
 
 
+class Offers(OptionList):
+    """Keeps what is highlighted in sight when it has less room: a form takes of it, or the terminal is made smaller."""
+
+    def on_resize(self) -> None:
+        self.scroll_to_highlight()
+
+
 class FetchScreen(ModalScreen[Fetch | None]):
     DEFAULT_CSS = """
     FetchScreen { align: center middle; }
@@ -108,7 +115,7 @@ class FetchScreen(ModalScreen[Fetch | None]):
         with Vertical(id="fetch") as body:
             body.border_title = "Get a model, a Wikipedia, facts"
             yield Static(Text(_TOLD), id="fetch-about")
-            yield OptionList(*self._options(), id="fetch-list", markup=False)
+            yield Offers(*self._options(), id="fetch-list", markup=False)
             with VerticalScroll(id="fetch-forms", can_focus=False):
                 with Vertical(id="form-address"):
                     yield Label("Address of a GGUF file")
@@ -191,7 +198,6 @@ class FetchScreen(ModalScreen[Fetch | None]):
         for name in _FORMS:
             self.query_one(f"#form-{name}").display = name == chosen
         self.query_one("#fetch-contact-row").display = chosen in {_WIKIPEDIA, _FACTS}
-        self.call_after_refresh(self.query_one(OptionList).scroll_to_highlight)  # the form takes of its room
         try:
             told = Text(sanitize_line(self._plan().told))
         except AtomrError as error:
