@@ -91,7 +91,8 @@ def report(error: AtomrError) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Exit status: 0 done, 1 an error, 2 wrong usage, 130 cancelled."""
-    _write_whole()
+    if arguments is None:
+        _write_whole()
     for stream in (sys.stdout, sys.stderr):
         if getattr(stream, "errors", None) == "strict":  # a character that the terminal lacks is no reason to fail
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -125,9 +126,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _write_whole() -> None:
     """With PYTHONUNBUFFERED, Python drops what a write leaves over that Ctrl-Z has interrupted: buffer lines."""
-    raw = getattr(sys.stdout, "buffer", None)
-    if isinstance(raw, io.RawIOBase):
-        whole = io.BufferedWriter(raw)
+    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+        whole = os.fdopen(sys.stdout.fileno(), "wb", closefd=False)
         sys.stdout = io.TextIOWrapper(whole, sys.stdout.encoding, sys.stdout.errors, line_buffering=True)
 
 

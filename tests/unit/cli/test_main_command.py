@@ -88,7 +88,7 @@ import click
 from atomr_local.cli import main
 
 main.atomr.main = lambda **given: click.echo("0123456789" * 100_000)
-main.main([])
+main.main()
 """
 
 
