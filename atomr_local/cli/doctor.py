@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from atomr_local.cli.findings import Finding, looked_at
 from atomr_local.cli.options import print_json
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
@@ -20,32 +20,43 @@ if TYPE_CHECKING:
 _PACKAGES = ("llama-cpp-python", "lancedb", "pyoxigraph", "sentence-transformers", "torch", "textual", "ddgs")
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Attributes: state: "ok", "missing" or "broken"; advice: what to do, empty when ok."""
-
-    part: str
-    state: str
-    detail: str
-    advice: str = ""
-
-
 @click.command()
+@click.option("--deep", is_flag=True, help="Also run the model, and check what takes longer to check.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def doctor(as_json: bool) -> int:
+def doctor(*, deep: bool, as_json: bool) -> int:
     """Say what is installed, found, missing or broken, and what to do about it.
 
-    Example: atomr doctor
+    Example: atomr doctor --deep
     """
-    findings = [*_packages(), *_settings_and_models(), *_indexes()]
-    if as_json:
-        print_json([asdict(finding) for finding in findings])
-    else:
-        for finding in findings:
+    findings = []
+    for finding in _findings(deep=deep):
+        findings.append(finding)
+        if not as_json:
             click.echo(f"{finding.state:<8} {finding.part:<24} {sanitize_line(finding.detail)}")
             if finding.advice:
                 click.echo(f"{'':8} → {sanitize_line(finding.advice)}")
+    if as_json:
+        print_json([finding.to_dict() for finding in findings])
     return 0 if all(finding.state == "ok" for finding in findings) else 1
+
+
+def _findings(*, deep: bool) -> Iterator[Finding]:
+    """Everything that is looked at; a deep look needs settings that can be read."""
+    from atomr_local.settings import load_settings
+
+    yield from _packages()
+    try:
+        settings = load_settings()
+    except AtomrError as error:
+        yield Finding("settings", "broken", error.message, error.hint)
+        yield from _indexes()
+        return
+    yield from _settings_and_models(settings)
+    yield from _indexes()
+    if deep:
+        from atomr_local.cli.doctor_deep import deep_findings
+
+        yield from deep_findings(settings)
 
 
 def _packages() -> list[Finding]:
@@ -60,17 +71,12 @@ def _packages() -> list[Finding]:
     return found
 
 
-def _settings_and_models() -> list[Finding]:
+def _settings_and_models(settings: Settings) -> Iterator[Finding]:
     from atomr_local import paths
-    from atomr_local.settings import load_settings
 
-    try:
-        settings = load_settings()
-    except AtomrError as error:
-        return [Finding("settings", "broken", error.message, error.hint)]
     file = paths.config_file()
-    detail = str(file) if file.exists() else "defaults (no settings file)"
-    return [Finding("settings", "ok", detail), *_chosen(settings)]
+    yield Finding("settings", "ok", str(file) if file.exists() else "defaults (no settings file)")
+    yield from _chosen(settings)
 
 
 def _chosen(settings: Settings) -> Iterator[Finding]:
@@ -115,27 +121,17 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
         return resolve(kind, settings.text_index if kind == "text" else settings.graph_index)
 
     if settings.endpoint.url:
-        yield _looked_at("endpoint", endpoint)
-    model_found = _looked_at("model", model)
+        yield looked_at("endpoint", endpoint)
+    model_found = looked_at("model", model)
     yield model_found
     if model_found.state == "ok":
-        yield _looked_at("adapter", adapter)
-    yield _looked_at("embedder", embedder)
+        yield looked_at("adapter", adapter)
+    yield looked_at("embedder", embedder)
     if settings.retrieval.reranker:
-        yield _looked_at("reranker", reranker)
-    yield _looked_at("strategy", lambda: find_strategy(settings.strategy).name)
+        yield looked_at("reranker", reranker)
+    yield looked_at("strategy", lambda: find_strategy(settings.strategy).name)
     for kind in KINDS:
-        yield _looked_at(f"{kind} index in use", lambda kind=kind: index(kind))  # type: ignore[misc]
-
-
-def _looked_at(part: str, look: Callable[[], str]) -> Finding:
-    from atomr_local.errors import MissingPartError
-
-    try:
-        return Finding(part, "ok", look())
-    except AtomrError as error:
-        state = "missing" if isinstance(error, MissingPartError) else "broken"
-        return Finding(part, state, error.message, error.hint or f"Choose another {part} in the settings.")
+        yield looked_at(f"{kind} index in use", lambda kind=kind: index(kind))  # type: ignore[misc]
 
 
 def _indexes() -> list[Finding]:

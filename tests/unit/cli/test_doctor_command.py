@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 from gguf_files import lora_adapter
 
+from atomr_local.cli import doctor_deep
+from atomr_local.cli.findings import Finding
 from atomr_local.cli.main import main
+from atomr_local.errors import ModelError
 from atomr_local.indexing import publishing, store
 
 Capture = pytest.CaptureFixture[str]
@@ -57,3 +60,24 @@ def test_an_index_without_its_parts(capsys: Capture) -> None:
     assert found["text index mine"]["detail"] == "passages.lance is missing"
     assert found["graph index mine"]["detail"] == "oxigraph and names.sqlite are missing"
     assert "atomr graph build" in found["graph index mine"]["advice"]
+
+
+def test_a_deep_check_that_raises_is_a_finding_and_the_others_still_run(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_settings: object) -> list[Finding]:
+        raise ModelError("it is broken", hint="Mend it.")
+
+    def works(_settings: object) -> list[Finding]:
+        return [Finding("second", "missing", "not there", facts={"of": 3})]
+
+    monkeypatch.setattr(doctor_deep, "CHECKS", {"first": fails, "second": works})
+    with pytest.raises(SystemExit) as stop:
+        main(["doctor", "--deep", "--json"])
+    found = json.loads(capsys.readouterr().out)[-2:]
+    assert stop.value.code == 1
+    assert found == [
+        {"part": "first", "state": "broken", "detail": "it is broken", "advice": "Mend it."},
+        {"part": "second", "state": "missing", "detail": "not there", "advice": "", "facts": {"of": 3}},
+    ]
+    assert "first" not in doctor(capsys)  # not without --deep

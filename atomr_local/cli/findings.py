@@ -1,0 +1,54 @@
+"""What `atomr doctor` finds, one finding a part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from atomr_local.errors import AtomrError, MissingPartError
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One part of the program and its state.
+
+    Attributes:
+        part: what was looked at.
+        state: "ok", "missing" or "broken".
+        detail: what was found, on one line.
+        advice: what to do; empty when there is nothing to do.
+        facts: what `--json` says beyond that; empty for most parts.
+    """
+
+    part: str
+    state: str
+    detail: str
+    advice: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding for JSON; `facts` only where there are some."""
+        told: dict[str, Any] = {
+            "part": self.part, "state": self.state, "detail": self.detail, "advice": self.advice,
+        }  # fmt: skip
+        return told | {"facts": self.facts} if self.facts else told
+
+
+def looked_at(part: str, look: Callable[[], str], *, advice: str = "") -> Finding:
+    """A finding from a look that gives the detail, or raises an error of ours.
+
+    Args:
+        look: returns the detail of a part that is in order.
+        advice: what to do where the error has no hint; default: choose another part.
+    """
+    try:
+        return Finding(part, "ok", look())
+    except AtomrError as error:
+        return broken(part, error, advice=advice)
+
+
+def broken(part: str, error: AtomrError, *, advice: str = "") -> Finding:
+    """An error of ours as a finding."""
+    state = "missing" if isinstance(error, MissingPartError) else "broken"
+    return Finding(part, state, error.message, error.hint or advice or f"Choose another {part} in the settings.")
