@@ -1,0 +1,67 @@
+"""Reading files that somebody named: regular files only, and no more of them than was bargained for.
+
+A FIFO is not waited for, a device is not read, and nothing of either kind is opened for longer than it takes to see
+what it is. Every refusal is an OSError with a `strerror` in plain words, so that whoever tells of unreadable files
+tells of these too.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+_KINDS = (
+    (stat.S_ISDIR, errno.EISDIR, "it is a directory"),
+    (stat.S_ISFIFO, errno.EINVAL, "it is a FIFO, not a regular file"),
+    (stat.S_ISSOCK, errno.EINVAL, "it is a socket, not a regular file"),
+    (stat.S_ISCHR, errno.EINVAL, "it is a device, not a regular file"),
+    (stat.S_ISBLK, errno.EINVAL, "it is a device, not a regular file"),
+)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading; links are followed. Never waits for a writer.
+
+    Raises:
+        OSError: there is no such file, it may not be read, or it is no regular file.
+    """
+    _refuse_others(path.stat(), path)  # opening alone may act on a device
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
+    try:
+        _refuse_others(os.fstat(handle), path)  # it may have been exchanged meanwhile
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """The content of a regular file.
+
+    Args:
+        most: bytes; a longer file is refused, and not read to its end.
+
+    Raises:
+        OSError: as :func:`open_regular`, or the file is longer.
+    """
+    with open_regular(path) as stream:
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it is longer than {_amount(most)}", str(path))
+    return data
+
+
+def _refuse_others(status: os.stat_result, path: Path) -> None:
+    if stat.S_ISREG(status.st_mode):
+        return
+    for is_kind, code, told in _KINDS:
+        if is_kind(status.st_mode):
+            raise OSError(code, told, str(path))
+    raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+
+
+def _amount(count: int) -> str:
+    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count} bytes"
