@@ -24,6 +24,7 @@ from starter.describe import describe
 from starter.facts import Knowledge, load
 from starter.tables import PROPERTIES, TABLES
 
+from atomr_local.output_files import write_output
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.validation import Limits, validate
 
@@ -81,9 +82,7 @@ def question_lines() -> Iterator[dict[str, Any]]:
 def write_lines(file: Path, lines: Iterable[dict[str, Any]]) -> int:
     """Write JSON lines beside the file, then put them in its place; the number of lines."""
     texts = [json.dumps(line, ensure_ascii=False) for line in lines]
-    partial = file.with_name(file.name + ".partial")
-    partial.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    partial.replace(file)
+    write_output(file, "".join(f"{text}\n" for text in texts))
     return len(texts)
 
 

@@ -39,6 +39,7 @@ from atomr_local.backbone.templates import render
 from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.literals import parse_date
 from atomr_local.indexing.names import base_key, name_key
+from atomr_local.output_files import write_output
 from atomr_local.planning.grammar import SUB_STEPS, TOP_LEVEL
 from atomr_local.planning.shorthand import find_name, renumbered, with_searches
 from atomr_local.reasoning.expected import dates_in
@@ -736,9 +737,7 @@ def main() -> None:
     kept = random.Random(given.seed)
     made = [item for item in made if kept.random() < shares.get(f"{item['task']}:{item['source']}", 1.0)]
     builder.random.shuffle(made)
-    partial = given.out.with_name(given.out.name + ".partial")
-    partial.write_text("".join(json.dumps(item, ensure_ascii=False) + "\n" for item in made), encoding="utf-8")
-    partial.replace(given.out)
+    write_output(given.out, "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in made))
     counts = Counter(f"{item['task']} · {item['source']}" for item in made)
     for name, number in sorted(counts.items()):
         print(f"{number:6} {name}", file=sys.stderr)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from atomr_local.output_files import write_output
 from atomr_local.planning.shorthand import find_name, search_for
 from atomr_local.tree.calls import format_call
 from atomr_local.tree.compact import parse_compact
@@ -180,9 +181,7 @@ def main() -> None:
     with given.questions.open(encoding="utf-8") as stream:
         records = [json.loads(line) for line in stream if line.strip()]
     lines = [json.dumps(line, ensure_ascii=False) for line in write_plans(records, given.limit)]
-    partial = given.out.with_name(given.out.name + ".partial")
-    partial.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    partial.replace(given.out)
+    write_output(given.out, "".join(f"{line}\n" for line in lines))
     print(f"{len(lines)} plans of {len(records)} questions", file=sys.stderr)
 
 

@@ -101,13 +101,14 @@ def show(number: int, as_json: bool) -> None:
     "--format", "kind", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True,
     help="markdown: to read, with numbered citations. json: the trace, to share; several: JSON lines.",
 )  # fmt: skip
-@click.option("--out", type=_FILE, metavar="FILE", help="Write there instead of printing.")
+@click.option("--out", type=_FILE, metavar="FILE", help="Write there instead of printing; - prints.")
 def export(numbers: tuple[int, ...], everything: bool, kind: str, out: Path | None) -> int:
     """Export past questions with their evidence. A JSON file can be opened elsewhere with `atomr history import`.
 
     Example: atomr history export 12 --format json --out frankenstein.json
     """
-    from atomr_local.history.export import to_json, to_markdown, write_file
+    from atomr_local.history.export import to_json, to_markdown
+    from atomr_local.output_files import write_output
 
     _one_of(numbers, everything)
     with _opened() as opened:
@@ -116,7 +117,7 @@ def export(numbers: tuple[int, ...], everything: bool, kind: str, out: Path | No
     several = everything or len(wanted) > 1
     text = to_json(found, several=several) if kind == "json" else to_markdown(found)
     if out is not None:
-        write_file(out, text)
+        write_output(out, text)
         click.echo(f"{len(found)} exported to {sanitize_line(str(out))}", err=True)
     else:
         click.echo(text, nl=False)

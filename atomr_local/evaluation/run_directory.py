@@ -22,6 +22,7 @@ from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Prediction, prediction_of
 from atomr_local.evaluation.description import UNDECIDING
 from atomr_local.evaluation.records import Record, read_records
+from atomr_local.output_files import not_written, put
 
 RUN_FILE = "run.json"
 PREDICTIONS_FILE = "predictions.jsonl"
@@ -104,7 +105,7 @@ def writing(path: Path, description: Mapping[str, Any]) -> Iterator[RunWriter]:
     """
     described: dict[str, Any] = json.loads(json.dumps(description))
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        _make_directory(path)
         with _locked(path / _LOCK_FILE, path):
             done = _begin_or_resume(RunDirectory(path), described)
             with (path / PREDICTIONS_FILE).open("ab") as predictions, (path / TRACES_FILE).open("ab") as traces:
@@ -113,17 +114,31 @@ def writing(path: Path, description: Mapping[str, Any]) -> Iterator[RunWriter]:
         raise InputError(f"{error.filename or path} cannot be written: {error.strerror or error}") from error
 
 
-def write_file(path: Path, text: str) -> None:
-    """Put `text` at `path`, whole or not at all."""
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+def _make_directory(path: Path) -> None:
+    """Make the directory; refuse one whose files are devices, pipes or directories, which could block or lose lines."""
     try:
-        with scratch.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        scratch.replace(path)
-    finally:
-        scratch.unlink(missing_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise InputError(
+            f"{error.filename or path} cannot be written: it is not a directory",
+            hint="A run is written into a directory: name another --out.",
+        ) from error
+    for name in (_LOCK_FILE, RUN_FILE, PREDICTIONS_FILE, TRACES_FILE):
+        file = path / name
+        if file.exists() and not file.is_file():
+            raise InputError(f"{file} is not a regular file", hint="Remove it, or name another --out directory.")
+
+
+def write_file(path: Path, text: str) -> None:
+    """Put `text` at `path`, whole or not at all.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    try:
+        put(path, text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise not_written(path, error) from error
 
 
 def _begin_or_resume(run: RunDirectory, described: dict[str, Any]) -> frozenset[str]:

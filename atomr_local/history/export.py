@@ -6,15 +6,11 @@ stands in fences longer than any run of backticks in it.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
-from atomr_local.errors import InputError
 from atomr_local.history.store import Kept, Summary, encode
 from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace
 from atomr_local.sanitize import sanitize, sanitize_line
@@ -47,25 +43,6 @@ def to_json(kept: Iterable[Kept], *, several: bool) -> str:
 def to_markdown(kept: Iterable[Kept]) -> str:
     """Each question as a section: answer, tree, the evidence that was cited."""
     return "\n".join(_section(item) for item in kept)
-
-
-def write_file(path: Path, text: str) -> None:
-    """Write the file, all or nothing.
-
-    Raises:
-        InputError: it cannot be written.
-    """
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):  # a name that cannot be written may not be removable either
-            partial.unlink(missing_ok=True)
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _section(kept: Kept) -> str:

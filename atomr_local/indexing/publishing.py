@@ -29,6 +29,7 @@ from atomr_local.indexing.store import (
     index_path,
     subdirectories,
 )
+from atomr_local.output_files import process_alive
 
 LEDGER = "ledger.json"  # of an unfinished build, see ledger.py
 LOCK = "building.lock"  # held while a build runs
@@ -159,7 +160,7 @@ def list_unfinished() -> list[Unfinished]:
             if match is None:
                 continue
             resumable = match["pid"] is None
-            running = _is_locked(directory) if resumable else _alive(int(match["pid"]))
+            running = _is_locked(directory) if resumable else process_alive(int(match["pid"]))
             set_aside = match["what"] == "old" and not (base / match["name"]).exists()
             size = 0
             with contextlib.suppress(OSError):  # a process at work there takes files away
@@ -259,23 +260,15 @@ def _clear_leftovers(destination: Path, *, restore: bool = True) -> None:
     """Remove what dead processes left of `destination`; an index that one had just set aside is put back."""
     for directory in destination.parent.iterdir():
         match = _HIDDEN.fullmatch(directory.name)
-        if match is None or match["name"] != destination.name or match["pid"] is None or _alive(int(match["pid"])):
+        if (
+            match is None
+            or match["name"] != destination.name
+            or match["pid"] is None
+            or process_alive(int(match["pid"]))
+        ):
             continue
         if match["what"] == "old" and restore and not destination.exists():
             with contextlib.suppress(OSError):
                 directory.rename(destination)
                 continue
         shutil.rmtree(directory, ignore_errors=True)
-
-
-def _alive(pid: int) -> bool:
-    """Whether a process of this number runs; True where that cannot be told."""
-    if os.name != "posix":  # elsewhere os.kill(pid, 0) sends a signal
-        return True
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return True

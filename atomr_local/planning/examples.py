@@ -21,6 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from atomr_local.errors import InputError
+from atomr_local.output_files import exclusive, not_written, put
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.validation import Limits, validate
@@ -145,13 +146,7 @@ def write_examples(path: Path, lines: Sequence[str]) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    partial = path.with_name(path.name + ".partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error}") from error
+    _change(path, lambda: lines)
 
 
 def keep_example(path: Path, example: Example) -> None:
@@ -160,7 +155,7 @@ def keep_example(path: Path, example: Example) -> None:
     Raises:
         InputError: the file cannot be read or written.
     """
-    write_examples(path, [*_lines_without(path, example.question), example_line(example)])
+    _change(path, lambda: [*_lines_without(path, example.question), example_line(example)])
 
 
 def drop_example(path: Path, question: str) -> None:
@@ -169,7 +164,17 @@ def drop_example(path: Path, question: str) -> None:
     Raises:
         InputError: the file cannot be read or written.
     """
-    write_examples(path, _lines_without(path, question))
+    _change(path, lambda: _lines_without(path, question))
+
+
+def _change(path: Path, make: Callable[[], Sequence[str]]) -> None:
+    """Replace the file's lines by what `make` gives, while no other process changes the file."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with exclusive(path):
+            put(path, "".join(f"{line}\n" for line in make()).encode())
+    except OSError as error:
+        raise not_written(path, error) from error
 
 
 def _lines_without(path: Path, question: str) -> list[str]:

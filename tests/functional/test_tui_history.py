@@ -18,8 +18,9 @@ from textual.widgets import Input, OptionList
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "history"))
 from history_fakes import a_trace
 
-from atomr_local.history.export import to_json, unkept, write_file
+from atomr_local.history.export import to_json, unkept
 from atomr_local.history.store import History, history_file
+from atomr_local.output_files import write_output
 from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, PlanTrace, Trace
 from atomr_local.tui.screens.ask_path import AskPath
 from atomr_local.tui.screens.confirm import Confirm
@@ -234,7 +235,7 @@ async def test_export_and_share_open_the_window_for_it(key: str, form: str, tmp_
 async def test_a_shared_file_is_imported_once(tmp_path: Path) -> None:
     keep(*QUESTIONS)
     shared = [a_trace("From elsewhere?"), a_trace("And this?")]
-    write_file(tmp_path / "shared.json", to_json(map(unkept, shared), several=True))
+    write_output(tmp_path / "shared.json", to_json(map(unkept, shared), several=True))
     app = Bare(tmp_path)
     async with app.run_test(size=(120, 40)) as pilot:
         await ready(pilot, app)

@@ -18,8 +18,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, RadioButton, RadioSet, Static
 
 from atomr_local.errors import AtomrError
-from atomr_local.history.export import to_json, to_markdown, unkept, write_file
+from atomr_local.history.export import to_json, to_markdown, unkept
 from atomr_local.history.store import Kept
+from atomr_local.output_files import write_output
 from atomr_local.reasoning.trace import Trace
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.screens.ask_path import PathSuggester, path_from
@@ -141,8 +142,8 @@ class ExportScreen(ModalScreen[Path | None]):
             if not over and os.path.lexists(path):
                 self.post_message(self.Exists(path))
                 return
-            write_file(path, to_markdown([self._kept]) if form == "markdown" else
-                       to_json([self._kept], several=form == "trace"))  # fmt: skip
+            write_output(path, to_markdown([self._kept]) if form == "markdown" else
+                         to_json([self._kept], several=form == "trace"))  # fmt: skip
         except AtomrError as error:
             self.post_message(self.Failed(error))
         else:

@@ -257,3 +257,15 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
     assert ids == [item.id for item in questions]
     assert 0 < len(assistant.asked) <= 397
     assert [trace["id"] for trace in RunDirectory(out).traces()] == ids
+
+
+@pytest.mark.parametrize("name", ["predictions.jsonl", "traces.jsonl", "run.json", ".lock"])
+def test_a_run_does_not_write_into_pipes(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InputError, match=f"{name} is not a regular file"):
+        go(tmp_path)
+
+
+def test_a_device_is_no_directory_for_a_run() -> None:
+    with pytest.raises(InputError, match="/dev/full cannot be written: it is not a directory"):
+        go(Path("/dev/full"))

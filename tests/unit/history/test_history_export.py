@@ -13,9 +13,10 @@ from history_fakes import ESCAPES, a_trace
 from markdown_it import MarkdownIt
 
 from atomr_local.errors import InputError
-from atomr_local.history.export import to_json, to_markdown, write_file
+from atomr_local.history.export import to_json, to_markdown
 from atomr_local.history.share import parse_trace, read_shared
 from atomr_local.history.store import Kept, Summary
+from atomr_local.output_files import write_output
 from atomr_local.reasoning.trace import EvidenceTrace, Trace
 
 HOSTILE = [
@@ -108,7 +109,7 @@ def test_json_is_the_trace_and_is_read_again(tmp_path: Path) -> None:
     assert parse_trace(json.loads(one)) == a_trace()
     several = to_json([kept(a_trace()), kept(a_trace("Another?"))], several=True)
     file = tmp_path / "traces.jsonl"
-    write_file(file, several)
+    write_output(file, several)
     assert read_shared(file) == [a_trace(), a_trace("Another?")]
     assert [path.name for path in tmp_path.iterdir()] == ["traces.jsonl"]
 
@@ -116,9 +117,9 @@ def test_json_is_the_trace_and_is_read_again(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "directory").mkdir()
     with pytest.raises(InputError, match="directory cannot be written"):
-        write_file(tmp_path / "directory", "text")
+        write_output(tmp_path / "directory", "text")
     with pytest.raises(InputError, match="cannot be written"):
-        write_file(tmp_path / "nowhere" / "file.md", "text")
+        write_output(tmp_path / "nowhere" / "file.md", "text")
     with pytest.raises(InputError, match="cannot be written"):
-        write_file(tmp_path / ("long" * 100), "text")
+        write_output(tmp_path / ("long" * 100), "text")
     assert [path.name for path in tmp_path.iterdir()] == ["directory"]

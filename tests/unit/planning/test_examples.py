@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -171,3 +173,16 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
 def test_what_would_not_run_is_refused(question: str, plan: str, told: str) -> None:
     with pytest.raises(InputError, match=told):
         check_example(question, plan)
+
+
+def test_examples_that_several_processes_add_at_once_are_all_kept(tmp_path: Path) -> None:
+    path = tmp_path / "examples.jsonl"
+    script = (
+        "import sys\nfrom pathlib import Path\nfrom atomr_local.planning.examples import Example, keep_example\n"
+        "for i in range(20):\n    keep_example(Path(sys.argv[1]), Example(f'Who is {sys.argv[2]} {i}?', sys.argv[3]))\n"
+    )
+    plan = LOOK_UP.format("Peru")
+    running = [subprocess.Popen([sys.executable, "-c", script, str(path), name, plan]) for name in ("A", "B", "C")]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    kept = {json.loads(line)["question"] for line in path.read_text().splitlines()}
+    assert kept == {f"Who is {name} {i}?" for name in "ABC" for i in range(20)}

@@ -1,0 +1,227 @@
+"""One way to write a whole file, so that its path holds the old content or the new content and never a part of it.
+
+A regular file is written beside its place and renamed over it. A symbolic link stays, and its target is replaced.
+Character devices and pipes are written to. Nothing that is not a regular file is ever replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import stat
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from atomr_local.errors import InputError
+
+STANDARD_OUTPUT = "-"
+_PARTIAL = re.compile(r"\.atomr-(?P<digest>[0-9a-f]{16})-(?P<pid>\d+)-[0-9a-f]{8}\.partial")
+# Errors of fsync on file systems that do not support it.
+_NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
+
+
+def write_output(path: Path, text: str) -> None:
+    """Write a file that the user named; `-` is standard output.
+
+    The text is encoded as UTF-8, with line feeds as they are.
+
+    Raises:
+        InputError: it cannot be written. The message says why, and the old content of a regular file is whole.
+    """
+    data = text.encode("utf-8", "replace")
+    try:
+        if str(path) == STANDARD_OUTPUT:
+            _to_standard_output(data, text)
+        else:
+            put(path, data)
+    except (OSError, ValueError) as error:
+        raise not_written(path, error) from error
+
+
+def not_written(path: Path, error: OSError | ValueError) -> InputError:
+    """The error to show when writing `path` failed with `error`."""
+    number = getattr(error, "errno", None)
+    reason = getattr(error, "strerror", None) or str(error)
+    hint = ""
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        hint = "Free some space, or name a file on another disk."
+    elif number == errno.ENOENT:
+        reason, hint = f"there is no directory {path.parent}", "Make the directory first, or name another file."
+    elif number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        hint = "Name a file in a directory that this user may write to."
+    elif number == errno.EIO:
+        hint = "Check the disk."
+    return InputError(f"{path} cannot be written: {reason}", hint=hint)
+
+
+def put(path: Path, data: bytes, *, mode: int | None = None) -> None:
+    """Make `data` the content of the file at `path`.
+
+    The content is on the disk when this returns. An existing regular file keeps its permissions and, where this process
+    may set it, its owner. What a killed call for the same path left behind is removed.
+
+    Args:
+        mode: permissions of a file that is not there yet; by default those that the umask leaves.
+
+    Raises:
+        OSError: it cannot be written; a regular file keeps its old content.
+        ValueError: the path holds a null character.
+    """
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        _replace(Path(os.path.realpath(path)), data, None, mode)
+        return
+    kind = stat.S_IFMT(found.st_mode)
+    if kind == stat.S_IFREG:
+        target = Path(os.path.realpath(path))
+        if _is(target, found):
+            _replace(target, data, found, mode)
+        else:  # an open file that has no name any more, such as /dev/stdout into a deleted file
+            _write_into(path, data, os.O_TRUNC)
+    elif kind in (stat.S_IFCHR, stat.S_IFIFO):
+        _write_into(path, data)
+    elif kind == stat.S_IFDIR:
+        raise IsADirectoryError(errno.EISDIR, "it is a directory", str(path))
+    else:
+        raise OSError(errno.EINVAL, "it is neither a file nor a pipe nor a character device", str(path))
+
+
+def _replace(target: Path, data: bytes, found: os.stat_result | None, mode: int | None) -> None:
+    if found is not None and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "it is read-only", str(target))
+    digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]  # names may be as long as the system allows
+    _clear_leftovers(target.parent, digest)
+    partial = target.with_name(f".atomr-{digest}-{os.getpid()}-{uuid.uuid4().hex[:8]}.partial")
+    created = 0o666 if mode is None else mode
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), created)
+    try:
+        try:
+            if found is not None and os.name == "posix":
+                _keep_owner_and_mode(handle, found)
+            _write_all(handle, data)
+            _sync(handle)
+        finally:
+            os.close(handle)
+        partial.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
+    sync_directory(target.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Bring the names in `directory` to the disk, so that a rename survives a power cut."""
+    if os.name != "posix":
+        return
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        _sync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold a lock for `path` among processes and threads, so that none changes the file between a read and a write.
+
+    It waits for whoever holds the lock; the system lets go of it when that process ends. Without file locks (Windows)
+    nothing is held.
+
+    Raises:
+        OSError: the lock file, beside `path`, cannot be made.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    real = Path(os.path.realpath(path))
+    with real.with_name(f".{real.name}.lock").open("ab") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def process_alive(pid: int) -> bool:
+    """Whether a process of this number runs; True where that cannot be told."""
+    if os.name != "posix":  # elsewhere os.kill(pid, 0) sends a signal
+        return True
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _clear_leftovers(directory: Path, digest: str) -> None:
+    """Remove partial files of the same name whose process has died."""
+    with contextlib.suppress(OSError):
+        for left in directory.iterdir():
+            match = _PARTIAL.fullmatch(left.name)
+            if match is not None and match["digest"] == digest and not process_alive(int(match["pid"])):
+                with contextlib.suppress(OSError):
+                    left.unlink()
+
+
+def _keep_owner_and_mode(handle: int, found: os.stat_result) -> None:
+    own = os.fstat(handle)
+    if (own.st_uid, own.st_gid) != (found.st_uid, found.st_gid):
+        with contextlib.suppress(OSError):  # only root may give files away
+            os.fchown(handle, found.st_uid, found.st_gid)
+    os.fchmod(handle, stat.S_IMODE(found.st_mode) & 0o777)
+
+
+def _write_into(path: Path, data: bytes, flags: int = 0) -> None:
+    """Write to what is there. A pipe that no program reads is an error, so that nobody waits for ever."""
+    never_wait = getattr(os, "O_NONBLOCK", 0)
+    try:
+        handle = os.open(path, os.O_WRONLY | flags | getattr(os, "O_NOCTTY", 0) | never_wait)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "no program reads from this pipe", str(path)) from error
+        raise
+    try:
+        if never_wait:
+            os.set_blocking(handle, True)
+        _write_all(handle, data)
+    finally:
+        os.close(handle)
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(handle, left) :]
+
+
+def _sync(handle: int) -> None:
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
+
+
+def _is(target: Path, found: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(target.stat(), found)
+    except OSError:
+        return False
+
+
+def _to_standard_output(data: bytes, text: str) -> None:
+    stream = getattr(sys.stdout, "buffer", None)
+    if stream is None:  # a test or another program has put its own stream there
+        sys.stdout.write(text)
+    else:
+        sys.stdout.flush()
+        stream.write(data)
+    sys.stdout.flush()
