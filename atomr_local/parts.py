@@ -214,6 +214,7 @@ class Parts:
             parallel=settings.llm.parallel,
             storage=None if settings.llm.weights == "file" else settings.llm.weights,
             cache=paths.cache_dir(),
+            cpu_variant=settings.llm.cpu_variant,
         )
 
     def _load_sources(self, wanted: Sequence[SourceName], stage: Stage) -> None:

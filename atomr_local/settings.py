@@ -51,6 +51,12 @@ class ModelSettings(BaseModel):
         description="How a small model merged with its adapter is stored (made once): Q8_0; Q4_0, faster and less "
         "exact; file: not at all, the file is run as it is.",
     )
+    cpu_variant: str = Field(
+        "auto",
+        pattern=r"^[a-z0-9_.]{1,40}$",
+        description="CPU backend of llama.cpp, such as haswell; auto: the best for this processor. Holds from the "
+        "next start.",
+    )
     seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of everything that draws random numbers.")
 
 

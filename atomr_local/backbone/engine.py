@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from atomr_local.backbone.cpu_variants import AUTO, load_variant
 from atomr_local.errors import Cancelled, MissingPartError, ModelError
 from atomr_local.threads import batch_threads, generation_threads, prepare_threads
 
@@ -25,11 +26,32 @@ BATCH_TOKENS = 512
 _ABORTED = 2
 _messages: deque[str] = deque(maxlen=50)
 _c_stderr = threading.Lock()
+_loading = threading.Lock()
+_cpu_variant = [""]
 _callbacks: list[Any] = []  # what C code holds a pointer to must never be collected
 
 
-def library() -> Any:
-    """llama_cpp, imported on first need, its messages collected instead of printed."""
+def library(cpu_variant: str = AUTO) -> Any:
+    """llama_cpp, imported on first need, its messages collected instead of printed.
+
+    Args:
+        cpu_variant: which CPU backend the first call loads (see `cpu_variants.py`); later calls keep that one.
+
+    Raises:
+        MissingPartError: llama-cpp-python is not installed.
+        ModelError: there is no such CPU backend, or none for this processor.
+    """
+    with _loading:
+        return _library(cpu_variant)
+
+
+def loaded_cpu_variant() -> str:
+    """The CPU backend in use: its name, or an empty text for a build with a single one. Loads the library."""
+    library()
+    return _cpu_variant[0]
+
+
+def _library(cpu_variant: str) -> Any:
     prepare_threads()
     try:
         import llama_cpp
@@ -44,8 +66,10 @@ def library() -> Any:
             if level in (3, 4, 5) and text:  # warnings, errors and their continuation
                 _messages.append(text.decode("utf-8", "replace"))
 
-        _callbacks.append(collect)
+        llama_cpp.llama_log_set(collect, None)
+        _cpu_variant[:] = [load_variant(llama_cpp, cpu_variant)]
         llama_cpp.llama_backend_init()
+        _callbacks.append(collect)
     # Another user of the library in this process may have put its own printer back.
     llama_cpp.llama_log_set(_callbacks[0], None)
     return llama_cpp

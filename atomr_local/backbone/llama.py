@@ -9,7 +9,8 @@ from concurrent.futures import CancelledError
 from pathlib import Path
 
 from atomr_local.backbone.chat import ChatEncoder, EncodedPrompt
-from atomr_local.backbone.engine import AbortFlag, Engine
+from atomr_local.backbone.cpu_variants import AUTO
+from atomr_local.backbone.engine import AbortFlag, Engine, library, loaded_cpu_variant
 from atomr_local.backbone.generation import Call
 from atomr_local.backbone.output import OutputText
 from atomr_local.backbone.preparation import VERSION, Storage, fingerprint, prepare, worth_preparing
@@ -53,6 +54,7 @@ class LlamaBackbone:
         parallel: int = 4,
         storage: Storage | None = None,
         cache: Path | None = None,
+        cpu_variant: str = AUTO,
     ) -> LlamaBackbone:
         """Load a model; blocks for as long as that takes.
 
@@ -65,11 +67,13 @@ class LlamaBackbone:
             parallel: calls that run at once, at most; fewer where their memory would be more than a gigabyte.
             storage: how prepared weights are stored (see `preparation.py`); None: run the file as it is.
             cache: the directory that keeps prepared weights and what has been read of prompts; None: neither is kept.
+            cpu_variant: llama.cpp's CPU backend (see `cpu_variants.py`); the first load in a process decides.
 
         Raises:
             ModelError: a file is missing, damaged, too new or does not fit; the message names it.
             MissingPartError: llama-cpp-python is not installed.
         """
+        library(cpu_variant)
         header = check_model(model)
         if adapter is not None:
             check_adapter(adapter, header)
@@ -177,6 +181,5 @@ def _prefix_folder(cache: Path | None, model: Path, adapter: Path | None, storag
     """Where the states of prompts are kept: they hold for these weights and this build of llama.cpp only."""
     if cache is None:
         return None
-    import llama_cpp
-
-    return cache / "prefixes" / fingerprint(llama_cpp.__version__, VERSION, storage, files=(model, adapter))
+    build = (library().__version__, loaded_cpu_variant())  # each rounds in its own way
+    return cache / "prefixes" / fingerprint(*build, VERSION, storage, files=(model, adapter))

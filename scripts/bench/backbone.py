@@ -180,15 +180,14 @@ def grammar(arguments: argparse.Namespace) -> list[Row]:
 
 def overhead(arguments: argparse.Namespace) -> list[Row]:
     """The same greedy answer from the library's own high-level class."""
-    import llama_cpp
-
     from atomr_local.backbone.engine import BATCH_TOKENS
+    from atomr_local.backbone.engine import library as load_library
     from atomr_local.backbone.prefix_cache import GRID_TOKENS
 
     question = prompt("Which room is item 3 in?")
     messages = [{"role": message.role, "content": message.content} for message in question.messages]
     count = available_cores()
-    raw = llama_cpp.Llama(
+    raw = load_library().Llama(
         str(find_model(arguments.model)), n_ctx=2048, n_threads=count, n_threads_batch=count, verbose=False
     )
     ours = theirs = float("inf")

@@ -117,9 +117,12 @@ def test_the_server_of_llama_cpp_python(local: LlamaBackbone) -> None:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     arguments = ["--model", str(starter_model_path()), "--port", str(port), "--n_ctx", "512", "--verbose", "false"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "llama_cpp.server", *arguments], env=environment(), stderr=subprocess.DEVNULL
+    # The server itself loads no CPU backend, and the README's build has them in libraries of their own.
+    serve = (
+        "import runpy; from atomr_local.backbone.engine import library; library(); "
+        "runpy.run_module('llama_cpp.server', run_name='__main__')"
     )
+    process = subprocess.Popen([sys.executable, "-c", serve, *arguments], env=environment(), stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 180
         while True:

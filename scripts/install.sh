@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Install atomr-local and what it needs into .venv, at the versions and hashes of requirements/*.lock.
+#
+#   scripts/install.sh          the program with its starter model
+#   scripts/install.sh --dev    also what the tests and checks need
+#
+# PYTHON chooses the interpreter (default: python3). CMAKE_ARGS, when set, replaces how llama.cpp is compiled.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fail() {
+  printf 'install: %s\n' "$1" >&2
+  exit 1
+}
+
+case "${1:-}" in
+  "") lock=requirements/run.lock ;;
+  --dev) lock=requirements/dev.lock ;;
+  *) fail "unknown option $1; the only one is --dev" ;;
+esac
+
+interpreter=${PYTHON:-python3}
+compiler=${CXX:-c++}
+command -v "$interpreter" > /dev/null || fail "$interpreter is not there: install Python 3.11 or newer, or set PYTHON"
+"$interpreter" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fail "Python 3.11 or newer is needed; set PYTHON to one"
+command -v "$compiler" > /dev/null || fail "a C++ compiler is needed to build llama.cpp: install g++ or clang, or set CXX"
+
+# Whether the C++ compiler knows these processor options.
+knows() { "$compiler" "$@" -x c++ -fsyntax-only /dev/null 2> /dev/null; }
+
+# One CPU backend for each generation of processors, chosen when the program starts (atomr_local/backbone/cpu_variants.py):
+# the same installation runs on other machines too. A compiler that is too old for the newest builds for this machine.
+# Without AMX: GCC 11 and 12 drop stores that llama.cpp's AMX code needs, and it crashes (llama.cpp issue 20824).
+llama_arguments() {
+  local variants="-DGGML_NATIVE=OFF -DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON" chosen="" flags=""
+  case "$(uname -s)-$(uname -m)" in
+    Linux-x86_64)
+      flags="-U__AMX_INT8__"
+      if knows -mavxvnni -mavx512bf16 -mamx-int8; then chosen=$variants; fi
+      ;;
+    Linux-aarch64)
+      if knows -march=armv9.2-a+dotprod+fp16+sve+i8mm+sve2+sme; then chosen=$variants; fi
+      ;;
+  esac
+  echo "-DLLAVA_BUILD=OFF -DCMAKE_INSTALL_BINDIR=llama_cpp/lib -DCMAKE_INSTALL_LIBDIR=llama_cpp/lib" \
+    "-DCMAKE_INSTALL_INCLUDEDIR=llama_cpp/include $chosen ${flags:+-DCMAKE_C_FLAGS=$flags -DCMAKE_CXX_FLAGS=$flags}"
+}
+
+export CMAKE_ARGS=${CMAKE_ARGS:-$(llama_arguments)}
+export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+
+[ -x .venv/bin/python ] || "$interpreter" -m venv .venv
+pip() { .venv/bin/python -m pip "$@"; }
+
+echo "install: packages (llama.cpp is compiled unless pip has kept it from before: about ten minutes on two cores)"
+pip install --quiet --no-deps --require-hashes -r requirements/build.lock
+PATH=$PWD/.venv/bin:$PATH pip install --progress-bar off --no-deps --require-hashes --no-build-isolation -r "$lock"
+# torch has no hash here: its CPU build and its CUDA build differ, and package indexes serve one or the other.
+pip install --quiet -c constraints.txt torch
+pip install --quiet --no-deps --no-build-isolation --force-reinstall .
