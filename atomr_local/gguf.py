@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from atomr_local.errors import ModelError
+from atomr_local.input_files import open_regular
 
 Scalar = int | float | bool | str
 
@@ -110,7 +111,7 @@ def read_header(path: Path) -> GgufHeader:
         size = path.stat().st_size
         if path.is_dir():
             raise ModelError(f"{path} is a directory", hint="Name the GGUF file in it.")
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return _Reader(path, stream, size).header()
     except FileNotFoundError:
         raise ModelError(f"{path} does not exist", hint="`atomr models list` shows what is at hand.") from None

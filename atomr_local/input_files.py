@@ -10,8 +10,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 _KINDS = (
     (stat.S_ISDIR, errno.EISDIR, "it is a directory"),
@@ -22,7 +22,7 @@ _KINDS = (
 )
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """Open a regular file for reading; links are followed. Never waits for a writer.
 
     Raises:
@@ -52,6 +52,16 @@ def read_regular(path: Path, most: int) -> bytes:
     if len(data) > most:
         raise OSError(errno.EFBIG, f"it is longer than {_amount(most)}", str(path))
     return data
+
+
+def read_text(path: Path, most: int) -> str:
+    """The UTF-8 text of a regular file, without a byte order mark, lines ending in a line feed.
+
+    Raises:
+        OSError: as :func:`read_regular`.
+        UnicodeDecodeError: the file is not UTF-8.
+    """
+    return read_regular(path, most).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _refuse_others(status: os.stat_result, path: Path) -> None:

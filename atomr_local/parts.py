@@ -215,6 +215,7 @@ class Parts:
             storage=None if settings.llm.weights == "file" else settings.llm.weights,
             cache=paths.cache_dir(),
             cpu_variant=settings.llm.cpu_variant,
+            tell=self.notes.put,
         )
 
     def _load_sources(self, wanted: Sequence[SourceName], stage: Stage) -> None:

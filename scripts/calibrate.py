@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.assistant import Assistant
+from atomr_local.catalog.record import sha256_of
 from atomr_local.evaluation.metrics import score_answer
 from atomr_local.reasoning.events import Finished, PlanReady
 from atomr_local.reasoning.results import Result, text_values
@@ -150,6 +151,7 @@ def main() -> None:
         "sure": card.get("calibration", {}).get("sure", 0.5),
         "questions": len(rows),
     }
+    card["sha256"] = sha256_of(given.adapter)
     card_path.write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
     print(card["calibration"])
 

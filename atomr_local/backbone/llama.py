@@ -24,6 +24,8 @@ from atomr_local.gguf import check_adapter, check_model
 # Memory that the sequences which run at once may take, keys and values together.
 _SEQUENCE_BYTES = 1 << 30
 _PREFIX_FILE_BYTES = 512 << 20
+# Folders in the cache directory.
+WEIGHTS, PREFIXES = "weights", "prefixes"
 
 
 class LlamaBackbone:
@@ -55,6 +57,7 @@ class LlamaBackbone:
         storage: Storage | None = None,
         cache: Path | None = None,
         cpu_variant: str = AUTO,
+        tell: Callable[[str], None] | None = None,
     ) -> LlamaBackbone:
         """Load a model; blocks for as long as that takes.
 
@@ -68,6 +71,7 @@ class LlamaBackbone:
             storage: how prepared weights are stored (see `preparation.py`); None: run the file as it is.
             cache: the directory that keeps prepared weights and what has been read of prompts; None: neither is kept.
             cpu_variant: llama.cpp's CPU backend (see `cpu_variants.py`); the first load in a process decides.
+            tell: takes a sentence for the user, such as that damaged weights are made anew.
 
         Raises:
             ModelError: a file is missing, damaged, too new or does not fit; the message names it.
@@ -80,7 +84,7 @@ class LlamaBackbone:
         weights, applied = model, adapter
         if storage is not None and cache is not None and worth_preparing(header, adapter):
             with contextlib.suppress(ModelError):  # slower without, and as right
-                weights, applied = prepare(header, adapter, storage, cache / "weights"), None
+                weights, applied = prepare(header, adapter, storage, cache / WEIGHTS, tell), None
         context_tokens = min(context_tokens, header.context_length or context_tokens)
         sequences = max(1, min(parallel, _SEQUENCE_BYTES // max(1, header.state_bytes * context_tokens)))
         prefixes = _prefix_folder(cache, model, adapter, "" if weights == model else str(storage)) if reuse else None
@@ -182,4 +186,4 @@ def _prefix_folder(cache: Path | None, model: Path, adapter: Path | None, storag
     if cache is None:
         return None
     build = (library().__version__, loaded_cpu_variant())  # each rounds in its own way
-    return cache / "prefixes" / fingerprint(*build, VERSION, storage, files=(model, adapter))
+    return cache / PREFIXES / fingerprint(*build, VERSION, storage, files=(model, adapter))

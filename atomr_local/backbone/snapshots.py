@@ -14,12 +14,37 @@ from typing import Any
 
 Prefix = tuple[int, ...]
 _DIGEST_BYTES = 32
+_SUFFIX = ".prefix"
+
+
+def damaged_snapshots(root: Path) -> tuple[int, int]:
+    """Read all states kept on disk for all models: how many there are, and how many of them are damaged."""
+    found = damaged = 0
+    for path in root.glob(f"*/*{_SUFFIX}"):
+        found += 1
+        try:
+            damaged += not _is_whole(path, path.read_bytes())
+        except OSError:
+            damaged += 1
+    return found, damaged
+
+
+def _is_whole(path: Path, data: bytes) -> bool:
+    return len(data) > _DIGEST_BYTES and _digest(path, memoryview(data)[_DIGEST_BYTES:]) == data[:_DIGEST_BYTES]
+
+
+def _digest(path: Path, state: memoryview | bytes) -> bytes:
+    digest = hashlib.sha256(f"{path.parent.name}/{path.name}\0".encode())
+    digest.update(state)
+    return digest.digest()
 
 
 class Snapshots:
     """Keeps states by the tokens that they stand for. The least recently used goes first, in memory and on disk.
 
-    A file holds a SHA-256 digest and the state; one that is damaged is deleted, for llama.cpp trusts what it is given.
+    A file holds the state behind a SHA-256 digest of it and of the file's own name, so that neither damaged content nor
+    a file in the wrong place passes. Such a file is deleted and its prompt read again,
+    for llama.cpp trusts what it is given.
     """
 
     def __init__(self, most_tokens: int, folder: Path | None = None, most_bytes: int = 0) -> None:
@@ -76,7 +101,7 @@ class Snapshots:
     def _path(self, prefix: Prefix) -> Path | None:
         if self._folder is None or not prefix:
             return None
-        return self._folder / f"{hashlib.sha256(struct.pack(f'<{len(prefix)}i', *prefix)).hexdigest()[:40]}.state"
+        return self._folder / f"{hashlib.sha256(struct.pack(f'<{len(prefix)}i', *prefix)).hexdigest()[:40]}{_SUFFIX}"
 
     def _read(self, prefix: Prefix) -> Any:
         path = self._path(prefix)
@@ -87,12 +112,12 @@ class Snapshots:
             os.utime(path)  # used just now
         except OSError:
             return None
-        state = data[_DIGEST_BYTES:]
-        if not state or hashlib.sha256(state).digest() != data[:_DIGEST_BYTES]:
+        if not _is_whole(path, data):
             self.drop(prefix)
             return None
         import ctypes
 
+        state = data[_DIGEST_BYTES:]
         return (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
 
     def _write(self, prefix: Prefix, state: Any) -> None:
@@ -105,7 +130,7 @@ class Snapshots:
             self._make_room(path.parent.parent, len(data) + _DIGEST_BYTES)
             with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as stream:
                 try:
-                    stream.write(hashlib.sha256(data).digest())
+                    stream.write(_digest(path, data))
                     stream.write(data)
                     stream.close()
                     Path(stream.name).replace(path)

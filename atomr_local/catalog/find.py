@@ -13,6 +13,7 @@ from atomr_local import paths
 from atomr_local.catalog.starter import starter_embedder_path, starter_model_path
 from atomr_local.errors import AtomrError, MissingPartError, ModelError
 from atomr_local.gguf import GgufHeader, read_header
+from atomr_local.input_files import read_regular
 
 STARTER = "starter"
 _CARD_BYTES = 1 << 20
@@ -108,8 +109,7 @@ def _made_for(model: Path) -> Path | None:
 def adapter_card(adapter: Path) -> dict[str, Any]:
     """What the JSON file beside an adapter says of it, unchecked; empty where it cannot be read."""
     try:
-        with adapter.with_suffix(".json").open("rb") as stream:
-            card = json.loads(stream.read(_CARD_BYTES))
+        card = json.loads(read_regular(adapter.with_suffix(".json"), _CARD_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
     return card if isinstance(card, dict) else {}

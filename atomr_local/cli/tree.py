@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from atomr_local.errors import InputError
+from atomr_local.input_files import read_text
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tree.compact import parse_compact, split_compact, to_compact
 from atomr_local.tree.errors import TreeError
@@ -116,9 +117,7 @@ def _trees(file: Path) -> Iterator[_Read]:
         InputError: the file cannot be read, is too large, or is not UTF-8.
     """
     try:
-        if file.stat().st_size > _MAX_BYTES:
-            raise InputError(f"{file} is larger than {_MAX_BYTES >> 20} MiB", hint="Split the file.")
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_text(file, _MAX_BYTES)
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}", hint="Give the path of a text file.") from error
     except UnicodeDecodeError as error:

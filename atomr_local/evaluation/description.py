@@ -8,6 +8,7 @@ from typing import Any
 
 from atomr_local.errors import InputError
 from atomr_local.indexing.store import STARTER, IndexKind, index_path, read_manifest, resolve
+from atomr_local.input_files import open_regular
 from atomr_local.settings import Settings
 
 SCHEMA = "atomr.eval-run/1"
@@ -39,7 +40,7 @@ def describe_run(settings: Settings, questions: Path, plans: Path | None = None)
 
 def _file(path: Path) -> dict[str, str]:
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return {"file": path.name, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error

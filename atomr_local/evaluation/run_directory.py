@@ -22,12 +22,14 @@ from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Prediction, prediction_of
 from atomr_local.evaluation.description import UNDECIDING
 from atomr_local.evaluation.records import Record, read_records
+from atomr_local.input_files import read_text
 from atomr_local.output_files import not_written, put
 
 RUN_FILE = "run.json"
 PREDICTIONS_FILE = "predictions.jsonl"
 TRACES_FILE = "traces.jsonl"
 _LOCK_FILE = ".lock"
+_RUN_BYTES = 64 << 20
 _MISSING = "(not there)"
 
 
@@ -47,7 +49,7 @@ class RunDirectory:
         """
         file = self.path / RUN_FILE
         try:
-            described = json.loads(file.read_text(encoding="utf-8"))
+            described = json.loads(read_text(file, _RUN_BYTES))
         except FileNotFoundError as error:
             raise InputError(
                 f"{self.path} holds no evaluation run ({RUN_FILE} is missing)",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from atomr_local.errors import InputError
+from atomr_local.input_files import open_regular
 from atomr_local.reasoning.trace import (
     SCHEMA,
     Basis,
@@ -52,7 +53,7 @@ def read_shared(path: Path) -> list[Trace]:
         InputError: naming the file, the line and the field of what is wrong; nothing of the file is to be used then.
     """
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             data = stream.read(LARGEST_FILE + 1)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error

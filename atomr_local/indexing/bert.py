@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from atomr_local.errors import ModelError
 from atomr_local.indexing.embedding_onnx import FLOAT32, FUSED, INT32, Graph
+from atomr_local.input_files import read_regular
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,8 +56,7 @@ def read_json(file: Path) -> Any:
         Unsuited: it cannot be read.
     """
     try:
-        with file.open("rb") as stream:
-            return json.loads(stream.read(_CONFIG_BYTES))
+        return json.loads(read_regular(file, _CONFIG_BYTES))
     except (OSError, ValueError, RecursionError) as error:
         raise Unsuited(f"{file.name} cannot be read: {error}") from error
 

@@ -20,6 +20,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
 from atomr_local.indexing.publishing import LEDGER, LOCK
 from atomr_local.indexing.store import IndexKind, InputFile
+from atomr_local.input_files import open_regular
 
 SCHEMA = 1
 _CHUNK = 4 << 20
@@ -192,7 +193,7 @@ def _described(
             item = known.get((path, size, stamp))
             if item is None:
                 digest = hashlib.sha256()
-                with file.open("rb") as stream:
+                with open_regular(file) as stream:
                     while chunk := stream.read(_CHUNK):
                         cancellation.check()
                         digest.update(chunk)

@@ -15,12 +15,14 @@ from typing import Any, Literal
 
 from atomr_local import paths
 from atomr_local.errors import InputError, KnowledgeIndexError
+from atomr_local.input_files import open_regular, read_text
 
 IndexKind = Literal["text", "graph"]
 KINDS: tuple[IndexKind, ...] = ("text", "graph")
 STARTER = "starter"
 MANIFEST = "manifest.json"
 SCHEMA = 1
+_MANIFEST_BYTES = 256 << 20  # it names every input file
 # What an index of each kind cannot be without.
 PARTS: dict[IndexKind, tuple[str, ...]] = {"text": ("passages.lance",), "graph": ("oxigraph", "names.sqlite")}
 # What an index and its directory may be called.
@@ -105,7 +107,7 @@ def read_manifest(directory: Path) -> Manifest:
     """
     file = directory / MANIFEST
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
+        data = json.loads(read_text(file, _MANIFEST_BYTES))
         if data.get("schema") != SCHEMA:
             raise KnowledgeIndexError(
                 f"{directory} was built by another version (schema {data.get('schema')!r}; {SCHEMA} is wanted)",
@@ -228,7 +230,7 @@ def resolve(kind: IndexKind, name: str = "", tell: Callable[[str], None] | None 
 
 def sha256_of(file: Path) -> str:
     """Hex digest of the file's bytes."""
-    with file.open("rb") as stream:
+    with open_regular(file) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

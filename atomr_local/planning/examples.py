@@ -21,6 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from atomr_local.errors import InputError
+from atomr_local.input_files import read_text
 from atomr_local.output_files import exclusive, not_written, put
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
@@ -29,6 +30,7 @@ from atomr_local.tree.validation import Limits, validate
 _WORD = re.compile(r"\w+", re.UNICODE)
 _NAME = re.compile(r"(?<!^)\b[A-Z][\w'’.-]*(?:[ ,]+(?:(?:of|the|de|von|van|in|a|to) )*[A-Z0-9(][\w'’.)-]*)*")
 _MASK = "_name_"
+_FILE_BYTES = 64 << 20
 _OPERATOR = re.compile(r"= ?(Search|Relate|Filter)\(|(\n)")
 # Quality of an example: exp(SHARPNESS · relevance). The larger, the more relevance counts against diversity.
 _SHARPNESS = 3.0
@@ -117,7 +119,7 @@ def example_lines(path: Path) -> list[str]:
     """
     try:
         # Not splitlines: it also breaks at characters that may stand inside JSON text.
-        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        return read_text(path, _FILE_BYTES).removesuffix("\n").split("\n")
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import MissingPartError, ModelError
+from atomr_local.input_files import read_regular
 from atomr_local.offline_imports import import_sentence_transformers
 
 _CONFIG_BYTES = 1 << 20
@@ -201,7 +202,6 @@ def _is_transformer(modules: Any) -> bool:
 
 def _json(file: Path) -> Any:
     try:
-        with file.open("rb") as stream:
-            return json.loads(stream.read(_CONFIG_BYTES))
+        return json.loads(read_regular(file, _CONFIG_BYTES))
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{file} cannot be read: {error}", hint="Check that its files are whole.") from error

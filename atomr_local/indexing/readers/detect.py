@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers.articles import ArticleReader
 from atomr_local.indexing.readers.corpus import JsonLinesReader
+from atomr_local.input_files import open_regular
 
 TextFormat = Literal["auto", "jsonl", "mediawiki", "parquet", "zim"]
 TEXT_FORMATS: tuple[TextFormat, ...] = get_args(TextFormat)
@@ -55,7 +56,7 @@ def detect_text_format(path: Path) -> TextFormat:
         InputError: the file cannot be opened, or is packed in a way that no reader takes.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(_HEAD)
     except IsADirectoryError as error:
         raise InputError(f"{path} is a directory", hint="Give the files in it.") from error

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar, cast
 
 from atomr_local.errors import InputError
+from atomr_local.input_files import open_regular
 from atomr_local.sanitize import sanitize_line
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZ": "bzip2"}
@@ -53,7 +54,7 @@ class FileReader:
 
     def _opened(self, stack: ExitStack) -> BinaryIO:
         """The unpacked stream; closed with `stack`."""
-        self._raw = stack.enter_context(self.path.open("rb"))
+        self._raw = stack.enter_context(open_regular(self.path))
         return stack.enter_context(decompressed(self._raw))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers.articles import Article, Redirect, Section
 from atomr_local.indexing.readers.lines import Skipped
+from atomr_local.input_files import open_regular
 
 _NEEDED = ("id", "title", "text")
 _QID_COLUMNS = ("qid", "wikidata_id", "wikibase_item")
@@ -47,7 +48,10 @@ class ParquetReader:
         import pyarrow.parquet as pq
 
         # With a buffer, a column of a row group is read in steps and not as a whole.
-        with pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False) as file:
+        with (
+            open_regular(self.path),
+            pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False) as file,
+        ):
             columns = self._columns(file.schema_arrow)
             row = 0
             for number in range(file.metadata.num_row_groups):

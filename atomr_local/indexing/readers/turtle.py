@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers.lines import Skipped, decompressed, reading
 from atomr_local.indexing.readers.ntriples import Block
+from atomr_local.input_files import open_regular
 
 if TYPE_CHECKING:
     from pyoxigraph import BlankNode, Quad
@@ -54,7 +55,7 @@ class TurtleReader:
         number = 0
         triples: list[Quad] = []
         with reading(self.path, lambda: f"after triple {number}"), ExitStack() as stack:
-            self._raw = stack.enter_context(self.path.open("rb"))
+            self._raw = stack.enter_context(open_regular(self.path))
             for parsed in self._quads(stack.enter_context(decompressed(self._raw)), skipped):
                 number += 1
                 quad = self._stable(parsed)

@@ -14,6 +14,7 @@ from atomr_local.errors import InputError, MissingPartError
 from atomr_local.indexing.readers.articles import Article, Redirect
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.readers.wikinames import is_disambiguation
+from atomr_local.input_files import open_regular
 
 _MAX_PAGE = 8 << 20
 _MAX_HOPS = 8
@@ -55,7 +56,7 @@ class ZimReader:
                 hint="Install it: pip install 'atomr-local[zim]' (or: pip install libzim).",
             ) from error
         try:
-            with self.path.open("rb"), _without_notes():
+            with open_regular(self.path), _without_notes():
                 return Archive(self.path)
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from error

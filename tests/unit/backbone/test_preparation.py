@@ -315,6 +315,51 @@ def test_a_damaged_file_is_made_again(
     assert made.read_bytes() == WHOLE
 
 
+@pytest.mark.parametrize("at", [0.5, 0.999])
+def test_one_flipped_bit_in_the_weights_is_found_told_and_mended(
+    starter: GgufHeader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: float
+) -> None:
+    """The header stays in order: nothing but the digest shows it."""
+    monkeypatch.setattr(preparation, "_quantise", lambda source, out, storage: out.write_bytes(WHOLE))
+    told: list[str] = []
+    made = prepare(starter, None, "Q8_0", tmp_path, told.append)
+    assert told == [] and preparation.is_whole(made)
+    content = bytearray(WHOLE)
+    content[int(at * len(content))] ^= 4
+    made.write_bytes(content)
+    read_header(made)
+    assert not preparation.is_whole(made)
+    again = prepare(starter, None, "Q8_0", tmp_path, told.append)
+    assert again.read_bytes() == WHOLE and preparation.is_whole(again)
+    assert len(told) == 1 and "damaged" in told[0]
+    assert prepare(starter, None, "Q8_0", tmp_path, told.append) == again
+    assert len(told) == 1
+
+
+def test_damaged_weights_that_cannot_be_made_anew_are_not_used(
+    starter: GgufHeader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparation, "_quantise", lambda source, out, storage: out.write_bytes(WHOLE))
+    made = prepare(starter, None, "Q8_0", tmp_path)
+    made.write_bytes(WHOLE[:-1] + b"x")
+    monkeypatch.setattr(preparation.shutil, "disk_usage", lambda path: Usage(1 << 40, 1 << 40, 1 << 20))
+    with pytest.raises(ModelError, match="no room"):
+        prepare(starter, None, "Q8_0", tmp_path)
+
+
+def test_weights_that_two_processes_made_differently_are_both_whole(
+    starter: GgufHeader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparation, "_quantise", lambda source, out, storage: out.write_bytes(WHOLE))
+    one = prepare(starter, None, "Q8_0", tmp_path)
+    monkeypatch.setattr(preparation, "_kept", lambda *_: None)  # not seen yet by the other
+    monkeypatch.setattr(preparation, "_quantise", lambda source, out, storage: out.write_bytes(WHOLE + bytes(32)))
+    other = prepare(starter, None, "Q8_0", tmp_path)
+    assert one != other
+    assert preparation.prepared_files(tmp_path) == sorted((one, other))
+    assert preparation.is_whole(one) and preparation.is_whole(other)
+
+
 def test_what_a_killed_process_left_is_deleted_in_time(
     starter: GgufHeader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

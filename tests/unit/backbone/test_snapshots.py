@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from atomr_local.backbone.snapshots import Snapshots
+from atomr_local.backbone.snapshots import Snapshots, damaged_snapshots
 
 DIGEST = 32
 A, B, C = (1, 2, 3), (4, 5, 6), (7, 8, 9)
@@ -210,3 +210,30 @@ def test_a_file_that_another_process_deletes_while_room_is_made_stops_nothing(
     monkeypatch.undo()
     assert len(files(tmp_path)) == 1
     assert store(tmp_path / "model", 100).find(B)
+
+
+def test_a_state_in_the_place_of_another_is_not_used(tmp_path: Path) -> None:
+    """Whole by itself, and the wrong one: answers would change."""
+    kept = store(tmp_path / "model")
+    kept.put(A, state(10, fill=1))
+    [first] = files(tmp_path)
+    kept.put(B, state(10, fill=2))
+    second = next(path for path in files(tmp_path) if path != first)
+    other = tmp_path / "another model" / first.name
+    other.parent.mkdir()
+    other.write_bytes(first.read_bytes())
+    second.write_bytes(first.read_bytes())
+    assert not store(tmp_path / "model").find(B)
+    assert not store(tmp_path / "another model").find(A)
+    assert store(tmp_path / "model").find(A)
+
+
+def test_damaged_states_are_counted(tmp_path: Path) -> None:
+    assert damaged_snapshots(tmp_path) == (0, 0)
+    kept = store(tmp_path / "model")
+    for prefix in (A, B, C):
+        kept.put(prefix, state(10))
+    assert damaged_snapshots(tmp_path) == (3, 0)
+    path = files(tmp_path)[0]
+    path.write_bytes(path.read_bytes()[:-1])
+    assert damaged_snapshots(tmp_path) == (3, 1)

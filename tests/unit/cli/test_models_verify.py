@@ -1,0 +1,124 @@
+"""`atomr models verify` and `atomr doctor` find damage in everything that answers rest on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from gguf_files import gguf_bytes
+
+from atomr_local import paths
+from atomr_local.backbone import preparation
+from atomr_local.backbone.preparation import prepare
+from atomr_local.backbone.snapshots import Snapshots
+from atomr_local.catalog import record, starter
+from atomr_local.catalog.find import adapter_card
+from atomr_local.catalog.record import require_whole, sha256_of, verify_embedder, verify_model
+from atomr_local.cli.main import main
+from atomr_local.errors import MissingPartError, ModelError
+from atomr_local.gguf import read_header
+
+Capture = pytest.CaptureFixture[str]
+CONTENT = gguf_bytes({"general.architecture": "llama"}, {"w.weight": ((4, 2), bytes(32))})
+
+
+def run(capsys: Capture, *arguments: str) -> tuple[int, list[dict[str, str]], str]:
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments, "--json"])
+    told = capsys.readouterr()
+    return int(stop.value.code or 0), json.loads(told.out), told.err
+
+
+def flip(path: Path, at: int = -1) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.fixture
+def weights(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(preparation, "_quantise", lambda source, out, storage: out.write_bytes(CONTENT))
+    monkeypatch.setattr(preparation, "worth_preparing", lambda *_: True)
+    model = own_home / "m.gguf"
+    model.write_bytes(CONTENT)
+    return prepare(read_header(model), None, "Q8_0", own_home / "cache" / "weights")
+
+
+@pytest.fixture
+def read_prompt(own_home: Path) -> Path:
+    Snapshots(100, own_home / "cache" / "prefixes" / "model", 10_000).put((1, 2, 3), b"state")
+    return next((own_home / "cache" / "prefixes").rglob("*.prefix"))
+
+
+def test_damage_in_the_cache_is_found(capsys: Capture, weights: Path, read_prompt: Path) -> None:
+    status, rows, _ = run(capsys, "models", "verify")
+    assert status == 0
+    assert {row["name"].split()[0] for row in rows if not row["problem"]} >= {"prepared", "read"}
+    flip(weights)
+    flip(read_prompt)
+    status, rows, _ = run(capsys, "models", "verify")
+    assert status == 1
+    assert sorted(row["name"].split()[0] for row in rows if row["problem"]) == ["prepared", "read"]
+    status, findings, _ = run(capsys, "doctor")
+    broken = {item["part"].split()[0]: item for item in findings if item["state"] == "broken"}
+    assert status == 1
+    assert str(weights) in broken["prepared"]["detail"] and "anew" in broken["prepared"]["advice"]
+    assert "1 of 1" in broken["read"]["detail"]
+
+
+def test_what_to_do_is_told(capsys: Capture, weights: Path) -> None:
+    flip(weights)
+    with pytest.raises(SystemExit):
+        main(["models", "verify"])
+    told = capsys.readouterr()
+    assert "damaged: its content is not what was written" in told.out
+    assert "The next question makes it anew" in told.err
+
+
+def test_the_shipped_adapter_has_the_checksum_of_its_card(tmp_path: Path) -> None:
+    [adapter] = paths.adapters_dir().glob("*.gguf")
+    assert adapter_card(adapter)["sha256"] == sha256_of(adapter)
+    for path in (adapter, adapter.with_suffix(".json")):
+        shutil.copy(path, tmp_path / path.name)
+    copy = tmp_path / adapter.name
+    assert verify_model(copy).problem == ""
+    flip(copy, 1_000_000)
+    assert "card" in verify_model(copy).problem
+    with pytest.raises(ModelError, match="is damaged"):
+        require_whole(copy)
+
+
+def test_the_starter_is_compared_with_the_list_of_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        model, embedder = starter.starter_model_path(), starter.starter_embedder_path()
+    except MissingPartError as error:
+        pytest.skip(f"no starter: {error.message}")
+    assert "what was installed" in verify_model(model).note
+    assert "fits what was installed" in verify_embedder(embedder).note
+    digests = starter.installed_digests()
+    assert model.resolve() in digests
+    # As if the installed bytes were others: the package's files are not this test's to damage.
+    wrong = dict.fromkeys(digests, "0" * 64)
+    monkeypatch.setattr(record, "installed_digests", lambda: wrong)
+    assert "listed by its package" in verify_model(model).problem
+    assert "not the one that was installed" in verify_embedder(embedder).problem
+    with pytest.raises(ModelError, match="is damaged") as caught:
+        require_whole(model)
+    assert "pip install" in caught.value.hint
+
+
+def test_a_missing_file_of_the_embedder_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    known = {path.resolve(): sha256_of(tmp_path / "config.json") for path in [tmp_path / "config.json"]}
+    monkeypatch.setattr(record, "installed_digests", lambda: {**known, tmp_path.resolve() / "gone.json": "0" * 64})
+    assert "gone.json" in verify_embedder(tmp_path).problem
+
+
+def test_a_card_or_list_that_is_no_such_thing_is_no_checksum(tmp_path: Path) -> None:
+    model = tmp_path / "m.gguf"
+    model.write_bytes(CONTENT)
+    for card in ("[1]", '{"sha256": 5}', '{"sha256": "zz"}', "[" * 100_000, "\0", '{"sha256": null}'):
+        model.with_suffix(".json").write_text(card)
+        assert verify_model(model).note == "its header and length fit; no checksum is recorded"
