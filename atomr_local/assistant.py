@@ -259,9 +259,9 @@ class Assistant:
                 AnswerReady(status="cancelled", answer="Cancelled.", answers=(), confidence=None, basis="evidence")
             )
         except AtomrError as error:
-            _failed(recorder, f"{error.title}: {error.message}" + (f"\n→ {error.hint}" if error.hint else ""))
+            _failed(recorder, error)
         except Exception as error:  # the consumer waits for `Finished`: whatever happens, it must come
-            _failed(recorder, f"Internal error: {type(error).__name__}: {error}")
+            _failed(recorder, AtomrError(f"{type(error).__name__}: {error}", title="Internal error"))
         finally:
             while not parts.notes.empty():
                 recorder.emit(WarningRaised(message=parts.notes.get()))
@@ -348,8 +348,9 @@ def _sentence(result: Result, basis: Basis) -> str:
     return f"The answer is {listed}." if not others else f"The answers are {listed}."
 
 
-def _failed(recorder: Recorder, message: str) -> None:
-    recorder.emit(WarningRaised(message=message))
+def _failed(recorder: Recorder, error: AtomrError) -> None:
+    message = f"{error.title}: {error.message}"
+    recorder.emit(WarningRaised(message=message + (f"\n→ {error.hint}" if error.hint else "")))
     recorder.emit(
         AnswerReady(
             status="failed",

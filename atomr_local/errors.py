@@ -7,6 +7,10 @@ libraries are wrapped at the wall where they enter.
 
 from __future__ import annotations
 
+import sys
+
+from atomr_local.scarcity import scarcity_hint
+
 
 class AtomrError(Exception):
     """A failure told to the user as title, message and hint.
@@ -14,7 +18,8 @@ class AtomrError(Exception):
     Attributes:
         title: a few words naming the kind of failure.
         message: what is wrong, naming the file, key or value at fault.
-        hint: what the user can do about it; may be empty.
+        hint: what the user can do about it; may be empty. Where the error being handled shows that the system has run
+            out of files, threads, memory or room on the disk, it says what to do about that instead.
     """
 
     title = "Something went wrong"
@@ -22,12 +27,18 @@ class AtomrError(Exception):
     def __init__(self, message: str, *, hint: str = "", title: str | None = None) -> None:
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.hint = _fitting(hint)
         if title is not None:
             self.title = title
 
     def __str__(self) -> str:
         return f"{self.title}: {self.message}"
+
+
+def _fitting(hint: str) -> str:
+    scarce = scarcity_hint(sys.exception())
+    # Who knows of the full disk already knows more, such as whether the command goes on where it stopped.
+    return hint if not scarce or "space" in hint else scarce
 
 
 class SettingsError(AtomrError):

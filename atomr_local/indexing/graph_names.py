@@ -6,7 +6,6 @@ SQLite, because Oxigraph has no full-text search. Written by :mod:`graph_names_w
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from rapidfuzz import fuzz, process
 
 from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing.sqlite_pool import ReadOnlyPool
 
 FILE = "names.sqlite"
 # A search by similarity reads the lists of the rarest pieces only, up to so many entries in all.
@@ -69,16 +69,14 @@ _NAME_COLUMNS = (
 
 
 class Names:
-    """Read-only access; thread-safe, with one connection per thread.
+    """Read-only access; thread-safe.
 
     Every method raises :class:`KnowledgeIndexError` when the database is missing or damaged.
     """
 
     def __init__(self, directory: Path) -> None:
         self._file = directory / FILE
-        self._local = threading.local()
-        self._lock = threading.Lock()
-        self._open: list[sqlite3.Connection] = []
+        self._pool = ReadOnlyPool(self._file)
         columns = {row[1] for row in self._rows("PRAGMA table_info(entity)")}
         # Indexes built by earlier versions do not count pages.
         self._sitelinks = "entity.sitelinks" if "sitelinks" in columns else "0"
@@ -86,29 +84,15 @@ class Names:
         # Most sources write every object by its label, and then there is nothing to look up.
         self._has_texts = bool(self._rows("SELECT 1 FROM statement_text LIMIT 1"))
 
-    def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            uri = self._file.absolute().as_uri() + "?mode=ro&immutable=1"
-            connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
-            self._local.connection = connection
-            with self._lock:
-                self._open.append(connection)
-        return connection
-
     def _rows(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:
         try:
-            return self._connection().execute(query, parameters).fetchall()
+            return self._pool.rows(query, parameters)
         except sqlite3.Error as error:
             raise KnowledgeIndexError(f"{self._file} cannot be read: {error}", hint="Build the index again.") from error
 
     def close(self) -> None:
-        """Close the connections of all threads; no call may be running."""
-        with self._lock:
-            for connection in self._open:
-                connection.close()
-            self._open.clear()
-        self._local = threading.local()
+        """Close the file. Idempotent; calls made after it raise."""
+        self._pool.close()
 
     def by_key(self, key: str, limit: int = 200) -> list[NameRow]:
         """Names with this key, those of the entities with most statements first."""

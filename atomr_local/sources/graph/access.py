@@ -113,7 +113,7 @@ class Graph:
         if not (directory / STORE).is_dir():
             raise KnowledgeIndexError(f"{directory} has no {STORE} store", hint=damage_hint("graph", directory))
         try:
-            self._store: Store = Store.read_only(str(directory / STORE))
+            self._open_store: Store | None = Store.read_only(str(directory / STORE))
         except (OSError, ValueError, RuntimeError) as error:  # corruption comes as RuntimeError
             raise KnowledgeIndexError(
                 f"{directory / STORE} cannot be opened: {library_line(error, directory)}",
@@ -124,7 +124,16 @@ class Graph:
         self.properties: dict[str, PropertyRow] = {row.iri: row for row in self.names.properties()}
 
     def close(self) -> None:
+        """Close the files; a query that still runs closes them when it ends. Idempotent."""
         self.names.close()
+        self._open_store = None
+
+    @property
+    def _store(self) -> Store:
+        store = self._open_store
+        if store is None:
+            raise SourceError(f"the graph in {self.directory} has been closed")
+        return store
 
     # -- statements
 
