@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from atomr_local import paths
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
+from atomr_local.free_memory import give_back_memory
 from atomr_local.reasoning.rivals import Calibration
 from atomr_local.settings import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
@@ -66,6 +66,7 @@ class Parts:
         self.notes: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._embedder: Embedder | None = None
         self._loading = threading.Lock()
+        self._exchanged = False
 
     def load(self, local: Sequence[str], stage: Stage, cancellation: Cancellation | None = None) -> None:
         """Load what is not there yet of the model and the local sources.
@@ -116,6 +117,9 @@ class Parts:
                     jobs.append(pool.submit(self._load_sources, wanted, stage))
                 for job in jobs:
                     job.result()
+            if jobs and self._exchanged:
+                give_back_memory()  # loading takes more than what is loaded
+                self._exchanged = False
 
     def reconfigure(self, settings: Settings) -> None:
         """Go on with other settings: frees the parts that rest on what has changed; :meth:`load` opens them anew."""
@@ -136,8 +140,8 @@ class Parts:
                 self._embedder = None
             self.settings = settings
             if freed:
-                # Their caches refer back to them: without this their memory stays for thousands of objects more.
-                gc.collect()
+                give_back_memory()
+                self._exchanged = True
 
     def close(self) -> None:
         """Free everything. Idempotent."""

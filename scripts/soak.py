@@ -284,7 +284,7 @@ def run(arguments: argparse.Namespace, home: Path) -> int:
         before = known_answers(assistant, sources, 6 if quick else 20)
         print("questions  exchanges  descriptors  RSS MiB  heap MiB  threads  seconds", flush=True)
         began, base, worst = time.monotonic(), Use.now(), Use(0, 0.0, 0.0, 0)
-        cancels, pairs = 0, 0
+        cancels, pairs, gap = 0, 0, 2 * arguments.questions / max(1, arguments.exchanges)
         for number in range(1, arguments.questions + 1):
             kind = draw.choices(list(kinds), list(kinds.values()))[0]
             cancellable = kind not in {"malformed", "sparql"}
@@ -294,7 +294,7 @@ def run(arguments: argparse.Namespace, home: Path) -> int:
             )
             soak.ask(kind, cancel)
             cancels += cancel
-            if (number + every // 2) * arguments.exchanges // (2 * arguments.questions) > pairs:
+            if number > gap * pairs + 5 and 2 * pairs < arguments.exchanges:
                 soak.exchange(other[pairs % len(other)])
                 pairs += 1
             if number % every == 0:

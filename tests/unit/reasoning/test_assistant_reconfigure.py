@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -222,3 +224,21 @@ def test_without_such_an_index_it_says_so() -> None:
         pytest.raises(KnowledgeIndexError, match="missing"),
     ):
         assistant.query_graph(NAMES)
+
+
+def test_what_was_exchanged_is_freed_though_it_refers_to_itself() -> None:
+    """The sources' caches do; a graph or a model that waits for the collector's next round costs megabytes."""
+    made = Assistant(load_settings(), FakeBackbone())  # type: ignore[arg-type]
+    source = FakeSource("graph")
+    source.itself = source  # type: ignore[attr-defined]
+    gone = weakref.ref(source)
+    made.parts.sources[source.name] = source
+    del source
+    gc.disable()
+    try:
+        made.reconfigure(top_k=4)
+        assert gone() is not None  # nothing was exchanged
+        made.reconfigure(graph_index="other")
+        assert gone() is None
+    finally:
+        gc.enable()
