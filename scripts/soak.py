@@ -45,7 +45,7 @@ from atomr_local.reasoning.trace import Trace
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 
-_FIRST = {
+_FIRST: dict[str, Any] = {
     "text_index": "starter", "graph_index": "starter", "sources": ("text", "graph"), "adapter": "auto",
     "top_k": 3, "strategy": "atomr", "llm": {"context_tokens": 4096, "drafting": True, "parallel": 4},
 }  # fmt: skip
@@ -149,8 +149,8 @@ class Soak:
             return
         if trace.status == "failed" or (trace.status == "cancelled" and timer is None):
             self.problems.append(f"{kind}: {trace.question}: {trace.status}: {trace.warnings}")
-        number, notes = keep(trace)
-        if number is None or notes:
+        kept, notes = keep(trace)
+        if kept is None or notes:
             self.problems.append(f"history: {notes}")
         if trace.status == "answered" and trace.plan.origin == "user" and trace.settings.get("graph_index"):
             self.last = trace
