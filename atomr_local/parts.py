@@ -25,7 +25,7 @@ Stage = Callable[[str], None]
 
 # The settings that each part rests on, by dotted key; a group's name stands for all that is in it.
 _MODEL = (
-    "model", "adapter", "endpoint", "llm.context_tokens", "llm.threads", "llm.batch_threads", "llm.drafting",
+    "model", "adapter", "endpoint", "network", "llm.context_tokens", "llm.threads", "llm.batch_threads", "llm.drafting",
     "llm.prefix_cache", "llm.parallel", "llm.weights",
 )  # fmt: skip
 _EMBEDDER = ("embedder",)
@@ -203,7 +203,15 @@ class Parts:
             from atomr_local.backbone.openai import OpenAIBackbone
 
             endpoint = settings.endpoint
-            self.backbone = OpenAIBackbone(endpoint.url, endpoint.model, endpoint.api_key, endpoint.timeout)
+            self.backbone = OpenAIBackbone(
+                endpoint.url,
+                endpoint.model,
+                endpoint.api_key,
+                endpoint.timeout,
+                deadline=endpoint.deadline,
+                unencrypted=endpoint.allow_unencrypted_credentials,
+                use_proxy=settings.network.use_proxy,
+            )
             return
         from atomr_local.backbone.llama import LlamaBackbone
         from atomr_local.catalog.find import adapter_card, find_adapter, find_model

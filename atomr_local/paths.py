@@ -11,13 +11,29 @@ from pathlib import Path
 
 import platformdirs
 
+from atomr_local.errors import SettingsError
+
 _APPLICATION = "atomr-local"
+_LONGEST_SHOWN = 200
 _PACKAGE = Path(__file__).resolve().parent
 
 
 def _home() -> Path | None:
     value = os.environ.get("ATOMR_HOME")
-    return Path(value).expanduser().resolve() if value else None
+    try:
+        return Path(value).expanduser().resolve() if value else None
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links; a user who is not known; a NUL
+        shown = value if value and len(value) <= _LONGEST_SHOWN else f"{(value or '')[:_LONGEST_SHOWN]}…"
+        raise SettingsError(
+            f"ATOMR_HOME, {shown}, cannot be used: {_reason(error)}",
+            hint="Set it to a directory, or unset it.",
+        ) from None
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return "its links lead round in a loop" if "loop" in str(error) else str(error)
 
 
 def checkout() -> Path | None:

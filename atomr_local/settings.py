@@ -2,41 +2,68 @@
 
 from __future__ import annotations
 
+import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariable
 
 from atomr_local import paths
+from atomr_local.credentials import Secret, SecretUrl
 from atomr_local.errors import SettingsError
+from atomr_local.settings_leftovers import clean
 from atomr_local.settings_problems import problem
+from atomr_local.settings_text import check_variables, parse_toml, read_settings_text
 
 LocalSource = Literal["text", "graph"]
 Origin = Literal["environment", "settings file"]
 STARTER = "starter"
 _KEYS = re.compile(r"[^\s,]+(?:,[^\s,]+)*")
+# Of every group: what a wrong value was is told by `problem`, which knows what is secret, and by no traceback.
+_STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, str_max_length=4096, hide_input_in_errors=True)
 
 
 class EndpointSettings(BaseModel):
     """An OpenAI-compatible server used instead of the in-process model."""
 
-    model_config = {"extra": "forbid"}
+    model_config = _STRICT
 
-    url: str = Field("", description="Base address, such as http://127.0.0.1:8080/v1; empty: use the local model file.")
+    url: SecretUrl = Field(
+        SecretUrl(),
+        description="Base address, such as http://127.0.0.1:8080/v1; empty: use the local model file. Questions and "
+        "evidence go to a server on another machine.",
+    )
     model: str = Field("", description="Model name to ask the server for.")
-    api_key: str = Field("", description="Sent as a bearer token when not empty.", repr=False)
-    timeout: float = Field(120.0, gt=0, description="Seconds to wait for the server between two fragments.")
+    api_key: Secret = Field(
+        Secret(), description="Sent as a bearer token when not empty. ATOMR_ENDPOINT__API_KEY sets it too."
+    )
+    timeout: float = Field(120.0, gt=0, le=86_400, description="Seconds to wait for the server between two fragments.")
+    deadline: float = Field(
+        900.0, gt=0, le=86_400, description="Seconds that one call may take in all, however the server drips."
+    )
+    allow_unencrypted_credentials: bool = Field(
+        False, description="Send a key or password over http:// to another machine, for everybody between to read."
+    )
+
+
+class NetworkSettings(BaseModel):
+    """How other machines are reached, by whatever may reach them."""
+
+    model_config = _STRICT
+
+    use_proxy: bool = Field(
+        False, description="Use the proxies that HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY name."
+    )
 
 
 class ModelSettings(BaseModel):
     """The in-process model and how it is run."""
 
-    model_config = {"extra": "forbid"}
+    model_config = _STRICT
 
     context_tokens: int = Field(4096, ge=512, le=1_048_576, description="Context window to allocate, in tokens.")
     threads: int = Field(0, ge=0, le=512, description="Threads while generating; 0: chosen from the processor.")
@@ -63,7 +90,7 @@ class ModelSettings(BaseModel):
 class LimitSettings(BaseModel):
     """Bounds that keep a question finite. What a limit leaves out is said in the trace."""
 
-    model_config = {"extra": "forbid"}
+    model_config = _STRICT
 
     nodes: int = Field(40, ge=2, le=400, description="Nodes a plan may have.")
     depth: int = Field(8, ge=1, le=32, description="Levels below the root.")
@@ -76,7 +103,7 @@ class LimitSettings(BaseModel):
 class MeansSettings(BaseModel):
     """What helps small models, each to be switched off by itself (docs/small-models.md measures them so)."""
 
-    model_config = {"extra": "forbid"}
+    model_config = _STRICT
 
     cut_evidence: bool = Field(True, description="Show the sentences that matter for the question, not the first ones.")
     span_answers: bool = Field(True, description="What is read from evidence is a run of its words.")
@@ -93,7 +120,7 @@ class MeansSettings(BaseModel):
 class RetrievalSettings(BaseModel):
     """How passages are found."""
 
-    model_config = {"extra": "forbid"}
+    model_config = _STRICT
 
     reranker: str = Field(
         "",
@@ -102,7 +129,7 @@ class RetrievalSettings(BaseModel):
 
 
 class WebSettings(BaseModel):
-    model_config = {"extra": "forbid"}
+    model_config = _STRICT
 
     enabled: bool = Field(False, description="Whether questions may be sent to the web search engine.")
     timeout: float = Field(10.0, gt=0, le=120, description="Seconds to wait for the search engine.")
@@ -110,7 +137,7 @@ class WebSettings(BaseModel):
 
 
 class HistorySettings(BaseModel):
-    model_config = {"extra": "forbid"}
+    model_config = _STRICT
 
     keep: bool = Field(True, description="Keep every question with its trace, on this machine only.")
 
@@ -118,7 +145,7 @@ class HistorySettings(BaseModel):
 class UISettings(BaseModel):
     """How the terminal UI looks, and which keys it hears."""
 
-    model_config = {"extra": "forbid"}
+    model_config = _STRICT
 
     theme: str = Field("", description="Colours of the screen; empty: chosen from the terminal.")
     keys: dict[str, str] = Field(
@@ -143,7 +170,14 @@ class Settings(BaseSettings):
     """Everything a user can set. Environment variables: ATOMR_MODEL, ATOMR_LIMITS__NODES, …"""
 
     model_config = SettingsConfigDict(
-        env_prefix="ATOMR_", env_nested_delimiter="__", extra="forbid", env_ignore_empty=True, validate_default=True
+        env_prefix="ATOMR_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        env_ignore_empty=True,
+        validate_default=True,
+        allow_inf_nan=False,
+        str_max_length=4096,
+        hide_input_in_errors=True,
     )
     file: ClassVar[Path | None] = None
 
@@ -163,6 +197,7 @@ class Settings(BaseSettings):
     means: MeansSettings = MeansSettings()
     llm: ModelSettings = ModelSettings()
     endpoint: EndpointSettings = EndpointSettings()
+    network: NetworkSettings = NetworkSettings()
     ui: UISettings = UISettings()
 
     @classmethod
@@ -185,15 +220,19 @@ class _FileSource(PydanticBaseSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         path = Settings.file or paths.config_file()
-        try:
-            with path.open("rb") as stream:
-                return tomllib.load(stream)
-        except FileNotFoundError:
-            return {}
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise SettingsError(f"{path} is not valid TOML: {error}", hint="Correct the file or delete it.") from error
-        except OSError as error:
-            raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
+        _clean_once(path)
+        text = read_settings_text(path)
+        return {} if text is None else parse_toml(text, str(path))
+
+
+_cleaned: set[Path] = set()
+
+
+def _clean_once(path: Path) -> None:
+    """At the first reading of a program's run, remove the copies of the file that killed writes left."""
+    if path not in _cleaned:
+        _cleaned.add(path)
+        clean(path, lambda values: set(values) <= set(Settings.model_fields))
 
 
 def load_settings(**overrides: Any) -> Settings:
@@ -205,6 +244,7 @@ def load_settings(**overrides: Any) -> Settings:
         SettingsError: a value is not usable; the message names its key.
     """
     given = {key: value for key, value in overrides.items() if value is not None}
+    check_variables(os.environ)
     try:
         return Settings(**given)
     except UnreadableVariable as error:
@@ -241,6 +281,7 @@ def origins() -> dict[str, Origin]:
     Raises:
         SettingsError: the settings file cannot be read, or a variable is not what it should be.
     """
+    check_variables(os.environ)
     try:
         told_by_environment = EnvSettingsSource(Settings)()
     except UnreadableVariable as error:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import os
-import tempfile
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +12,12 @@ from pydantic import BaseModel, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from atomr_local import paths
+from atomr_local.credentials import Secret
 from atomr_local.errors import SettingsError
 from atomr_local.settings import Settings, load_settings
+from atomr_local.settings_leftovers import copy_beside
 from atomr_local.settings_problems import problem
+from atomr_local.settings_text import check_bounds, parse_toml, read_settings_text
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -72,29 +73,35 @@ def save_settings(changes: Mapping[str, Any]) -> Path:
     for key, value in changes.items():
         _set(document, key, _plain(value))
     text = document.as_string()
-    _check(text, path)
-    _write(path, text)
+    settings = _check(text, path)
+    _write(path, text, secret=holds_secrets(settings))
     return path
+
+
+def holds_secrets(settings: Settings) -> bool:
+    """Whether a key or password is among the settings."""
+    return bool(settings.endpoint.api_key) or settings.endpoint.url.shown() != settings.endpoint.url.reveal()
 
 
 def _read(path: Path) -> TOMLDocument:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    try:
-        return tomlkit.parse(path.read_bytes().decode("utf-8"))
-    except FileNotFoundError:
+    text = read_settings_text(path)
+    if text is None:
         return tomlkit.document()
-    except (TOMLKitError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} is not valid TOML: {error}", hint="Correct the file or delete it.") from error
-    except OSError as error:
-        raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        return tomlkit.parse(text)
+    except (TOMLKitError, ValueError, RecursionError) as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}", hint="Correct the file or delete it.") from None
 
 
 def _plain(value: Any) -> Any:
-    """A value as TOML has it."""
+    """A value as TOML has it, secrets as they are: the file is where they are kept."""
+    if isinstance(value, Secret):
+        return value.reveal()
     if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
+        return _plain(value.model_dump())
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -155,37 +162,33 @@ class _FileOnly(Settings):
         return (init_settings,)
 
 
-def _check(text: str, path: Path) -> None:
-    """Refuse a text that the program could not be started with."""
+def _check(text: str, path: Path) -> Settings:
+    """Refuse a text that the program could not be started with. Gives the settings in it."""
+    check_bounds(text, str(path))
     try:
-        _FileOnly(**tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path} would not be valid TOML: {error}", hint="Nothing was written.") from error
+        return _FileOnly(**parse_toml(text, f"{path} as it would be saved"))
     except ValidationError as error:
         raise SettingsError(problem(error, Settings), hint="Nothing was written.") from error
 
 
-def _write(path: Path, text: str) -> None:
-    """Replace the file at once; one that is a link stays a link. A file of secrets keeps its permissions."""
-    path = path.resolve()
-    name = None
+def _write(path: Path, text: str, *, secret: bool) -> None:
+    """Replace the file at once; one that is a link stays a link. A file of secrets is nobody else's to read."""
     try:
+        path = path.resolve()
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
         if not mode & 0o200 or (path.exists() and not os.access(path, os.W_OK)):
             raise PermissionError(13, "it is read-only", str(path))
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="", dir=path.parent, delete=False) as stream:
-            name = Path(stream.name)
-            stream.write(text)
+        with copy_beside(path) as (name, stream):
+            stream.write(text.encode("utf-8"))
             stream.flush()
             os.fsync(stream.fileno())
-        name.chmod(mode)
-        name.replace(path)
-    except OSError as error:
-        if name is not None:
-            with contextlib.suppress(OSError):
-                name.unlink(missing_ok=True)
+            name.chmod(mode & 0o600 if secret else mode)
+            name.replace(path)
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links
         raise SettingsError(
-            f"{path} cannot be written: {error.strerror or error}",
+            f"{path} cannot be written: {getattr(error, 'strerror', None) or error}",
             hint="Make the file and its directory writable.",
         ) from error

@@ -9,9 +9,13 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from atomr_local.credentials import Secret
+
 _SHOWN = 60
+_LONGEST_KEY = 120
 # By the beginning of the name that pydantic gives to an error.
 _WANTED = {
+    "finite": "a finite number",
     "bool": "true or false",
     "int": "a whole number",
     "float": "a number",
@@ -27,8 +31,8 @@ _OTHER_VARIABLES = frozenset({"ATOMR_HOME", "ATOMR_CONTACT", "ATOMR_PROGRESS_EVE
 
 def problem(error: ValidationError, model: type[BaseModel]) -> str:
     """The first thing that is wrong, with the dotted key of the setting before it."""
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
+    first = error.errors(include_url=False)[0]
+    key = _cut(".".join(str(part) for part in first["loc"]), _LONGEST_KEY)
     if first["type"] == "extra_forbidden":
         return f"{key}: there is no such setting{_near(key, list(setting_keys(model)))}"
     context: Mapping[str, Any] = first.get("ctx", {})
@@ -37,8 +41,23 @@ def problem(error: ValidationError, model: type[BaseModel]) -> str:
     wanted = _wanted(first["type"], context)
     if not wanted:
         return f"{key}: {first['msg']}"
-    given = "" if key.endswith("api_key") else f"{_short(first['input'])} is not usable, "
+    given = "" if _has_secret(first["loc"], model) else f"{_short(first['input'])} is not usable, "
     return f"{key}: {given}{wanted} is wanted"
+
+
+def _has_secret(place: tuple[int | str, ...], model: type[BaseModel]) -> bool:
+    """Whether a secret is at this place of the settings, or below it."""
+    field = model.model_fields.get(str(place[0])) if place else None
+    kind = field.annotation if field is not None else None
+    if not isinstance(kind, type):
+        return False
+    if issubclass(kind, Secret):
+        return True
+    if not issubclass(kind, BaseModel):
+        return False
+    if len(place) > 1:
+        return _has_secret(place[1:], kind)
+    return any(_has_secret((name,), kind) for name in kind.model_fields)
 
 
 def setting_keys(model: type[BaseModel], before: str = "") -> Iterator[str]:
@@ -61,11 +80,15 @@ def unknown_variables(model: type[BaseModel], names: Iterable[str] = os.environ)
             continue
         if upper.removeprefix("ATOMR_").partition("__")[0] not in fields:
             known = [f"ATOMR_{key.replace('.', '__').upper()}" for key in setting_keys(model)]
-            told.append(f"The environment variable {name} is no setting{_near(name, known)}; it is passed over.")
+            shown = _cut(name, _SHOWN)
+            near = _near(name, known) if shown == name else ""
+            told.append(f"The environment variable {shown} is no setting{near}; it is passed over.")
     return told
 
 
 def _near(key: str, known: list[str]) -> str:
+    if len(key) > _LONGEST_KEY:
+        return ""
     last = key.rpartition(".")[2]
     found = [name for name in known if name.rpartition(".")[2] == last]
     found += difflib.get_close_matches(key, known, n=2, cutoff=0.7)
@@ -77,6 +100,8 @@ def _wanted(kind: str, context: Mapping[str, Any]) -> str:
         return str(context.get("expected", ""))
     if kind == "string_pattern_mismatch":
         return f"a text of the form {context.get('pattern', '')}"
+    if kind == "string_too_long":
+        return f"a text of at most {context.get('max_length', '')} characters"
     bounds = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
     for name, words in bounds.items():
         if name in context:
@@ -85,5 +110,11 @@ def _wanted(kind: str, context: Mapping[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    try:
+        return _cut(repr(value), _SHOWN)
+    except (ValueError, RecursionError):  # a number of more digits than Python writes, or a deep nest
+        return f"such a {type(value).__name__}"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from atomr_local.errors import ModelError
 
-_LINE_BYTES = 1 << 20
+_LINE_BYTES = 1 << 18  # an event of one token with its alternatives has a few thousand
+_SAID = 300
 
 
 class StreamFault(ModelError):
@@ -44,10 +45,12 @@ class EventStream:
 
     Attributes:
         limit: bytes that the whole answer may take.
+        hide: takes out of the server's words what must not be shown.
         done: the server said that the answer is complete.
     """
 
     limit: int
+    hide: Callable[[str], str] = str
     done: bool = False
     _rest: bytearray = field(default_factory=bytearray)
     _taken: int = 0
@@ -61,7 +64,9 @@ class EventStream:
         async for chunk in chunks:
             self._taken += len(chunk)
             self._rest += chunk
-            *lines, self._rest = self._rest.split(b"\n")
+            lines: list[bytearray] = []
+            if b"\n" in chunk:
+                *lines, self._rest = self._rest.split(b"\n")
             if self._taken > self.limit or len(self._rest) > _LINE_BYTES:
                 raise StreamFault("the server's answer is too long", hint="Check what answers at endpoint.url.")
             for line in lines:
@@ -71,10 +76,10 @@ class EventStream:
                 if data == b"[DONE]":
                     self.done = True
                     return
-                yield _fragment(data)
+                yield _fragment(data, self.hide)
 
 
-def _fragment(data: bytes) -> Fragment:
+def _fragment(data: bytes, hide: Callable[[str], str]) -> Fragment:
     try:
         event = json.loads(data)
     except (ValueError, RecursionError):
@@ -82,7 +87,7 @@ def _fragment(data: bytes) -> Fragment:
     if not isinstance(event, dict):
         raise _unexpected()
     if event.get("error"):
-        raise StreamFault(f"the server failed: {error_text(event)}")
+        raise StreamFault(f"the server failed: {error_text(event, hide)}")
     prompt_tokens, cached_tokens = _usage(event)
     choices = event.get("choices")
     if not isinstance(choices, list):
@@ -140,8 +145,12 @@ def _usage(event: dict[str, Any]) -> tuple[int | None, int | None]:
     return None, None
 
 
-def error_text(body: Any) -> str:
-    """What an error answer says, at most 300 characters."""
+def error_text(body: Any, hide: Callable[[str], str] = str) -> str:
+    """What an error answer says, at most 300 characters.
+
+    Args:
+        hide: takes out of the whole text what must not be shown, before it is cut.
+    """
     error = body.get("error", body) if isinstance(body, dict) else body
     text = (error.get("message") or error.get("detail") or error) if isinstance(error, dict) else error
-    return " ".join(str(text).split())[:300]
+    return " ".join(hide(str(text)).split())[:_SAID]

@@ -1,6 +1,7 @@
 """A model behind an OpenAI-compatible server: llama-server, Ollama, vLLM and their like.
 
-Only what the user set as endpoint.url is ever contacted; redirects are refused. Of the servers only those of
+Only what the user set as endpoint.url is ever contacted; redirects are refused, and so is what a server sends back of
+the credentials. Every call has a deadline, and every answer a bound on its size. Of the servers only those of
 llama.cpp know GBNF grammars: others ignore them or are asked again without, and the caller's own parsing has to
 turn away what does not fit.
 """
@@ -9,22 +10,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import json
-import re
 import threading
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from atomr_local.backbone.event_stream import EventStream, StreamFault, error_text
 from atomr_local.backbone.output import OutputText
 from atomr_local.backbone.protocol import BackboneInfo, Completion, Finish, Prompt
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError
+
+if TYPE_CHECKING:
+    from atomr_local.credentials import Secret, SecretUrl
 
 T = TypeVar("T")
 
@@ -37,6 +39,7 @@ _TURN_TOKENS = 8
 # Optional parts of a request, in the order in which they are given up when a server refuses it.
 _OPTIONAL = ("stream_options", "logprobs", "grammar")
 _REFUSALS = (400, 422, 500, 501)
+_SAID = 300
 
 
 class OpenAIBackbone:
@@ -46,31 +49,47 @@ class OpenAIBackbone:
         unsupported: optional parts of requests that the server turned out to refuse: grammar, logprobs, stream_options.
     """
 
-    def __init__(self, url: str, model: str = "", api_key: str = "", timeout: float = 120.0) -> None:
+    def __init__(
+        self,
+        url: SecretUrl | str,
+        model: str = "",
+        api_key: Secret | str = "",
+        timeout: float = 120.0,
+        *,
+        deadline: float = 900.0,
+        unencrypted: bool = False,
+        use_proxy: bool = False,
+    ) -> None:
         """Contact the server.
 
         Args:
-            url: base address, such as http://127.0.0.1:8080/v1.
+            url: base address, such as http://127.0.0.1:8080/v1; a user name and password in it are sent as Basic
+                authentication, a query with every request.
             model: name to ask for; empty: the first that the server lists.
             api_key: sent as a bearer token when not empty.
             timeout: seconds to wait between two fragments of an answer.
+            deadline: seconds that one call may take in all.
+            unencrypted: whether credentials may be sent to another machine over http.
+            use_proxy: whether the proxies that the environment names are used.
 
         Raises:
             ModelError: the address is not usable or no such server answers there.
         """
         import httpx
 
+        from atomr_local.backbone.endpoint_address import CredentialsTransport, checked_endpoint
+
         self.unsupported: frozenset[str] = frozenset()
-        self._url = checked_url(url)
-        if not (api_key.isascii() and api_key.isprintable()):
-            raise _fault("endpoint.api_key has characters that no key has")
-        headers = {"accept-encoding": "identity", **({"authorization": f"Bearer {api_key}"} if api_key else {})}
+        self._address = checked_endpoint(url, api_key, unencrypted=unencrypted)
+        self._url = self._address.url
         self._client = httpx.AsyncClient(
-            headers=headers,
+            headers={"accept-encoding": "identity"},
             timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0)),
             follow_redirects=False,
-            trust_env=not _is_loopback(self._url),  # a proxy knows nothing of this machine's own servers
+            transport=CredentialsTransport(self._address, use_proxy=use_proxy),
+            trust_env=False,
         )
+        self._deadline = deadline
         self._timeout = timeout
         self._turn = asyncio.Lock()
         self._gate = threading.Lock()  # nothing is handed to a loop that is about to end
@@ -83,7 +102,7 @@ class OpenAIBackbone:
         except BaseException:
             self.close()
             raise
-        self._info = BackboneInfo(name, None, context)
+        self._info = BackboneInfo(name, None, context, None if self._address.loopback else self._address.host)
 
     @property
     def info(self) -> BackboneInfo:
@@ -129,9 +148,12 @@ class OpenAIBackbone:
             request["stop"] = list(stop)
         if grammar is not None:
             request["grammar"] = grammar
-        output = OutputText(stop, on_text)
+        # What was sent to prove who asks is no answer: writing it ends the call before any of it is handed on.
+        output = OutputText((*stop, *self._address.telling()), on_text)
         started = time.perf_counter()
         completion = self._run(self._answer(request, self.count_tokens(prompt), output), cancellation)
+        if output.stop in self._address.telling():
+            raise _fault("the server sent the key or password back in its answer", hint="Ask whoever runs the server.")
         return replace(completion, seconds=time.perf_counter() - started)
 
     def close(self) -> None:
@@ -177,6 +199,7 @@ class OpenAIBackbone:
         if not isinstance(listed, list):
             raise _fault("the server's list of models is none", hint="endpoint.url is the address that ends in /v1.")
         entries = [entry for entry in listed if isinstance(entry, dict) and _is_name(entry.get("id"))]
+        entries = [entry for entry in entries if self._address.hide(entry["id"]) == entry["id"]]
         names = [entry["id"] for entry in entries]
         if not model and not names:
             raise _fault("the server has no model", hint="Load a model there, or set endpoint.model.")
@@ -196,11 +219,12 @@ class OpenAIBackbone:
         return settings.get("n_ctx") if isinstance(settings, dict) else None
 
     async def _get(self, url: str) -> tuple[int, Any]:
-        async with self._faults(), self._client.stream("GET", url) as response:
+        limit = min(self._timeout, self._deadline)
+        async with self._faults(), self._limited(limit), self._client.stream("GET", url) as response:
             return response.status_code, await _body(response)
 
     async def _answer(self, request: dict[str, Any], estimate: int, output: OutputText) -> Completion:
-        async with self._turn:
+        async with self._turn, self._limited(self._deadline):
             given_up = set(self.unsupported)
             refusal: ModelError | None = None
             while True:
@@ -231,7 +255,7 @@ class OpenAIBackbone:
     async def _read(self, response: Any, max_tokens: int, estimate: int, output: OutputText) -> Completion:
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             raise _fault("the server does not stream its answers")
-        events = EventStream(_ANSWER_BYTES + _TOKEN_BYTES * max_tokens)
+        events = EventStream(_ANSWER_BYTES + _TOKEN_BYTES * max_tokens, self._address.hide)
         finish: Finish | None = None
         prompt_tokens = cached_tokens = None
         count, surplus = 0, False
@@ -258,6 +282,18 @@ class OpenAIBackbone:
         return Completion(text, tokens, finish or "stop", read, max(0, read - (cached_tokens or 0)), 0.0)
 
     @contextlib.asynccontextmanager
+    async def _limited(self, seconds: float) -> AsyncIterator[None]:
+        """A time for the whole, however often a byte comes."""
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError:
+            raise _fault(
+                f"the server at {self._url} did not finish its answer within {seconds:g} seconds",
+                hint="See what it is busy with, or raise endpoint.deadline.",
+            ) from None
+
+    @contextlib.asynccontextmanager
     async def _faults(self) -> AsyncIterator[None]:
         """Everything that a connection can meet, as ModelError."""
         import httpx
@@ -269,22 +305,31 @@ class OpenAIBackbone:
             what = "cannot be reached" if connecting else f"did not answer for {self._timeout:g} seconds"
             raise _fault(
                 f"the server at {self._url} {what}", hint="See whether it runs, or raise endpoint.timeout."
-            ) from error
+            ) from None
+        except httpx.ProxyError as error:
+            raise _fault(
+                f"the proxy does not lead to {self._url}: {self._address.hide(str(error))[:_SAID]}",
+                hint="Correct the proxy in the environment, or set network.use_proxy = false.",
+            ) from None
         except httpx.ConnectError as error:
             raise _fault(
                 f"nothing answers at {self._url}: {error}", hint="Start the server, or correct endpoint.url."
-            ) from error
+            ) from None
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             raise StreamFault(
-                f"the connection to {self._url} broke off: {error}", hint="Look at the server's log, then ask again."
-            ) from error
+                f"the connection to {self._url} broke off: {self._address.hide(str(error))[:_SAID]}",
+                hint="Look at the server's log, then ask again.",
+            ) from None
 
     def _refusal(self, status: int, body: Any) -> ModelError:
-        said = error_text(body)
+        said = error_text(body, self._address.hide)
         if 300 <= status < 400:
             return _fault(f"{self._url} redirects elsewhere", hint="Set endpoint.url to the server's own address.")
         if status in (401, 403):
-            return _fault(f"{self._url} refuses the key (status {status})", hint="Set endpoint.api_key.")
+            return _fault(
+                f"{self._url} refuses the key (status {status})",
+                hint="Set endpoint.api_key, or a user name and password in endpoint.url.",
+            )
         if status == 404:
             return _fault(
                 f"{self._url} does not know this model or address: {said}",
@@ -300,36 +345,13 @@ def _fault(message: str, hint: str = "") -> ModelError:
     return ModelError(message, title=StreamFault.title, hint=hint)
 
 
-def checked_url(url: str) -> str:
-    import httpx
-
-    try:
-        parsed = httpx.URL(url.strip())
-    except (httpx.InvalidURL, ValueError) as error:
-        raise _fault(f"endpoint.url {url!r} is not an address: {error}") from error
-    named = re.fullmatch(r"[\w.:-]+", parsed.host)  # a name, an IPv4 or an IPv6 address
-    if parsed.scheme not in ("http", "https") or not named or parsed.userinfo or parsed.query or parsed.fragment:
-        raise _fault(f"endpoint.url {url!r} is not usable", hint="Give an address such as http://127.0.0.1:8080/v1.")
-    return str(parsed).rstrip("/")
-
-
-def _is_loopback(url: str) -> bool:
-    import httpx
-
-    host = httpx.URL(url).host
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _is_name(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) <= 500
 
 
 async def _body(response: Any) -> Any:
     """The JSON of a short answer, or its text when it is none."""
-    data = b""
+    data = bytearray()
     async for chunk in response.aiter_raw():
         data += chunk
         if len(data) > _BODY_BYTES:
@@ -337,7 +359,7 @@ async def _body(response: Any) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
-        return data[:1000].decode("utf-8", "replace")
+        return data.decode("utf-8", "replace")
 
 
 def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, client: Any) -> None:

@@ -13,6 +13,7 @@ class OutputText:
 
     Attributes:
         stopped: a stop text has been met; everything from it on has been dropped.
+        stop: the stop text that was met; empty while none was.
     """
 
     def __init__(self, stop: tuple[str, ...], on_text: Callable[[str], None] | None) -> None:
@@ -23,6 +24,7 @@ class OutputText:
         self._text = ""
         self._sent = 0
         self.stopped = False
+        self.stop = ""
 
     def add(self, data: bytes, logprob: float) -> None:
         """One more token, whose `data` may end within a character."""
@@ -30,9 +32,10 @@ class OutputText:
         self._tokens.append(Token(fragment, logprob))
         start = max(0, len(self._text) - max(map(len, self._stop), default=0))
         self._text += fragment
-        found = [at for text in self._stop if (at := self._text.find(text, start)) >= 0]
+        found = [(at, text) for text in self._stop if (at := self._text.find(text, start)) >= 0]
         if found:
-            self._cut(min(found))
+            at, self.stop = min(found)
+            self._cut(at)
             self.stopped = True
         self._send(len(self._text) - (0 if self.stopped else self._held_back()))
 

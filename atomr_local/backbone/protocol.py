@@ -79,11 +79,17 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class BackboneInfo:
-    """Attributes: context_tokens: prompt and completion together may take this many tokens."""
+    """What a model is.
+
+    Attributes:
+        context_tokens: prompt and completion together may take this many tokens.
+        host: the other machine that prompts are sent to; None: they stay on this one.
+    """
 
     name: str
     adapter: str | None
     context_tokens: int
+    host: str | None = None
 
 
 class Backbone(Protocol):

@@ -22,15 +22,14 @@ def config() -> None:
 def show(with_origins: bool) -> None:
     """Print the settings in force as JSON: defaults, settings file and environment put together.
 
-    What is not the default is named on standard error, with where it comes from.
+    What is not the default is named on standard error, with where it comes from. A key, a password and what may be one
+    in an address are shown as "…".
 
     Example: atomr config show
     """
     settings = load_settings()
     told = origins()
     data = settings.model_dump(mode="json")
-    if data["endpoint"]["api_key"]:
-        data["endpoint"]["api_key"] = "(set)"
     if with_origins:
         print_json({key: {"value": value, "origin": told.get(key, "default")} for key, value in leaves(data)})
         return

@@ -105,9 +105,13 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
         return str(found or "none")
 
     def endpoint() -> str:
-        from atomr_local.backbone.openai import checked_url
+        from atomr_local.backbone.endpoint_address import checked_endpoint
 
-        return checked_url(settings.endpoint.url)
+        given = settings.endpoint
+        address = checked_endpoint(given.url, given.api_key, unencrypted=given.allow_unencrypted_credentials)
+        if address.loopback:
+            return f"{given.url} (this machine)"
+        return f"{given.url} (questions and evidence leave this machine → {address.host})"
 
     def embedder() -> str:
         path = find_embedder(settings.embedder)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from textual.keys import Keys
 
+from atomr_local.credentials import Secret
 from atomr_local.errors import AtomrError
 from atomr_local.settings import Settings, load_settings, origins
 
@@ -82,7 +83,7 @@ class FormField:
     def told(self, value: Any) -> str:
         """A value in a few words."""
         if self.secret:
-            return "set" if value else "not set"
+            return f"{value} (set)" if value else "not set"
         if self.kind == "switch":
             return "on" if value else "off"
         if self.kind == "several":
@@ -144,7 +145,7 @@ def _field(model: type[BaseModel], prefix: str, name: str, info: FieldInfo) -> F
         model=model,
         bounds=_bounds(info),
         choices=choices,
-        secret=not info.repr,
+        secret=annotation is Secret,
     )
 
 

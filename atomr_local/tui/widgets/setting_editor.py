@@ -61,7 +61,7 @@ class _Line:
 
     def __init__(self, entry: SettingEntry) -> None:
         self._entry = entry
-        told = ("set; what is typed here replaces it" if entry.is_set else "not set") if entry.field.secret else ""
+        told = ("… set; what is typed here replaces it" if entry.is_set else "not set") if entry.field.secret else ""
         self._input = CleanInput(entry.entered, placeholder=told, password=entry.field.secret, compact=True)
         self.widgets: list[Widget] = [self._input]
 
