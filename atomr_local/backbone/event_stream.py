@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from atomr_local.errors import ModelError
 
 _LINE_BYTES = 1 << 18  # an event of one token with its alternatives has a few thousand
 _SAID = 300
+_LARGEST = sys.float_info.max
 
 
 class StreamFault(ModelError):
@@ -117,7 +119,8 @@ def _pieces(content: str, logprobs: Any) -> tuple[tuple[str, float], ...]:
     told = []
     for entry in entries if isinstance(entries, list) else ():
         text, logprob = (entry.get("token"), entry.get("logprob")) if isinstance(entry, dict) else (None, None)
-        if not isinstance(text, str) or not isinstance(logprob, int | float) or not math.isfinite(logprob):
+        # JSON's whole numbers have no bound; comparing them with one is exact, where converting them fails.
+        if not isinstance(text, str) or not isinstance(logprob, int | float) or not abs(logprob) <= _LARGEST:
             return ((content, math.nan),)
         told.append((text, min(0.0, float(logprob))))
     if told and "".join(text for text, _ in told) == content:

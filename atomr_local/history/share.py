@@ -8,8 +8,8 @@ versions that differ a little can read each other.
 from __future__ import annotations
 
 import json
-import math
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -38,6 +38,7 @@ _MOST_EVIDENCE = 50_000
 _MOST_ITEMS = 50_000
 _DEEPEST_TREE = 100
 _DEEPEST_VALUE = 8
+_LARGEST = sys.float_info.max
 _KINDS = ("root", "parent", "search", "relate", "filter", "direct")
 _SOURCES = ("text", "graph", "web")
 _EVIDENCE_ID = re.compile(r"e[0-9]{1,9}")
@@ -329,8 +330,8 @@ def _text(value: Any, place: str) -> str:
 
 
 def _number(value: Any, place: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InputError(f"{place}: not a number")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -_LARGEST <= value <= _LARGEST:
+        raise InputError(f"{place}: not a number, or too large a one")
     return value
 
 

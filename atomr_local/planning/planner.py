@@ -33,10 +33,9 @@ _DRAFTS = 3
 _MENU_TOKENS = 1200
 _MAX_TOKENS = 400
 _WORD = re.compile(r"\w+", re.UNICODE)
-# A step that draws several answers together has nothing to look up: an operator behind it is a slip of the model.
-_DRAWS_TOGETHER = re.compile(
-    r"^(\s*\d+\. Given answers of \[\d+\].*\[\d+\].*?) = (?:Search|Relate|Filter)\(.*\)$", re.M
-)
+_DRAWS_TOGETHER = re.compile(r" *[0-9]+\. Given answers of \[[0-9]+\]")
+_REFERENCE = re.compile(r"\[[0-9]+\]")
+_OPERATOR = re.compile(r" = (?:Search|Relate|Filter)\(")
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,18 @@ def unfounded_names(tree: Tree) -> list[str]:
 
 def _turns(example: Example) -> tuple[Message, Message]:
     return Message("user", example.question), Message("assistant", example.plan)
+
+
+def _without_idle_operator(line: str) -> str:
+    """The line of a plan, without the operator of a step that draws several answers together.
+
+    Such a step has nothing to look up: the operator is a slip of the model.
+    """
+    # Each expression is tried once along the line: what a server sends as the model's words may be long.
+    begin = _DRAWS_TOGETHER.match(line)
+    other = _REFERENCE.search(line, begin.end()) if begin is not None and line.endswith(")") else None
+    operator = _OPERATOR.search(line, other.end()) if other is not None else None
+    return line[: operator.start()] if operator is not None else line
 
 
 class Planner:
@@ -151,7 +162,7 @@ class Planner:
 
     def _read(self, text: str, question: str) -> tuple[Tree | None, str]:
         try:
-            tree = parse_compact(_DRAWS_TOGETHER.sub(r"\1", text), question)
+            tree = parse_compact("\n".join(map(_without_idle_operator, text.split("\n"))), question)
         except TreeError as error:
             return None, str(error)
         complaints = [p.message for p in validate(tree, self._limits) if p.fatal] or unfounded_names(tree)

@@ -1,7 +1,7 @@
 """The process that feeds one target until its time is up; started by run.py.
 
-With atheris (libFuzzer) inputs are mutated towards new branches of the parser; without it hypothesis makes them from the
-seeds, without looking at the code they reach. A fault does not end the run: the first input of each is kept.
+With atheris (libFuzzer) inputs are mutated towards new branches of the parser; without it hypothesis makes them from
+the seeds, without looking at the code they reach. A fault does not end the run: the first input of each is kept.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def all_seeds(name: str, target: Target) -> Iterator[bytes]:
     for file in sorted((SEEDS / name).glob("*")):
         yield file.read_bytes()
     for token in target.DICTIONARY:
-        yield repeated(token, 1_000)
+        yield repeated(token, 300)
 
 
 @dataclass

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fuzz.properties import Broken, expect, scratch
 from pyoxigraph import RdfFormat, parse
 
 from atomr_local.indexing.graph_names_writer import NamesWriter
 from atomr_local.indexing.graph_sink import Spool, spool_files
+from fuzz.properties import Broken, expect, scratch
 
 LONGEST_LINE = 2 << 20
 

@@ -24,9 +24,9 @@ def expect(holds: bool, name: str, detail: object = "") -> None:
 def expanded(data: bytes) -> bytes:
     """The input as the target gets it.
 
-    Most faults of time and depth need long inputs, which a fuzzer finds slowly. So `F5 count count head unit rest` stands
-    for the first `head` bytes of `rest`, the next `unit` bytes `count` times, and what is left of it; at most 40,000
-    bytes are repeated.
+    Most faults of time and depth need long inputs, which a fuzzer finds slowly. So `F5 count count head unit rest`
+    stands for the first `head` bytes of `rest`, the next `unit` bytes `count` times, and what is left of it; at most
+    40,000 bytes are repeated.
     """
     if len(data) < 6 or data[0] != REPEATS:
         return data[:LONGEST]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fuzz.properties import as_text, expect
-
 from atomr_local.tree.compact import parse_compact, split_compact, to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.escaping import is_hidden
@@ -13,11 +11,12 @@ from atomr_local.tree.nodes import Tree
 from atomr_local.tree.paper import parse_paper, to_paper
 from atomr_local.tree.references import dependents, ready_order
 from atomr_local.tree.validation import validate
+from fuzz.properties import as_text, expect
 
 INSTRUMENTED = ("atomr_local.tree",)
 DICTIONARY = (
-    b"0. ", b"1. ", b" 3. ", b"9999. ", b" = ", b"Search(", b"Relate(", b"Filter(", b"Direct(", b"[1]", b"[1, 2]", b'"',
-    b'\\"', b"\\u0041", b"\\U0001f600", b"\\[", b"\\=", b"\\\\", b")", b", ", b"\n", b"\n ", b" + ", b"[", b"(",
+    b"0. ", b"1. ", b" 3. ", b"9999. ", b" = ", b"Search(", b"Relate(", b"Filter(", b"Direct(", b"[1]", b"[1, 2]",
+    b'"', b'\\"', b"\\u0041", b"\\U0001f600", b"\\[", b"\\=", b"\\\\", b")", b", ", b"\n", b"\n ", b" + ", b"[", b"(",
     b'Filter(Relate([2], "a"), "b")', "\u2028".encode(), "\u200d".encode(), "\u0661".encode(), b"\xed\xa0\x80", b"\t",
 )  # fmt: skip
 

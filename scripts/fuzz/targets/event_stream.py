@@ -6,15 +6,16 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Iterator
 
-from fuzz.properties import expect, repeated
-
 from atomr_local.backbone.event_stream import EventStream, Fragment, StreamFault, error_text
+from fuzz.properties import expect, repeated
 
 INSTRUMENTED = ("atomr_local.backbone.event_stream",)
 DICTIONARY = (
-    b"data: ", b"data:[DONE]\n", b"\n\n", b"\r\n", b'{"choices": [{"delta": {"content": "', b'"finish_reason": "stop"', b'"logprobs": {"content": [{"token": "', b'"logprob": -0.5',
-    b'"usage": {"prompt_tokens": 5', b'"prompt_tokens_details": {"cached_tokens": 1', b'"timings": {"prompt_n": 1, "cache_n": 2}', b'{"error": {"message": "x"}}', b'{"error": "x"}', b"1e999", b"NaN", b"-Infinity",
-    b"\\ud800", b"null", b"true", b"[", b"]", b"{", b"}", b": ping\n", b"event: x\n",
+    b"data: ", b"data:[DONE]\n", b"\n\n", b"\r\n", b'{"choices": [{"delta": {"content": "',
+    b'"finish_reason": "stop"', b'"logprobs": {"content": [{"token": "', b'"logprob": -0.5',
+    b'"usage": {"prompt_tokens": 5', b'"prompt_tokens_details": {"cached_tokens": 1',
+    b'"timings": {"prompt_n": 1, "cache_n": 2}', b'{"error": {"message": "x"}}', b'{"error": "x"}', b"1e999", b"NaN",
+    b"-Infinity", b"\\ud800", b"null", b"true", b"[", b"]", b"{", b"}", b": ping\n", b"event: x\n",
 )  # fmt: skip
 
 

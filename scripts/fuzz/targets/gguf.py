@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator
-
-from fuzz.properties import as_file, expect
+from contextlib import suppress
 
 from atomr_local.errors import ModelError
 from atomr_local.gguf import GgufHeader, check_adapter, check_model, read_header
+from fuzz.properties import as_file, expect
 
 INSTRUMENTED = ("atomr_local.gguf",)
 DICTIONARY = (
     b"GGUF", b"\x03\0\0\0", b"\x02\0\0\0", b"\0\0\0\x03", b"general.type", b"general.architecture", b"general.name",
     b"general.alignment", b"general.file_type", b"llama", b"model", b"adapter", b"adapter.type", b"lora",
-    b"adapter.lora.alpha", b"llama.block_count", b"llama.context_length", b"llama.embedding_length", b"token_embd.weight",
-    b"llama.attention.head_count", b"llama.attention.head_count_kv", b"llama.attention.causal", b".lora_a", b".lora_b",
-    b"tokenizer.chat_template", b"\x08\0\0\0", b"\x09\0\0\0", b"\x04\0\0\0", b"\x0a\0\0\0", b"\xff" * 8, b"\0" * 8,
-    b"\0\0\0\0\0\0\0\x40", b"\1\0\0\0\0\0\0\0", b"\0\0\0\x80\0\0\0\0", b"\x06\0\0\0\0\0\xc0\x7f",
+    b"adapter.lora.alpha", b"llama.block_count", b"llama.context_length", b"llama.embedding_length",
+    b"token_embd.weight", b"llama.attention.head_count", b"llama.attention.head_count_kv", b"llama.attention.causal",
+    b".lora_a", b".lora_b", b"tokenizer.chat_template", b"\x08\0\0\0", b"\x09\0\0\0", b"\x04\0\0\0", b"\x0a\0\0\0",
+    b"\xff" * 8, b"\0" * 8, b"\0\0\0\0\0\0\0\x40", b"\1\0\0\0\0\0\0\0", b"\0\0\0\x80\0\0\0\0",
+    b"\x06\0\0\0\0\0\xc0\x7f",
 )  # fmt: skip
 
 
@@ -73,11 +74,10 @@ def check(data: bytes) -> None:
     except ModelError:
         return
     _check_bounds(header, len(data))
-    for verdict in (lambda: check_model(path), lambda: check_adapter(path, header)):
-        try:
-            verdict()
-        except ModelError:
-            continue
+    with suppress(ModelError):
+        check_model(path)
+    with suppress(ModelError):
+        check_adapter(path, header)
 
 
 def _check_bounds(header: GgufHeader, size: int) -> None:
@@ -89,6 +89,6 @@ def _check_bounds(header: GgufHeader, size: int) -> None:
     expect(all(len(name.encode()) <= 3 * 64 for name in header.tensors), "tensor names are short")
     context = header.context_length
     expect(context is None or 0 < context < 1 << 31, "the context length is bounded", context)
-    expect(0 < header.state_bytes, "the state takes room", header.state_bytes)
+    expect(header.state_bytes > 0, "the state takes room", header.state_bytes)
     expect(bool(header.architecture), "the architecture is named")
     expect(isinstance(header.has_chat_template, bool), "a template or none")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fuzz.properties import as_file, expect
-
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers import mediawiki
 from atomr_local.indexing.readers.articles import Article
@@ -14,21 +12,33 @@ from atomr_local.indexing.readers.detect import detect_text_format
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.readers.wikiprose import PlainText
 from atomr_local.indexing.readers.wikitext import plain_text
+from fuzz.properties import as_file, expect
 
 INSTRUMENTED = ("atomr_local.indexing.readers",)
 DICTIONARY = (
-    b"<mediawiki>", b"</mediawiki>", b"<siteinfo>", b"<base>http://x/wiki/A</base>", b"<namespaces>", b'<namespace key="6">File</namespace>',
-    b"<page>", b"</page>", b"<title>", b"</title>", b"<ns>0</ns>", b"<id>1</id>", b'<redirect title="B" />', b"<revision>", b"</revision>", b"<text>",
-    b"</text>", b"<model>wikitext</model>", b"#REDIRECT [[", b"]]", b"<!DOCTYPE a [<!ENTITY b 'c'>]>", b"&amp;", b"&b;", b"&#0;", b"<![CDATA[", b"]]>", b"<!--",
-    b"<?xml version='1.0' encoding='utf-16'?>", b"\n", b"\r", b"{{disambiguation}}", b"Talk:", b"\x1f\x8b\x08", b"BZh9",
+    b"<mediawiki>", b"</mediawiki>", b"<siteinfo>", b"<base>http://x/wiki/A</base>", b"<namespaces>",
+    b'<namespace key="6">File</namespace>', b"<page>", b"</page>", b"<title>", b"</title>", b"<ns>0</ns>",
+    b"<id>1</id>", b'<redirect title="B" />', b"<revision>", b"</revision>", b"<text>", b"</text>",
+    b"<model>wikitext</model>", b"#REDIRECT [[", b"]]", b"<!DOCTYPE a [<!ENTITY b 'c'>]>", b"&amp;", b"&b;", b"&#0;",
+    b"<![CDATA[", b"]]>", b"<!--", b"<?xml version='1.0' encoding='utf-16'?>", b"\n", b"\r", b"{{disambiguation}}",
+    b"Talk:", b"\x1f\x8b\x08", b"BZh9",
 )  # fmt: skip
 
 
 def seeds() -> Iterator[bytes]:
     head = b'<mediawiki><siteinfo><base>https://x.org/wiki/Main</base><namespaces><namespace key="6">File</namespace></namespaces></siteinfo>'
     page = b"<page>\n<title>Paris</title>\n<ns>0</ns>\n<id>7</id>\n%s<revision><id>9</id><model>wikitext</model><text>%s</text></revision>\n</page>\n"
-    yield head + page % (b"", b"'''Paris''' is a [[city]] in [[France|the country]].\n== History ==\nOld.") + b"</mediawiki>"
-    yield head + page % (b'<redirect title="B" />', b"#REDIRECT [[B]]") + page % (b"", b"  #redirect: [[C#d|e]]") + b"</mediawiki>"
+    yield (
+        head
+        + page % (b"", b"'''Paris''' is a [[city]] in [[France|the country]].\n== History ==\nOld.")
+        + b"</mediawiki>"
+    )
+    yield (
+        head
+        + page % (b'<redirect title="B" />', b"#REDIRECT [[B]]")
+        + page % (b"", b"  #redirect: [[C#d|e]]")
+        + b"</mediawiki>"
+    )
 
 
 class _InProcess:
@@ -49,7 +59,7 @@ class _InProcess:
 
 
 def check(data: bytes) -> None:
-    mediawiki.PageParser = _InProcess  # type: ignore[assignment,misc]
+    vars(mediawiki)["PageParser"] = _InProcess
     path = as_file(data, "pages.xml")
     try:
         detect_text_format(path)

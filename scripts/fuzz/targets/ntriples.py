@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fuzz.graph import fresh_directory, must_be_triples, spooled
-from fuzz.properties import as_file, expect
 from pyoxigraph import RdfFormat, parse
 
 from atomr_local.errors import InputError
@@ -25,6 +23,8 @@ from atomr_local.indexing.graph_triples import LineFilter, TripleStatements
 from atomr_local.indexing.readers import ntriples
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from atomr_local.indexing.readers.ntriples import LineBlocks, read_ntriples
+from fuzz.graph import fresh_directory, must_be_triples, spooled
+from fuzz.properties import as_file, expect
 
 INSTRUMENTED = (
     "atomr_local.indexing.graph_columns", "atomr_local.indexing.graph_lines", "atomr_local.indexing.graph_triples",
@@ -35,14 +35,16 @@ _WD, _XSD = "http://www.wikidata.org/", "http://www.w3.org/2001/XMLSchema#"
 DICTIONARY = (
     f"<{_WD}entity/Q1>".encode(), f"<{_WD}entity/Q2>".encode(), f"<{_WD}entity/P31>".encode(),
     f"<{_WD}prop/direct/P31>".encode(), f"<{_WD}prop/P36>".encode(), f"<{_WD}prop/statement/P36>".encode(),
-    f"<{_WD}prop/qualifier/P580>".encode(), f"<{_WD}entity/statement/Q1-aa>".encode(), f"<{_WD}.well-known/genid/1>".encode(),
-    b"<http://www.w3.org/2000/01/rdf-schema#label>", b"<http://schema.org/description>", b"<http://schema.org/about>",
+    f"<{_WD}prop/qualifier/P580>".encode(), f"<{_WD}entity/statement/Q1-aa>".encode(),
+    f"<{_WD}.well-known/genid/1>".encode(), b"<http://www.w3.org/2000/01/rdf-schema#label>",
+    b"<http://schema.org/description>", b"<http://schema.org/about>",
     b"<http://www.w3.org/2004/02/skos/core#altLabel>", b"<http://wikiba.se/ontology#rank>",
     b"<http://wikiba.se/ontology#PreferredRank>", b"<http://wikiba.se/ontology#DeprecatedRank>",
-    b"<http://wikiba.se/ontology#sitelinks>", f'"+7"^^<{_XSD}decimal>'.encode(), f'"2001-01-01T00:00:00Z"^^<{_XSD}dateTime>'.encode(),
-    f'"1e999999999"^^<{_XSD}double>'.encode(), f'"-0044-00-00T00:00:00Z"^^<{_XSD}dateTime>'.encode(), b'"a"@en', b'"a"@en-gb', b'"a"@mul', b'"',
-    b" .\n", b" .\r\n", b"\n", b"_:b1", b"\\u0051", b"\\U00000051", b"\\\"", b"^^<", b"@", b"# ", b" ", b"\xef\xbf\xbe", b"\xed\xa0\x80",
-    b"\xc2\x85", b"<<( ", b" )>>", b"<http://[/>", b"@en--ltr",
+    b"<http://wikiba.se/ontology#sitelinks>", f'"+7"^^<{_XSD}decimal>'.encode(),
+    f'"2001-01-01T00:00:00Z"^^<{_XSD}dateTime>'.encode(), f'"1e999999999"^^<{_XSD}double>'.encode(),
+    f'"-0044-00-00T00:00:00Z"^^<{_XSD}dateTime>'.encode(), b'"a"@en', b'"a"@en-gb', b'"a"@mul', b'"', b" .\n",
+    b" .\r\n", b"\n", b"_:b1", b"\\u0051", b"\\U00000051", b"\\\"", b"^^<", b"@", b"# ", b" ", b"\xef\xbf\xbe",
+    b"\xed\xa0\x80", b"\xc2\x85", b"<<( ", b" )>>", b"<http://[/>", b"@en--ltr",
 )  # fmt: skip
 
 
@@ -51,7 +53,7 @@ def seeds() -> Iterator[bytes]:
     yield f'{q1} <{_WD}prop/direct/P31> {q2} .\n{q1} <http://schema.org/name> "One"@en .\n'.encode()
     node = f"<{_WD}entity/statement/Q1-aa>"
     yield (
-        f'{q1} <{_WD}prop/P36> {node} .\n{node} <{_WD}prop/statement/P36> {q2} .\n'
+        f"{q1} <{_WD}prop/P36> {node} .\n{node} <{_WD}prop/statement/P36> {q2} .\n"
         f'{node} <{_WD}prop/qualifier/P580> "2001-01-01T00:00:00Z"^^<{_XSD}dateTime> .\n'
         f"{node} <http://wikiba.se/ontology#rank> <http://wikiba.se/ontology#PreferredRank> .\n"
         f'{q1} <{_WD}prop/direct/P569> "+7"^^<{_XSD}decimal> .\n{q2} <{_WD}prop/direct/P31> {q1} .\n'

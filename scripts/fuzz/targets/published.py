@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from fuzz.properties import as_text, expect, repeated
-from fuzz.targets.compact import use
-
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.escaping import is_hidden
 from atomr_local.tree.paper import load_json, parse_paper, to_paper
+from fuzz.properties import as_text, expect, repeated
+from fuzz.targets.compact import use
 
 INSTRUMENTED = ("atomr_local.tree",)
 DICTIONARY = (
@@ -31,7 +30,9 @@ _TREE = {
 def seeds() -> Iterator[bytes]:
     yield json.dumps(_TREE).encode()
     yield json.dumps({"question": "Q?", "reasoning_tree": _TREE}).encode()
-    yield json.dumps({"a?": ["3.1 b", "1. c [3.1]"], "3.1 b": 'Filter(Relate([1], "x"), "y")', "1. c [3.1]": "[END]"}).encode()
+    yield json.dumps(
+        {"a?": ["3.1 b", "1. c [3.1]"], "3.1 b": 'Filter(Relate([1], "x"), "y")', "1. c [3.1]": "[END]"}
+    ).encode()
     yield json.dumps({"a?": ['Search("b")', "1. c"], "1. c": "Given answers of [2], add [END]"}).encode()
     yield repeated(b'{"reasoning_tree":', 2_000)
     yield repeated(b"9", 5_000, head=b'{"a": ', tail=b"}")

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fuzz.properties import as_file, expect, repeated
-
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import load_questions, read_predictions
 from atomr_local.indexing.readers.corpus import read_corpus
 from atomr_local.indexing.readers.detect import detect_text_format
 from atomr_local.indexing.readers.lines import LineReader, Skipped
+from fuzz.properties import as_file, expect, repeated
 
 INSTRUMENTED = ("atomr_local.evaluation", "atomr_local.indexing.readers")
 DICTIONARY = (
-    b'{"id": "1", "question": "', b'"answers": ["', b'"gold": ["', b'"predicted": "', b'"type": ', b'"gold_titles": [', b'"evidences": [["',
-    b'"question_id": ', b'"index": 1', b'{"id": "1", "title": "', b'"text": "', b'"qid": "Q1"', b"}\n", b"\\ud800", b"\\u0000", b"NaN", b"1e999",
-    b"\xef\xbb\xbf", b"null", b"[", b"{", b"9" * 40, b"\x1f\x8b\x08", b"BZh9", b"PK\x03\x04", b"<mediawiki", b"7z\xbc\xaf", b"\xfd7zXZ\x00", b"PAR1",
+    b'{"id": "1", "question": "', b'"answers": ["', b'"gold": ["', b'"predicted": "', b'"type": ',
+    b'"gold_titles": [', b'"evidences": [["', b'"question_id": ', b'"index": 1', b'{"id": "1", "title": "',
+    b'"text": "', b'"qid": "Q1"', b"}\n", b"\\ud800", b"\\u0000", b"NaN", b"1e999", b"\xef\xbb\xbf", b"null", b"[",
+    b"{", b"9" * 40, b"\x1f\x8b\x08", b"BZh9", b"PK\x03\x04", b"<mediawiki", b"7z\xbc\xaf", b"\xfd7zXZ\x00", b"PAR1",
 )  # fmt: skip
 
 

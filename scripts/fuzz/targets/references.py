@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fuzz.properties import as_text, expect
-
 from atomr_local.tree.nodes import Literal, References
 from atomr_local.tree.references import fill, fill_all, fill_argument, references_in
+from fuzz.properties import as_text, expect
 
 INSTRUMENTED = ("atomr_local.tree",)
 DICTIONARY = (b"[1]", b"[12]", b"[9999]", b"[0]", b"[", b"]", b"\n", b"[1, 2]", "[\u0661]".encode(), b"[00001]", b"\\")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-from fuzz.properties import as_text, expect
-
 from atomr_local.sanitize import sanitize, sanitize_line
+from fuzz.properties import as_text, expect
 
 INSTRUMENTED = ("atomr_local.sanitize",)
 DICTIONARY = (
-    b"\x1b", b"\x1b[", b"\x1b]", b"\x1bP", b"\x1b\\", b"\x07", b"\xc2\x9b", b"\xc2\x9d", b"\xc2\x9c", b"\xc2\x90", b"31m", b"0;title", b"8;;http://x", b"52;c;", b"\r", b"\n", b"\t",
-    b"\x7f", b"\x08", b"\xe2\x80\xae", b"\xe2\x81\xa6", b"\xe2\x80\x8d", b"\xe2\x80\x8b", b"\xe2\x80\xa8", b"\xef\xbb\xbf", b"\xf3\xa0\x81\x81", b"\xed\xa0\x80", b"\xef\xbf\xbf", b"\xee\x80\x80",
-    b"\x1b[?1049h", b"\x1b(0", b"\x1b#8", b"\x1bc", b"\x18", b"\x1a",
+    b"\x1b", b"\x1b[", b"\x1b]", b"\x1bP", b"\x1b\\", b"\x07", b"\xc2\x9b", b"\xc2\x9d", b"\xc2\x9c", b"\xc2\x90",
+    b"31m", b"0;title", b"8;;http://x", b"52;c;", b"\r", b"\n", b"\t", b"\x7f", b"\x08", b"\xe2\x80\xae",
+    b"\xe2\x81\xa6", b"\xe2\x80\x8d", b"\xe2\x80\x8b", b"\xe2\x80\xa8", b"\xef\xbb\xbf", b"\xf3\xa0\x81\x81",
+    b"\xed\xa0\x80", b"\xef\xbf\xbf", b"\xee\x80\x80", b"\x1b[?1049h", b"\x1b(0", b"\x1b#8", b"\x1bc", b"\x18",
+    b"\x1a",
 )  # fmt: skip
 _FORBIDDEN = {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}
 

@@ -5,29 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fuzz.properties import as_text, expect
-from fuzz.targets.compact import use
-
 from atomr_local.planning.planner import Planner
 from atomr_local.planning.shorthand import renumbered, with_searches
 from atomr_local.tree.validation import Limits, validate
+from fuzz.properties import as_text, expect
+from fuzz.targets.compact import use
 
 INSTRUMENTED = ("atomr_local.tree", "atomr_local.planning.shorthand", "atomr_local.planning.planner")
 DICTIONARY = (
-    b"1. ", b"2. ", b" 3. ", b" = ", b'Search("', b'Relate("', b"Relate([1], ", b"Filter([1], ", b'", "', b'")', b"[1]",
-    b"[2]", b"\n", b'"director"', b'"father"', b"Given answers of [1] and [2], ", b"Hamlet", b"(1948 film)", b"the film ",
-    "\u0130".encode(), "\ufb01".encode(), "\u0345".encode(), "\u1e9e".encode(), b"the ", b"II",
+    b"1. ", b"2. ", b" 3. ", b" = ", b'Search("', b'Relate("', b"Relate([1], ", b"Filter([1], ", b'", "', b'")',
+    b"[1]", b"[2]", b"\n", b'"director"', b'"father"', b"Given answers of [1] and [2], ", b"Hamlet", b"(1948 film)",
+    b"the film ", "\u0130".encode(), "\ufb01".encode(), "\u0345".encode(), "\u1e9e".encode(), b"the ", b"II",
 )  # fmt: skip
 
 
 def seeds() -> Iterator[bytes]:
     yield b'Who directed the film Hamlet?\n1. Who directed Hamlet? = Relate("Hamlet", "director")'
     yield (
-        b"Who is older, Ann Lee or the father of Bob Ray?\n1. When was Ann Lee born? = Relate(\"Ann Lee\", \"date of birth\")\n"
+        b'Who is older, Ann Lee or the father of Bob Ray?\n1. When was Ann Lee born? = Relate("Ann Lee", "date of birth")\n'
         b'2. Who is the father of Bob Ray? = Relate("Bob Ray", "father")\n'
         b'3. When was [2] born? = Relate([2], "date of birth")\n4. Given answers of [1] and [3], who is older?'
     )
-    yield b"Is Hamlet (1948 film) long?\n1. a\n 2. b Hamlet = Search(\"Hamlet\", \"1948 film\")\n 3. c [2] = Filter([2], \"long\")"
+    yield b'Is Hamlet (1948 film) long?\n1. a\n 2. b Hamlet = Search("Hamlet", "1948 film")\n 3. c [2] = Filter([2], "long")'
 
 
 def check(data: bytes) -> None:

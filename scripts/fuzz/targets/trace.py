@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from fuzz.graph import fresh_directory
-from fuzz.properties import Broken, as_file, expect, repeated
-
 from atomr_local.cli.answer_text import answer_text
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.history.export import to_json, to_markdown, unkept
@@ -16,13 +13,20 @@ from atomr_local.history.store import History
 from atomr_local.reasoning.trace import SCHEMA, Trace
 from atomr_local.sanitize import sanitize
 from atomr_local.tui.replay import replay
+from fuzz.graph import fresh_directory
+from fuzz.properties import Broken, as_file, expect, repeated
 
 INSTRUMENTED = ("atomr_local.history", "atomr_local.reasoning.trace")
 DICTIONARY = (
-    b'"schema": "atomr.trace/1"', b'"question": "', b'"strategy": "', b'"status": "answered"', b'"answers": ["', b'"confidence": 0.5', b'"basis": "model"', b'"plan": {"compact": "', b'"origin": "user"', b'"nodes": [{',
-    b'"id": 0', b'"parent": null', b'"parent": 0', b'"kind": "root"', b'"evidence": ["e1"]', b'"evidence": [{"id": "e1"', b'"source": "text"', b'"title": "', b'"text": "', b'"score": 1', b'"locator": {"passage": 1, "span": [0, 4]}', b'"rows": [{',
-    b'"sparql": "', b'"url": "http://x"', b'"error": {"title": "a", "message": "b"}', b'"settings": {', b'"totals": {', b'"retrievals": {', b'"method": "symbolic"', b'"computation": "', b'"supported": true', b'"warnings": ["', b'"seconds": ',
-    b"1e999", b"NaN", b"Infinity", b"\\ud800", b"\\u0000", b"\\u001b[31m", b"null", b"true", b"-1", b"9" * 40, b"```", b"|", b"\xef\xbb\xbf", b"\n", b"[", b"]", b"{", b"}", b"http://", b"www.x", b"\\n- ",
+    b'"schema": "atomr.trace/1"', b'"question": "', b'"strategy": "', b'"status": "answered"', b'"answers": ["',
+    b'"confidence": 0.5', b'"basis": "model"', b'"plan": {"compact": "', b'"origin": "user"', b'"nodes": [{',
+    b'"id": 0', b'"parent": null', b'"parent": 0', b'"kind": "root"', b'"evidence": ["e1"]',
+    b'"evidence": [{"id": "e1"', b'"source": "text"', b'"title": "', b'"text": "', b'"score": 1',
+    b'"locator": {"passage": 1, "span": [0, 4]}', b'"rows": [{', b'"sparql": "', b'"url": "http://x"',
+    b'"error": {"title": "a", "message": "b"}', b'"settings": {', b'"totals": {', b'"retrievals": {',
+    b'"method": "symbolic"', b'"computation": "', b'"supported": true', b'"warnings": ["', b'"seconds": ', b"1e999",
+    b"NaN", b"Infinity", b"\\ud800", b"\\u0000", b"\\u001b[31m", b"null", b"true", b"-1", b"9" * 40, b"```", b"|",
+    b"\xef\xbb\xbf", b"\n", b"[", b"]", b"{", b"}", b"http://", b"www.x", b"\\n- ",
 )  # fmt: skip
 
 
@@ -32,8 +36,23 @@ def _trace(**changes: object) -> bytes:
         "cited": ["e1"], "supported": True, "sources": ["text"], "refs": [1], "arguments": ["a"], "dropped": ["3 values"], "computation": None,
         "error": None, "seconds": 0.5, "llm": {"calls": 1, "prompt_tokens": 10, "evaluated_tokens": 5, "generated_tokens": 2},
     }  # fmt: skip
-    leaf = node | {"id": 1, "parent": 0, "kind": "search", "method": "symbolic", "computation": "1 > 0", "error": {"title": "a", "message": "b"}}
-    evidence = {"id": "e1", "source": "text", "title": "Ann", "text": "Ann did.", "score": 1.5, "query": "who", "locator": {"passage": 3, "span": [0, 4]}}
+    leaf = node | {
+        "id": 1,
+        "parent": 0,
+        "kind": "search",
+        "method": "symbolic",
+        "computation": "1 > 0",
+        "error": {"title": "a", "message": "b"},
+    }
+    evidence = {
+        "id": "e1",
+        "source": "text",
+        "title": "Ann",
+        "text": "Ann did.",
+        "score": 1.5,
+        "query": "who",
+        "locator": {"passage": 3, "span": [0, 4]},
+    }
     other = evidence | {"id": "e2", "source": "graph", "locator": {"sparql": "SELECT * {}", "rows": [{"a": 1}]}}
     web = evidence | {"id": "e3", "source": "web", "locator": {"url": "http://x", "retrieved_at": "2026-01-01"}}
     trace = {

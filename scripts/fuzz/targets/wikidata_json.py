@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-
-from fuzz.graph import fresh_directory, must_be_triples, spooled
-from fuzz.properties import as_file, repeated
+from contextlib import suppress
 
 from atomr_local.errors import InputError
 from atomr_local.indexing.graph_entities import EntityStatements
@@ -17,18 +15,22 @@ from atomr_local.indexing.graph_statements import LabelWords
 from atomr_local.indexing.readers.graph_detect import detect_format
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from atomr_local.indexing.readers.wikidata_json import read_entities
+from fuzz.graph import fresh_directory, must_be_triples, spooled
+from fuzz.properties import as_file, repeated
 
 INSTRUMENTED = (
     "atomr_local.indexing.readers", "atomr_local.indexing.graph_entities", "atomr_local.indexing.graph_qualifiers",
     "atomr_local.indexing.literals", "atomr_local.indexing.graph_statements",
 )  # fmt: skip
 DICTIONARY = (
-    b'{"type": "item", "id": "Q1", "labels": {', b'"id": "P31"', b'"claims": {', b'"mainsnak": {', b'"snaktype": "value"',
-    b'"property": "P31"', b'"datavalue": {', b'"type": "', b'"value": ', b"wikibase-entityid", b'"numeric-id": 5', b"time", b"quantity",
-    b"string", b"monolingualtext", b"globecoordinate", b'"+2000-01-01T00:00:00Z"', b'"precision": 11', b'"amount": "+1e300"',
-    b'"unit": "http://www.wikidata.org/entity/Q11573"', b'"rank": "preferred"', b'"qualifiers": {"P580": [', b'"en": {"value": "',
-    b'"language": "en"', b"\\ud800", b"\\u0000", b"NaN", b"Infinity", b"1e999", b"null", b"[", b"]", b"{", b"}", b",\n", b'"entities": {',
-    b'"datatype": "url"', b'"sitelinks": {', b'"aliases": {"en": [', b"Q1$aa", b"L1", b"9" * 40,
+    b'{"type": "item", "id": "Q1", "labels": {', b'"id": "P31"', b'"claims": {', b'"mainsnak": {',
+    b'"snaktype": "value"', b'"property": "P31"', b'"datavalue": {', b'"type": "', b'"value": ', b"wikibase-entityid",
+    b'"numeric-id": 5', b"time", b"quantity", b"string", b"monolingualtext", b"globecoordinate",
+    b'"+2000-01-01T00:00:00Z"', b'"precision": 11', b'"amount": "+1e300"',
+    b'"unit": "http://www.wikidata.org/entity/Q11573"', b'"rank": "preferred"', b'"qualifiers": {"P580": [',
+    b'"en": {"value": "', b'"language": "en"', b"\\ud800", b"\\u0000", b"NaN", b"Infinity", b"1e999", b"null", b"[",
+    b"]", b"{", b"}", b",\n", b'"entities": {', b'"datatype": "url"', b'"sitelinks": {', b'"aliases": {"en": [',
+    b"Q1$aa", b"L1", b"9" * 40,
 )  # fmt: skip
 
 
@@ -54,7 +56,13 @@ def seeds() -> Iterator[bytes]:
         "aliases": {"en": [{"language": "en", "value": "A."}]}, "descriptions": {"mul": {"value": "poet"}},
         "sitelinks": {"enwiki": {}},
     }  # fmt: skip
-    yield b"[\n" + json.dumps(entity).encode() + b",\n" + json.dumps({"type": "property", "id": "P31", "labels": {}}).encode() + b"\n]"
+    yield (
+        b"[\n"
+        + json.dumps(entity).encode()
+        + b",\n"
+        + json.dumps({"type": "property", "id": "P31", "labels": {}}).encode()
+        + b"\n]"
+    )
     yield json.dumps({"entities": {"Q1": entity}}).encode()
     yield repeated(b"[", 30_000, head=b'{"id": "Q1", "claims": ')
     yield repeated(b'{"a":', 8_000, head=b'{"id": "Q1", "claims": {}, "labels": {"en": ')
@@ -62,10 +70,8 @@ def seeds() -> Iterator[bytes]:
 
 def check(data: bytes) -> None:
     path, skipped = as_file(data, "entities.json"), Skipped()
-    try:
+    with suppress(InputError):
         detect_format(path)
-    except InputError:
-        pass
     with fresh_directory() as folder, NamesWriter(folder) as names:
         spool = Spool(folder)
         statements = EntityStatements(names, LabelWords("en"), Selection(), spool)

@@ -134,3 +134,13 @@ def test_a_step_that_draws_answers_together_looks_nothing_up() -> None:
     made = planner(FakeBackbone(plan)).plan("Who is older, Ann or Bob?")
     assert made.tree.node(3).call is None
     assert made.tree.node(3).references == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\n" * 150_000, "1. Given answers of [1]" + " [2] = Search(" * 10_000, "1. Given answers of [1]" * 10_000],
+    ids=["empty lines", "operators", "beginnings"],
+)
+def test_a_long_answer_that_is_no_plan_is_refused_at_once(text: str) -> None:
+    made = planner(FakeBackbone(text, text)).plan(QUESTION)
+    assert made.origin == "fallback"
