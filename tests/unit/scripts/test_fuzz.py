@@ -17,7 +17,7 @@ from fuzz import engine  # noqa: E402
 from fuzz.properties import REPEATS, Broken, expanded, expect, repeated  # noqa: E402
 
 # Long inputs that take seconds here; they are for the full runs.
-SHORT_ONLY = {"wikitext", "settings"}
+SHORT_ONLY = {"wikitext"}
 TARGETS = sorted(file.stem for file in (SCRIPTS / "fuzz" / "targets").glob("*.py") if file.stem != "__init__")
 
 
