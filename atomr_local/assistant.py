@@ -93,6 +93,10 @@ class Assistant:
         for query in tuple(self._queries):
             query.cancel()
 
+    def stop_loading(self) -> None:
+        """Let whoever waits for the model go on without it, because the program ends. From any thread."""
+        self.parts.stop_loading()
+
     def reconfigure(self, **changes: Any) -> None:
         """Go on with other settings, by top-level name, those of a group as a dictionary of what changes.
 

@@ -18,6 +18,7 @@ from atomr_local.settings import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
 
 if TYPE_CHECKING:
+    from atomr_local.backbone.probe_verdict import ProbeTask
     from atomr_local.backbone.protocol import Backbone
     from atomr_local.indexing.embedding import Embedder
 
@@ -40,6 +41,15 @@ def _value(settings: Settings, key: str) -> Any:
     for name in key.split("."):
         value = getattr(value, name)
     return value
+
+
+def probe_task(settings: Settings, model: Path, adapter: Path | None) -> ProbeTask:
+    """What is to be tried out before these settings' model is loaded into this process."""
+    from atomr_local.backbone.probe_verdict import ProbeTask
+
+    llm = settings.llm
+    storage = None if llm.weights == "file" else llm.weights
+    return ProbeTask(model, adapter, storage, paths.cache_dir(), llm.threads, llm.batch_threads, llm.cpu_variant)
 
 
 class Parts:
@@ -65,6 +75,7 @@ class Parts:
         self.calibration = Calibration()
         self.notes: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._embedder: Embedder | None = None
+        self._probing = Cancellation()
         self._loading = threading.Lock()
         self._exchanged = False
 
@@ -106,12 +117,13 @@ class Parts:
             from atomr_local.threads import prepare_threads
 
             prepare_threads()
+            self._probing = Cancellation()
             wanted = [SourceName(name) for name in local if SourceName(name) not in self.sources]
             with ThreadPoolExecutor(max_workers=3, thread_name_prefix="atomr-load") as pool:
                 jobs = []
                 if self.backbone is None:
                     stage("loading model")
-                    jobs.append(pool.submit(self._load_backbone))
+                    jobs.append(pool.submit(self._load_backbone, stage))
                 if wanted:
                     stage("opening indexes")
                     jobs.append(pool.submit(self._load_sources, wanted, stage))
@@ -143,8 +155,13 @@ class Parts:
                 give_back_memory()
                 self._exchanged = True
 
+    def stop_loading(self) -> None:
+        """End the process that tries the model out, if one runs: loading then ends as cancelled. From any thread."""
+        self._probing.cancel()
+
     def close(self) -> None:
         """Free everything. Idempotent."""
+        self.stop_loading()
         with self._loading:
             for source in self.sources.values():
                 source.close()
@@ -196,7 +213,7 @@ class Parts:
 
     # On the threads that load.
 
-    def _load_backbone(self) -> None:
+    def _load_backbone(self, stage: Stage) -> None:
         settings = self.settings
         self.style, self.calibration = "full", Calibration()
         if settings.endpoint.url:
@@ -214,6 +231,7 @@ class Parts:
             )
             return
         from atomr_local.backbone.llama import LlamaBackbone
+        from atomr_local.backbone.probe import working_way
         from atomr_local.catalog.find import adapter_card, find_adapter, find_model
 
         path = find_model(settings.model)
@@ -221,6 +239,13 @@ class Parts:
         card = adapter_card(adapter) if adapter is not None else {}
         self.style = "lean" if card.get("prompts") == "lean" else "full"
         self.calibration = Calibration.from_card(card)
+        task = probe_task(settings, path, adapter)
+        way = working_way(
+            task,
+            on_probe=lambda: stage("checking that the model runs on this machine, once"),
+            tell=self.notes.put,
+            cancellation=self._probing,
+        )
         self.backbone = LlamaBackbone.load(
             path,
             adapter,
@@ -230,9 +255,10 @@ class Parts:
             drafting=settings.llm.drafting,
             reuse=settings.llm.prefix_cache,
             parallel=settings.llm.parallel,
-            storage=None if settings.llm.weights == "file" else settings.llm.weights,
+            storage=task.storage if way.prepared else None,
             cache=paths.cache_dir(),
-            cpu_variant=settings.llm.cpu_variant,
+            cpu_variant=way.cpu_variant,
+            extra_buffers=way.extra_buffers,
             tell=self.notes.put,
         )
 

@@ -51,7 +51,12 @@ def loaded_cpu_variant() -> str:
     return _cpu_variant[0]
 
 
-def _library(cpu_variant: str) -> Any:
+def import_library() -> Any:
+    """llama_cpp, imported and no more: no CPU backend is loaded, and messages are printed.
+
+    Raises:
+        MissingPartError: llama-cpp-python is not installed.
+    """
     prepare_threads()
     try:
         import llama_cpp
@@ -59,6 +64,11 @@ def _library(cpu_variant: str) -> Any:
         raise MissingPartError(
             f"llama-cpp-python cannot be loaded: {error}", hint="Install it with: pip install llama-cpp-python"
         ) from error
+    return llama_cpp
+
+
+def _library(cpu_variant: str) -> Any:
+    llama_cpp = import_library()
     if not _callbacks:
 
         @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator, unused-ignore]
@@ -163,13 +173,23 @@ class Engine:
     """
 
     def __init__(
-        self, model: Path, adapter: Path | None, *, context_tokens: int, threads: int, batch: int, sequences: int = 1
+        self,
+        model: Path,
+        adapter: Path | None,
+        *,
+        context_tokens: int,
+        threads: int,
+        batch: int,
+        sequences: int = 1,
+        extra_buffers: bool = True,
     ) -> None:
         """Load.
 
         Args:
             context_tokens: wanted context of a sequence; capped to what the model was trained for.
             threads, batch: threads while generating and while reading a prompt; 0 chooses.
+            extra_buffers: let llama.cpp keep weights in layouts of its own that suit the processor (AMX, repacked
+                blocks). Faster; the probe turns it off where it crashes.
 
         Raises:
             ModelError: llama.cpp cannot load the model or the adapter.
@@ -183,6 +203,7 @@ class Engine:
         _messages.clear()
         parameters = api.llama_model_default_params()
         parameters.n_gpu_layers = 0 if not api.llama_supports_gpu_offload() else -1
+        parameters.use_extra_bufts = extra_buffers
         self._model = api.llama_model_load_from_file(str(model).encode("utf-8", "surrogateescape"), parameters)
         if not self._model:
             raise _load_error(model)

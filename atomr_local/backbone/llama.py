@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
@@ -13,7 +12,7 @@ from atomr_local.backbone.cpu_variants import AUTO
 from atomr_local.backbone.engine import AbortFlag, Engine, library, loaded_cpu_variant
 from atomr_local.backbone.generation import Call
 from atomr_local.backbone.output import OutputText
-from atomr_local.backbone.preparation import VERSION, Storage, fingerprint, prepare, worth_preparing
+from atomr_local.backbone.preparation import VERSION, Storage, fingerprint, weights_to_run
 from atomr_local.backbone.protocol import BackboneInfo, Completion, Prompt
 from atomr_local.backbone.scheduler import Scheduler, closed_error
 from atomr_local.backbone.snapshots import Snapshots
@@ -24,8 +23,8 @@ from atomr_local.gguf import check_adapter, check_model
 # Memory that the sequences which run at once may take, keys and values together.
 _SEQUENCE_BYTES = 1 << 30
 _PREFIX_FILE_BYTES = 512 << 20
-# Folders in the cache directory.
-WEIGHTS, PREFIXES = "weights", "prefixes"
+# The folder in the cache directory.
+PREFIXES = "prefixes"
 
 
 class LlamaBackbone:
@@ -58,6 +57,7 @@ class LlamaBackbone:
         cache: Path | None = None,
         cpu_variant: str = AUTO,
         tell: Callable[[str], None] | None = None,
+        extra_buffers: bool = True,
     ) -> LlamaBackbone:
         """Load a model; blocks for as long as that takes.
 
@@ -72,6 +72,7 @@ class LlamaBackbone:
             cache: the directory that keeps prepared weights and what has been read of prompts; None: neither is kept.
             cpu_variant: llama.cpp's CPU backend (see `cpu_variants.py`); the first load in a process decides.
             tell: takes a sentence for the user, such as that damaged weights are made anew.
+            extra_buffers: see :class:`Engine`.
 
         Raises:
             ModelError: a file is missing, damaged, too new or does not fit; the message names it.
@@ -81,13 +82,12 @@ class LlamaBackbone:
         header = check_model(model)
         if adapter is not None:
             check_adapter(adapter, header)
-        weights, applied = model, adapter
-        if storage is not None and cache is not None and worth_preparing(header, adapter):
-            with contextlib.suppress(ModelError):  # slower without, and as right
-                weights, applied = prepare(header, adapter, storage, cache / WEIGHTS, tell), None
+        weights, applied = weights_to_run(header, adapter, storage, cache, tell)
         context_tokens = min(context_tokens, header.context_length or context_tokens)
         sequences = max(1, min(parallel, _SEQUENCE_BYTES // max(1, header.state_bytes * context_tokens)))
-        prefixes = _prefix_folder(cache, model, adapter, "" if weights == model else str(storage)) if reuse else None
+        # What each way of running computes differs in the last bits.
+        way = ("" if weights == model else str(storage)) + ("" if extra_buffers else " without extra buffers")
+        prefixes = _prefix_folder(cache, model, adapter, way) if reuse else None
         scheduler = Scheduler(Snapshots(2 * context_tokens, prefixes, _PREFIX_FILE_BYTES), reuse=reuse)
 
         def load() -> Engine:
@@ -98,6 +98,7 @@ class LlamaBackbone:
                 threads=threads,
                 batch=batch_threads,
                 sequences=sequences,
+                extra_buffers=extra_buffers,
             )
 
         engine = scheduler.start(load)

@@ -30,6 +30,7 @@ from atomr_local.gguf import GgufHeader
 from atomr_local.offline_imports import import_without_sockets
 
 Storage = Literal["Q8_0", "Q4_0"]
+WEIGHTS = "weights"  # the folder in the cache directory
 
 # Merged on the way: two bytes of memory and disk for each parameter, four where the model has four.
 MOST_PARAMETERS = 500_000_000
@@ -59,6 +60,26 @@ def worth_preparing(model: GgufHeader, adapter: Path | None) -> bool:
     if model.parameters > MOST_PARAMETERS or library().llama_supports_gpu_offload():
         return False
     return adapter is not None or model.quantisation not in _FASTEST
+
+
+def weights_to_run(
+    model: GgufHeader,
+    adapter: Path | None,
+    storage: Storage | None,
+    cache: Path | None,
+    tell: Callable[[str], None] | None = None,
+) -> tuple[Path, Path | None]:
+    """The file to load, and the adapter to apply while it runs: prepared weights where they can be had.
+
+    Args:
+        storage: how prepared weights are stored; None: the file as it is.
+        cache: the cache directory, which keeps them in `WEIGHTS`; None: the file as it is.
+        tell: see :func:`prepare`.
+    """
+    if storage is not None and cache is not None and worth_preparing(model, adapter):
+        with contextlib.suppress(ModelError):  # slower without, and as right
+            return prepare(model, adapter, storage, cache / WEIGHTS, tell), None
+    return model.path, adapter
 
 
 def prepare(

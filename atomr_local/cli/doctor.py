@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +30,12 @@ def doctor(*, deep: bool, as_json: bool) -> int:
     Example: atomr doctor --deep
     """
     findings = []
-    for finding in _findings(deep=deep):
+
+    def on_check(name: str) -> None:
+        if sys.stderr.isatty():
+            click.echo(f"… {name}", err=True)
+
+    for finding in _findings(on_check if deep else None):
         findings.append(finding)
         if not as_json:
             click.echo(f"{finding.state:<8} {finding.part:<24} {sanitize_line(finding.detail)}")
@@ -40,8 +46,12 @@ def doctor(*, deep: bool, as_json: bool) -> int:
     return 0 if all(finding.state == "ok" for finding in findings) else 1
 
 
-def _findings(*, deep: bool) -> Iterator[Finding]:
-    """Everything that is looked at; a deep look needs settings that can be read."""
+def _findings(on_check: Callable[[str], None] | None) -> Iterator[Finding]:
+    """Everything that is looked at.
+
+    Args:
+        on_check: makes the look a deep one, and is told what is checked next. That needs settings that can be read.
+    """
     from atomr_local.settings import load_settings
 
     yield from _packages()
@@ -52,11 +62,13 @@ def _findings(*, deep: bool) -> Iterator[Finding]:
         yield from _indexes()
         return
     yield from _settings_and_models(settings)
+    if on_check is None and (found := _tried_out(settings)) is not None:
+        yield found
     yield from _indexes()
-    if deep:
+    if on_check is not None:
         from atomr_local.cli.doctor_deep import deep_findings
 
-        yield from deep_findings(settings)
+        yield from deep_findings(settings, on_check)
 
 
 def _packages() -> list[Finding]:
@@ -144,6 +156,22 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
     yield looked_at("strategy", lambda: find_strategy(settings.strategy).name)
     for kind in KINDS:
         yield looked_at(f"{kind} index in use", lambda kind=kind: index(kind))  # type: ignore[misc]
+
+
+def _tried_out(settings: Settings) -> Finding | None:
+    """What is remembered of trying the model out; None where that was not done yet."""
+    from atomr_local.backbone.probe_verdict import read_verdict, verdict_file
+    from atomr_local.catalog.find import find_adapter, find_model
+    from atomr_local.cli.findings import model_run
+    from atomr_local.parts import probe_task
+
+    try:
+        path = find_model(settings.model)
+        file = verdict_file(probe_task(settings, path, find_adapter(settings.adapter, path)))
+    except AtomrError:  # told as the adapter
+        return None
+    verdict = read_verdict(file) if file is not None else None
+    return model_run(verdict, path) if verdict is not None else None
 
 
 def _indexes() -> list[Finding]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from atomr_local.errors import AtomrError, MissingPartError
+
+if TYPE_CHECKING:
+    from atomr_local.backbone.probe_verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -52,3 +56,18 @@ def broken(part: str, error: AtomrError, *, advice: str = "") -> Finding:
     """An error of ours as a finding."""
     state = "missing" if isinstance(error, MissingPartError) else "broken"
     return Finding(part, state, error.message, error.hint or advice or f"Choose another {part} in the settings.")
+
+
+def model_run(verdict: Verdict, model: Path) -> Finding:
+    """What trying the model out has shown."""
+    from atomr_local.backbone.probe import REINSTALL
+
+    facts = {
+        "way": asdict(verdict.way),
+        "failed": [{"way": asdict(one.way), "ended": one.ended, "said": one.said} for one in verdict.failed],
+    }
+    if not verdict.failed:
+        return Finding("model run", "ok", f"{model.name} was tried out here and runs", facts=facts)
+    tried = "; ".join(f"{one.way}: {one.what}" for one in verdict.failed)
+    detail = f"{model.name} runs here {verdict.way}, which may be slower. Tried before: {tried}"
+    return Finding("model run", "ok", detail, f"A new build of llama.cpp may run it as it is: {REINSTALL}", facts)

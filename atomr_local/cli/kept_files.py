@@ -22,8 +22,8 @@ class KeptFile:
 def kept_files() -> Iterator[KeptFile]:
     """Everything of that kind in the cache, read in full."""
     from atomr_local import paths
-    from atomr_local.backbone.llama import PREFIXES, WEIGHTS
-    from atomr_local.backbone.preparation import is_whole, prepared_files
+    from atomr_local.backbone.llama import PREFIXES
+    from atomr_local.backbone.preparation import WEIGHTS, is_whole, prepared_files
     from atomr_local.backbone.snapshots import damaged_snapshots
 
     cache = paths.cache_dir()

@@ -299,6 +299,7 @@ class AtomrApp(Opening):
         if self._opened is not None:
             self.ask_screen.action_cancel()
             self._opened.cancel()
+            self._opened.stop_loading()
             looks: dict[str, object] = {} if self._share is None else {"ui.tree_share": self._share}
             if self.theme != choose(self._opened.settings.ui.theme):  # taken from the command palette
                 looks["ui.theme"] = self.theme

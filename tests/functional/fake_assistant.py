@@ -133,6 +133,9 @@ class FakeAssistant:
     def cancel(self) -> None:
         self.cancelled.set()
 
+    def stop_loading(self) -> None:
+        """Nothing loads."""
+
     def set_web(self, enabled: bool) -> None:
         self.web_enabled = enabled
 

@@ -108,6 +108,9 @@ class GraphAssistant:
     def cancel(self) -> None:
         """Nothing runs."""
 
+    def stop_loading(self) -> None:
+        """Nothing loads."""
+
 
 # The main screen
 

