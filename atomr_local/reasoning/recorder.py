@@ -24,6 +24,7 @@ from atomr_local.reasoning.events import (
     WarningRaised,
 )
 from atomr_local.reasoning.trace import EvidenceTrace, LlmUse, NodeTrace, PlanTrace, Trace
+from atomr_local.sanitize import sanitize, sanitize_all
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.nodes import Literal, Node
 
@@ -36,12 +37,16 @@ def _written(node: Node) -> list[Any]:
 
 
 class Recorder:
-    """Adds events up into `trace`. Thread-safe; the consumer gets one event at a time."""
+    """Adds events up into `trace`. Thread-safe; the consumer gets one event at a time.
+
+    Every text passes the sanitiser here, so that events and trace hold nothing that could drive a terminal, whoever
+    prints them.
+    """
 
     def __init__(
         self, question: str, strategy: str, settings: Mapping[str, Any], sink: Callable[[Event], None]
     ) -> None:
-        self.trace = Trace(question=question, strategy=strategy, settings=dict(settings))
+        self.trace = Trace(question=sanitize(question), strategy=strategy, settings=sanitize_all(dict(settings)))
         self._sink = sink
         self._lock = threading.RLock()
         self._started = time.perf_counter()
@@ -51,6 +56,7 @@ class Recorder:
 
     def emit(self, event: Event) -> None:
         """Add the event to the trace and hand it on."""
+        event = sanitize_all(event)
         with self._lock:
             self._add(event)
             self._sink(event)
@@ -82,9 +88,14 @@ class Recorder:
                 self.trace.basis = event.basis
 
     def take_in(self, found: Sequence[Evidence]) -> tuple[Evidence, ...]:
-        """The evidence with ids, e1, e2, … in order of appearance; a piece known already keeps its id."""
+        """The evidence sanitised, with ids, e1, e2, … in order of appearance; a piece known already keeps its id."""
+        found = sanitize_all(tuple(found))
         with self._lock:
             return tuple(map(self._with_id, found))
+
+    def settle(self, settings: Mapping[str, Any]) -> None:
+        """What the settings prove to mean once the parts are loaded."""
+        self.trace.settings.update(sanitize_all(dict(settings)))
 
     def _with_id(self, item: Evidence) -> Evidence:
         key = json.dumps([str(item.source), item.title, item.text, item.locator.get("passage")], default=str)

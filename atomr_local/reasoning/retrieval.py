@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, SourceError
@@ -13,6 +13,7 @@ from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reader import Reader
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import add_evidence
+from atomr_local.sanitize import sanitize
 from atomr_local.sources.protocol import Evidence, KnowledgeSource, Request, Retrieval, SourceName, Value
 from atomr_local.tree.nodes import Operator
 
@@ -169,9 +170,23 @@ class Retriever:
             # One failing source must not take the question down: the others may still know.
             self._recorder.emit(WarningRaised(message=f"step {node_id}: {error.title}: {error.message}"))
             return Gathered(problems=[f"{name}: {error.message}"])
+        # An answer that passes through as it is has to match its evidence, which the trace holds sanitised.
+        retrieval = replace(retrieval, values=_shown(retrieval.values))
         evidence = self._recorder.take_in(retrieval.evidence)
         self._recorder.emit(EvidenceFound(node_id=node_id, source=name, evidence=evidence))
         gathered = Gathered(list(evidence), dropped=list(retrieval.dropped))
         if name is SourceName.GRAPH:
             gathered.graph, gathered.graph_evidence = retrieval, evidence
         return gathered
+
+
+def _shown(values: Sequence[Value]) -> tuple[Value, ...]:
+    """The values with their texts sanitised. Entities keep their identity, and are shown by it if nothing else is left;
+    of other values that show nothing, nothing is left.
+    """
+    cleaned = (replace(value, text=sanitize(value.text)) for value in values)
+    return tuple(
+        value if value.text.strip() else replace(value, text=sanitize(value.iri or ""))
+        for value in cleaned
+        if value.text.strip() or value.iri
+    )
