@@ -249,7 +249,9 @@ class Assistant:
         recorder = Recorder(question, method.name, parts.describe(local, use_web), sink)
         try:
             parts.load(
-                local if method.uses_sources else (), lambda stage: recorder.emit(StageChanged(stage=stage)), cancellation
+                local if method.uses_sources else (),
+                lambda stage: recorder.emit(StageChanged(stage=stage)),
+                cancellation,
             )
             recorder.settle(parts.describe(local, use_web))
             sources = parts.chosen(local, use_web) if method.uses_sources else {}
