@@ -73,10 +73,11 @@ class ModelSettings(BaseModel):
     )
     prefix_cache: bool = Field(True, description="Read what prompts have in common once; keep it on disk.")
     parallel: int = Field(4, ge=1, le=16, description="Steps of a plan that run at once, at most.")
-    weights: Literal["Q8_0", "Q4_0", "file"] = Field(
-        "Q8_0",
-        description="How a small model merged with its adapter is stored (made once): Q8_0; Q4_0, faster and less "
-        "exact; file: not at all, the file is run as it is.",
+    weights: Literal["auto", "F16", "Q8_0", "Q4_0", "file"] = Field(
+        "auto",
+        description="How a small model merged with its adapter is stored (made once): F16, whose answers hardly depend "
+        "on the processor; Q8_0, half as large; Q4_0, smaller and less exact; auto: F16 where the processor supports "
+        "it, else Q8_0; file: not at all, the file is run as it is.",
     )
     cpu_variant: str = Field(
         "auto",

@@ -12,7 +12,15 @@ from atomr_local.backbone.cpu_variants import AUTO
 from atomr_local.backbone.engine import AbortFlag, Engine, library, loaded_cpu_variant
 from atomr_local.backbone.generation import Call
 from atomr_local.backbone.output import OutputText
-from atomr_local.backbone.preparation import VERSION, Storage, fingerprint, weights_to_run
+from atomr_local.backbone.preparation import (
+    MOST_PARAMETERS,
+    VERSION,
+    Storage,
+    fingerprint,
+    rows_alike,
+    suited,
+    weights_to_run,
+)
 from atomr_local.backbone.protocol import BackboneInfo, Completion, Prompt
 from atomr_local.backbone.scheduler import Scheduler, closed_error
 from atomr_local.backbone.snapshots import Snapshots
@@ -85,10 +93,16 @@ class LlamaBackbone:
         weights, applied = weights_to_run(header, adapter, storage, cache, tell)
         context_tokens = min(context_tokens, header.context_length or context_tokens)
         sequences = max(1, min(parallel, _SEQUENCE_BYTES // max(1, header.state_bytes * context_tokens)))
+        prepared = "" if storage is None or weights == model else suited(storage)
         # What each way of running computes differs in the last bits.
-        way = ("" if weights == model else str(storage)) + ("" if extra_buffers else " without extra buffers")
+        way = prepared + ("" if extra_buffers else " without extra buffers")
         prefixes = _prefix_folder(cache, model, adapter, way) if reuse else None
-        scheduler = Scheduler(Snapshots(2 * context_tokens, prefixes, _PREFIX_FILE_BYTES), reuse=reuse)
+        scheduler = Scheduler(
+            Snapshots(2 * context_tokens, prefixes, _PREFIX_FILE_BYTES),
+            reuse=reuse,
+            # A large model is read from memory once for all of a batch: taking turns would be too slow.
+            batching=rows_alike(prepared or header.quantisation) or header.parameters > MOST_PARAMETERS,
+        )
 
         def load() -> Engine:
             return Engine(

@@ -29,7 +29,7 @@ from atomr_local.errors import ModelError
 from atomr_local.gguf import GgufHeader
 from atomr_local.offline_imports import import_without_sockets
 
-Storage = Literal["Q8_0", "Q4_0"]
+Storage = Literal["auto", "F16", "Q8_0", "Q4_0"]
 WEIGHTS = "weights"  # the folder in the cache directory
 
 # Merged on the way: two bytes of memory and disk for each parameter, four where the model has four.
@@ -41,6 +41,7 @@ VERSION = "1"
 _DIGEST_BYTES = 16
 _NAME = re.compile(rf"[0-9a-f]{{32}}\.(?P<digest>[0-9a-f]{{{2 * _DIGEST_BYTES}}})\.gguf")
 _FASTEST: tuple[str, ...] = ("Q4_0", "Q8_0")
+_FILE_TYPES = {"F16": "MOSTLY_F16", "Q8_0": "MOSTLY_Q8_0", "Q4_0": "MOSTLY_Q4_0"}
 # No room or rights, no `gguf` package, and what that package raises for a file that it does not understand.
 _TROUBLE = (OSError, ImportError, MemoryError, ValueError, TypeError, LookupError, NotImplementedError)
 
@@ -55,11 +56,29 @@ def fingerprint(*parts: str, files: Sequence[Path | None]) -> str:
     return hashlib.sha256("\0".join(told).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
-def worth_preparing(model: GgufHeader, adapter: Path | None) -> bool:
+def suited(storage: Storage) -> Storage:
+    """What `auto` stands for here: F16 where the processor converts it (x86-64 since 2012), else Q8_0.
+
+    With quantised weights llama.cpp rounds activations to 8 bits before each product. A last bit that another build
+    rounds otherwise is thereby amplified, layer by layer, to 0.25 in the difference of the two best tokens'
+    log-probabilities; with F16 it stays at 0.01 (docs/builds.md), so that near ties rarely turn. Processors without
+    the conversion emulate it slowly, and on ARM llama.cpp accumulates F16 products in F16.
+    """
+    if storage != "auto":
+        return storage
+    return "F16" if b"F16C = 1" in library().llama_print_system_info() else "Q8_0"
+
+
+def rows_alike(stored: str) -> bool:
+    """Whether a row of a batch gets the same bits as alone; llama.cpp has another kernel for a single row of floats."""
+    return stored not in {"F16", "BF16", "F32"}
+
+
+def worth_preparing(model: GgufHeader, adapter: Path | None, storage: Storage = "Q8_0") -> bool:
     """Whether preparing makes the model faster, and this machine can do it in seconds."""
     if model.parameters > MOST_PARAMETERS or library().llama_supports_gpu_offload():
         return False
-    return adapter is not None or model.quantisation not in _FASTEST
+    return adapter is not None or model.quantisation not in (*_FASTEST, suited(storage))
 
 
 def weights_to_run(
@@ -76,7 +95,7 @@ def weights_to_run(
         cache: the cache directory, which keeps them in `WEIGHTS`; None: the file as it is.
         tell: see :func:`prepare`.
     """
-    if storage is not None and cache is not None and worth_preparing(model, adapter):
+    if storage is not None and cache is not None and worth_preparing(model, adapter, storage):
         with contextlib.suppress(ModelError):  # slower without, and as right
             return prepare(model, adapter, storage, cache / WEIGHTS, tell), None
     return model.path, adapter
@@ -97,6 +116,7 @@ def prepare(
     Raises:
         ModelError: they cannot be made: no room, a tensor that cannot be merged, or llama.cpp refused.
     """
+    storage = suited(storage)
     name = fingerprint(VERSION, storage, files=(model.path, adapter))
     kept = _kept(folder, name, tell)
     if kept is not None:
@@ -206,7 +226,7 @@ def _merge(model: Path, adapter: Path, out: Path) -> None:
 def _quantise(source: Path, out: Path, storage: Storage) -> None:
     api = library()
     settings = api.llama_model_quantize_default_params()
-    settings.ftype = {"Q8_0": api.LLAMA_FTYPE_MOSTLY_Q8_0, "Q4_0": api.LLAMA_FTYPE_MOSTLY_Q4_0}[storage]
+    settings.ftype = getattr(api, f"LLAMA_FTYPE_{_FILE_TYPES[storage]}")
     settings.allow_requantize = True
     names = [str(path).encode("utf-8", "surrogateescape") for path in (source, out)]
     if api.llama_model_quantize(*names, ctypes.byref(settings)):

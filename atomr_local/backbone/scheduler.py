@@ -3,7 +3,7 @@
 Calls that run at once are decoded as sequences of one batch, a token each a step (continuous batching, Yu et al.,
 Orca, OSDI 2022). A prompt is read by itself: that fills the processor alone. Each call gets, bit for bit, what it would
 get alone: its sequence shares no memory with another, and llama.cpp computes a row of a batch alike whatever
-stands in the others (`tests/end_to_end/test_backbone_batch.py`).
+stands in the others (`tests/end_to_end/test_backbone_batch.py`). Where it does not, calls take turns.
 """
 
 from __future__ import annotations
@@ -33,9 +33,15 @@ class Scheduler:
         lock: held while the engine is freed, and to be held by other threads that use its vocabulary.
     """
 
-    def __init__(self, snapshots: Snapshots, *, reuse: bool = True) -> None:
-        """Make a scheduler; without `reuse` every prompt is read from its beginning."""
+    def __init__(self, snapshots: Snapshots, *, reuse: bool = True, batching: bool = True) -> None:
+        """Make a scheduler.
+
+        Args:
+            reuse: go on from what has been read; without, every prompt is read from its beginning.
+            batching: calls that write go into one batch; without, they take turns, token by token.
+        """
         self._reuse = reuse
+        self._batching = batching
         self.engine: Engine | None = None
         self.lock = threading.Lock()
         self.thread = threading.Thread(target=lambda: None)
@@ -127,9 +133,9 @@ class Scheduler:
 
         One token each makes one batch. A call with a draft goes by itself: llama.cpp would cut the batch up.
         """
-        single = [one for one, tokens in running.items() if len(tokens) == 1]
-        drafted = [[one] for one, tokens in running.items() if len(tokens) > 1]
-        for together in ([single] if single else []) + drafted:
+        single = [one for one, tokens in running.items() if self._batching and len(tokens) == 1]
+        others = [[one] for one in running if one not in single]
+        for together in ([single] if single else []) + others:
             parts = [Part(one.lane.number, running[one], len(running[one]) > 1) for one in together]
             # One call's switch must not stop the others; alone it may stop the evaluation itself.
             flag = together[0].call.flag if len(together) == 1 else None

@@ -21,7 +21,7 @@ from atomr_local.settings_problems import unknown_variables
         ("sources = []\ntop_k = 0", "top_k: 0 is not usable, at least 1 is wanted"),
         ('top_k = "many"', "top_k: 'many' is not usable, a whole number is wanted"),
         ('web.enabled = "perhaps"', "web.enabled: 'perhaps' is not usable, true or false is wanted"),
-        ('llm.weights = "Q9"', "llm.weights: 'Q9' is not usable, 'Q8_0', 'Q4_0' or 'file' is wanted"),
+        ('llm.weights = "Q9"', "llm.weights: 'Q9' is not usable, 'auto', 'F16', 'Q8_0', 'Q4_0' or 'file' is wanted"),
         ('web.region = "x"', "web.region: 'x' is not usable, a text of the form ^[a-z]{2}-[a-z]{2}$ is wanted"),
         ("web = 3", "web: 3 is not usable, a table of settings is wanted"),
         ("endpoint.api_key = 7", "endpoint.api_key: a text is wanted"),

@@ -20,7 +20,7 @@ from gguf_files import gguf_bytes, lora_adapter
 from atomr_local.backbone import preparation
 from atomr_local.backbone.engine import Engine, Part
 from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.preparation import fingerprint, prepare, worth_preparing
+from atomr_local.backbone.preparation import fingerprint, prepare, suited, worth_preparing
 from atomr_local.backbone.protocol import Completion, Message, Prompt
 from atomr_local.catalog.find import adapter_card, find_adapter
 from atomr_local.catalog.starter import starter_model_path
@@ -455,5 +455,14 @@ def test_what_is_worth_preparing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert [worth_preparing(one, adapter) for one in fast] == [True, True]
     assert not worth_preparing(large, None)
     assert not worth_preparing(large, adapter)
+    half = replace(model, quantisation="F16")
+    assert [worth_preparing(half, None, storage) for storage in ("F16", "Q8_0")] == [False, True]
     monkeypatch.setattr(preparation.library(), "llama_supports_gpu_offload", lambda: True)
     assert not worth_preparing(model, adapter)
+
+
+def test_a_processor_that_converts_f16_stores_it_and_others_q8_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    for told, expected in ((b"CPU : AVX = 1 | F16C = 1 | FMA = 1 | ", "F16"), (b"CPU : NEON = 1 | ", "Q8_0")):
+        monkeypatch.setattr(preparation.library(), "llama_print_system_info", lambda told=told: told)
+        assert suited("auto") == expected
+        assert suited("Q4_0") == "Q4_0"
