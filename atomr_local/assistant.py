@@ -254,7 +254,7 @@ class Assistant:
                 cancellation,
             )
             recorder.settle(parts.describe(local, use_web))
-            sources = parts.chosen(local, use_web) if method.uses_sources else {}
+            sources = parts.chosen(local, use_web, recorder.leaves) if method.uses_sources else {}
             tools = self._tools(sources, recorder, cancellation, revision)
             # Known from now on, for a cancelled answer can be corrected too.
             self._remembered = (recorder.trace, tools.memory)
@@ -284,7 +284,7 @@ class Assistant:
         assert parts.backbone is not None
         limits = settings.limits
         planner = Planner(
-            parts.backbone,
+            _announced(parts.backbone, recorder, "question"),
             ExampleLibrary.load(paths.examples_file()),
             Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out),
             seed=settings.llm.seed,
@@ -294,7 +294,7 @@ class Assistant:
         if revision is not None and self._remembered is not None and revision.base is self._remembered[0]:
             earlier = self._remembered[1]
         return Toolbox(
-            parts.backbone,
+            _announced(parts.backbone, recorder, "question, evidence" if sources else "question"),
             sources,
             planner,
             recorder,
@@ -305,6 +305,16 @@ class Assistant:
             revision,
             earlier,
         )
+
+
+def _announced(backbone: Backbone, recorder: Recorder, what: str) -> Backbone:
+    """The model as it is; one on another machine with its calls told before they are made."""
+    host = backbone.info.host
+    if host is None:
+        return backbone
+    from atomr_local.backbone.announced import AnnouncedBackbone
+
+    return AnnouncedBackbone(backbone, lambda: recorder.leaves(what, host))
 
 
 def _quiet(_stage: str) -> None:

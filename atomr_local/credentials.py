@@ -91,6 +91,20 @@ class SecretUrl(Secret):
     def shown(self) -> str:
         return shown_url(self._text, own=True)
 
+    def remote_host(self) -> str:
+        """The other machine that it names, with its port where one is given; "" for none, and for this machine."""
+        try:
+            parts = urlsplit(self._text.strip())
+            name, port = parts.hostname or "", parts.port
+            name = name if name.isascii() else name.encode("idna").decode("ascii")
+        except (ValueError, UnicodeError):  # not usable: nothing will be sent there
+            return ""
+        if not name or is_loopback(name):
+            return ""
+        name = f"[{name}]" if ":" in name else name
+        usual = {"http": 80, "https": 443}.get(parts.scheme)
+        return f"{name}:{port}" if port and port != usual else name
+
 
 def shown_url(url: str, *, own: bool = False) -> str:
     """An address as it may be shown, stored and logged: without user name, password and secrets of its query.

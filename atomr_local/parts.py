@@ -168,14 +168,22 @@ class Parts:
             self.sources.clear()
             self._free_backbone()
 
-    def chosen(self, local: Sequence[str], web: bool) -> dict[SourceName, KnowledgeSource]:
-        """The sources for one question; the local ones have been loaded."""
+    def chosen(
+        self, local: Sequence[str], web: bool, leaves: Callable[[str, str, str], None]
+    ) -> dict[SourceName, KnowledgeSource]:
+        """The sources for one question; the local ones have been loaded. `leaves`: see :class:`WebSource`."""
         chosen = {SourceName(name): self.sources[SourceName(name)] for name in local}
         if web:
             from atomr_local.sources.web import WebSource
 
             settings = self.settings.web
-            chosen[SourceName.WEB] = WebSource(enabled=True, timeout=settings.timeout, region=settings.region)
+            chosen[SourceName.WEB] = WebSource(
+                enabled=True,
+                timeout=settings.timeout,
+                region=settings.region,
+                use_proxy=self.settings.network.use_proxy,
+                leaves=leaves,
+            )
         return chosen
 
     def describe(self, local: Sequence[str], web: bool) -> dict[str, Any]:

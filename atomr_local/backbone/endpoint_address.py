@@ -7,6 +7,7 @@ at the last moment, by the transport (:class:`CredentialsTransport`), which noth
 from __future__ import annotations
 
 import base64
+import logging
 import re
 import urllib.request
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from atomr_local.errors import ModelError
 
 _NAME = re.compile(r"[\w.:-]+")  # a name, an IPv4 or an IPv6 address
 _EXAMPLE = "Give an address such as http://127.0.0.1:8080/v1."
+_TALKING = ("httpx", "httpcore.connection", "httpcore.http11", "httpcore.proxy")
 _TELLING = 12  # characters from which on a secret in an answer is no chance
 
 
@@ -127,6 +129,9 @@ class CredentialsTransport(httpx.AsyncBaseTransport):
         self._address = address
         self._origin = httpx.URL(address.url)
         self._inner = httpx.AsyncHTTPTransport(proxy=_proxy(self._origin, address.loopback) if use_proxy else None)
+        self._filter = _HidingFilter(address)
+        for name in _TALKING:
+            logging.getLogger(name).addFilter(self._filter)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send the request, with the credentials if it goes to the endpoint's own scheme, host and port."""
@@ -144,6 +149,23 @@ class CredentialsTransport(httpx.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+        for name in _TALKING:
+            logging.getLogger(name).removeFilter(self._filter)
+
+
+class _HidingFilter(logging.Filter):
+    """Takes the credentials out of what the HTTP libraries log of a server that sends them back."""
+
+    def __init__(self, address: EndpointAddress) -> None:
+        super().__init__()
+        self._address = address
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        told = record.getMessage()
+        hidden = self._address.hide(told)
+        if hidden != told:
+            record.msg, record.args = hidden, None
+        return True
 
 
 def _proxy(url: httpx.URL, loopback: bool) -> httpx.Proxy | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace
+from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace, left_machine
 from atomr_local.sanitize import sanitize_line
 
 _PASSAGE = 160
@@ -29,7 +29,15 @@ def answer_text(trace: Trace) -> str:
     if trace.plan.origin == "fallback" and trace.strategy == "atomr":
         lines += ["", "No valid plan was found: the question was answered by direct RAG."]
     lines += [f"Note: {warning}" for warning in _folded(trace.warnings)]
+    if told := departures_text(trace):
+        lines += ["", told]
     return "\n".join(lines)
+
+
+def departures_text(trace: Trace) -> str:
+    """What was sent to other machines, on one line; empty where nothing was."""
+    told = sanitize_line(left_machine(trace.left_machine))
+    return f"Left the machine: {told}" if told else ""
 
 
 def _folded(warnings: list[str]) -> list[str]:

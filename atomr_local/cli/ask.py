@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from atomr_local.cli.interrupt import interrupt
+from atomr_local.cli.leaving import announce_remote
 from atomr_local.cli.options import model_options, overrides, print_json
 from atomr_local.errors import PlanError
 from atomr_local.input_files import read_text
@@ -52,6 +53,7 @@ def ask(
     from atomr_local.assistant import Assistant
 
     with Assistant.open(**overrides(**options)) as assistant:
+        announce_remote(assistant.settings)
         plan = _read_plan(plan_file, question) if plan_file is not None else None
         events = assistant.ask(question, plan=plan, plan_origin="file", strategy=strategy)
         with interrupt(assistant.cancel):  # what was found is still printed
@@ -60,6 +62,8 @@ def ask(
                     click.echo(json.dumps(event.to_dict(), default=str))
                 else:
                     _note(event)
+        from atomr_local.cli.answer_text import answer_text, departures_text
+
         trace = assistant.last_trace
         if trace is None:
             return 130
@@ -68,9 +72,9 @@ def ask(
                 print_json(trace.to_dict())
             elif trace.status == "failed":
                 click.echo(sanitize("\n".join(trace.warnings).replace("\n→", "\n  →")), err=True)
+                if told := departures_text(trace):
+                    click.echo(told, err=True)
             elif not as_jsonl:
-                from atomr_local.cli.answer_text import answer_text
-
                 click.echo(answer_text(trace))
         finally:  # a reader that closed the pipe early has asked all the same
             if assistant.settings.history.keep and not no_history:
@@ -150,6 +154,7 @@ def plan(question: str, as_json: bool, paper: bool, **options: object) -> int:
     from atomr_local.tree.paper import to_paper
 
     with Assistant.open(**overrides(**options)) as assistant:
+        announce_remote(assistant.settings)
         ready = assistant.plan(question)
     if as_json:
         print_json(ready.to_dict() | {"reasoning_tree": to_paper(ready.tree)})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from atomr_local.cli.findings import Finding, looked_at
+from atomr_local.cli.leaving import advice_on_readers, leaving
 from atomr_local.cli.options import print_json
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
@@ -87,7 +88,9 @@ def _settings_and_models(settings: Settings) -> Iterator[Finding]:
     from atomr_local import paths
 
     file = paths.config_file()
-    yield Finding("settings", "ok", str(file) if file.exists() else "defaults (no settings file)")
+    detail = str(file) if file.exists() else "defaults (no settings file)"
+    yield Finding("settings", "ok", detail, advice_on_readers(file, settings))
+    yield Finding("leaves this machine", "ok", leaving(settings))
     yield from _chosen(settings)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from atomr_local.cli.leaving import announce_remote
 from atomr_local.cli.options import model_options, overrides, print_json
 from atomr_local.errors import Cancelled, InputError
 from atomr_local.sanitize import sanitize, sanitize_line
@@ -71,6 +72,7 @@ def run(
     settings = load_settings(**overrides(strategy=strategy, **options))
     if not find_strategy(settings.strategy).uses_sources:
         settings = settings.model_copy(update={"sources": ()})
+    announce_remote(settings)
     questions = load_questions(questions_file, offset=offset, limit=limit)
     if not questions:
         raise InputError(f"{questions_file} holds no question after the first {offset}")

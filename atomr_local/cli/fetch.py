@@ -27,6 +27,7 @@ from atomr_local.fetching.wikipedia import DATE, LANGUAGE, SITE, dump_files, par
 from atomr_local.indexing.graph_ids import read_entity_ids
 from atomr_local.indexing.space import human_size
 from atomr_local.indexing.store import check_name
+from atomr_local.settings import load_settings
 
 _Callback = Callable[[click.Context, click.Parameter, str], Any]
 
@@ -98,6 +99,11 @@ class WikipediaWish:
     base_url: str
 
 
+def _client(contact: str | None, rate: float = 0.0) -> Client:
+    use_proxy = load_settings().network.use_proxy
+    return Client(contact=contact_of(contact), rate=rate, use_proxy=use_proxy, tell=say)
+
+
 @fetch.command()
 @click.option(
     "--language",
@@ -133,7 +139,7 @@ def wikipedia(contact: str | None, build: str, limit: int | None, to: Path | Non
     if build:
         check_name(build)
     wish = WikipediaWish(to=to.expanduser() if to is not None else paths.downloads_dir(), **wanted)
-    with _kept(), Client(contact=contact_of(contact), rate=wish.rate_limit, tell=say) as client:
+    with _kept(), _client(contact, wish.rate_limit) as client:
         files = fetch_wikipedia(client, wish)
     if not files:
         return
@@ -236,7 +242,7 @@ def wikidata(contact: str | None, build: str, **wanted: Any) -> None:
     with _kept():
         found = _at_hand(wish) if build else None
         if found is None:
-            with Client(contact=contact_of(contact), tell=say) as client:
+            with _client(contact) as client:
                 found = fetch_wikidata(client, wish)
     if found is None:
         return

@@ -16,6 +16,7 @@ from atomr_local.fetching.estimates import transfer_time
 from atomr_local.fetching.models import RemoteModel, checked_name, direct, is_there, look_up, name_of, pull
 from atomr_local.indexing.space import human_size
 from atomr_local.sanitize import sanitize_line
+from atomr_local.settings import load_settings
 
 
 def pull_model(name: str, *, called: str, replace: bool, base_url: str, yes: bool) -> str | None:
@@ -39,7 +40,8 @@ def pull_model(name: str, *, called: str, replace: bool, base_url: str, yes: boo
         url, licence, named = offered.url(base_url or catalogue().hub), offered.licence, called or offered.name
     directory = paths.models_dir()
     try:
-        with Client(contact=given_contact(None), tell=say) as client:
+        use_proxy = load_settings().network.use_proxy
+        with Client(contact=given_contact(None), use_proxy=use_proxy, tell=say) as client:
             model = look_up(client, url, named, licence)
             if is_there(model, directory):
                 say(f"{named} is there already, as it is on the server: {model.target(directory)}")

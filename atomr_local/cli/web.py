@@ -31,8 +31,14 @@ def search(query: str, web: bool | None, top_k: int, as_json: bool) -> None:
     from atomr_local.sources.protocol import Request
     from atomr_local.sources.web import WebSource
 
-    settings = load_settings(**overrides(web=web)).web
-    source = WebSource(enabled=settings.enabled, timeout=settings.timeout, region=settings.region)
+    chosen = load_settings(**overrides(web=web))
+    settings = chosen.web
+    source = WebSource(
+        enabled=settings.enabled,
+        timeout=settings.timeout,
+        region=settings.region,
+        use_proxy=chosen.network.use_proxy,
+    )
     found = source.retrieve(Request(query, query, top_k=top_k), Cancellation()).evidence
     if as_json:
         print_json([{"title": e.title, "text": e.text, "locator": dict(e.locator)} for e in found])

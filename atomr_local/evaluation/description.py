@@ -12,8 +12,8 @@ from atomr_local.input_files import open_regular
 from atomr_local.settings import Settings
 
 SCHEMA = "atomr.eval-run/1"
-# Groups of settings that decide no answer: how the screen looks, what is kept of questions.
-UNDECIDING = ("ui", "history")
+# Groups of settings that decide no answer: how the screen looks, what is kept of questions, how others are reached.
+UNDECIDING = ("ui", "history", "network")
 
 
 def describe_run(settings: Settings, questions: Path, plans: Path | None = None) -> dict[str, Any]:

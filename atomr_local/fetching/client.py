@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import email.utils
-import ipaddress
 import os
 import platform
 import re
@@ -18,6 +17,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 import httpx
 
 from atomr_local import __version__
+from atomr_local.credentials import is_loopback, shown_url
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
 
@@ -82,6 +82,7 @@ class Client:
         contact: an e-mail address or a web page that servers are told, so that they can say when something is wrong.
         timeout: seconds without a byte after which a connection counts as broken.
         rate: bytes per second at most; 0: as fast as it goes.
+        use_proxy: whether the proxies that the environment names are used.
         clock: stands in for the time in tests, like `sleep`; seconds.
         tell: is given one line for the user where there is something to tell.
     """
@@ -93,6 +94,7 @@ class Client:
         tries: int = 8,
         timeout: float = 60.0,
         rate: float = 0.0,
+        use_proxy: bool = False,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         tell: Callable[[str], None] = lambda _: None,
@@ -101,6 +103,7 @@ class Client:
         self._has_contact = bool(contact)
         self._tries = tries
         self._timeout = timeout
+        self._use_proxy = use_proxy
         self.sleep = sleep
         self.tell = tell
         self.clock = clock
@@ -228,7 +231,7 @@ class Client:
                 self.sleep(pause)
 
     def _client(self, parts: SplitResult) -> httpx.Client:
-        loopback = _is_loopback(parts.hostname)
+        loopback = is_loopback(parts.hostname)
         if loopback not in self._clients:
             self._clients[loopback] = httpx.Client(
                 headers={"user-agent": self._agent, "accept-encoding": "gzip"},
@@ -236,7 +239,7 @@ class Client:
                 limits=httpx.Limits(max_connections=1),
                 follow_redirects=False,
                 verify=_certificates(),
-                trust_env=not loopback,  # a proxy knows nothing of this machine's own servers
+                trust_env=self._use_proxy and not loopback,  # a proxy knows nothing of this machine's own servers
             )
         return self._clients[loopback]
 
@@ -297,8 +300,8 @@ def checked_url(url: str) -> SplitResult:
 
 
 def shown(url: str) -> str:
-    """An address for the user: without its query, which may hold a signature."""
-    return sanitize_line(url.partition("?")[0])[:_SHOWN]
+    """An address for the user: without a user's name, and without its query, which may hold a signature."""
+    return sanitize_line(shown_url(url).partition("?")[0])[:_SHOWN]
 
 
 def told_length(url: str, text: str) -> int:
@@ -357,16 +360,9 @@ def redirected(url: str, response: httpx.Response, *, posted: bool) -> str:
     old = urlsplit(url)
     if new.scheme not in ("https", old.scheme):
         raise FetchError(f"{shown(url)} redirects to an address that is not encrypted, {shown(target)}: refused")
-    if _is_loopback(new.hostname) and not _is_loopback(old.hostname):
+    if is_loopback(new.hostname) and not is_loopback(old.hostname):
         raise FetchError(f"{shown(url)} redirects to this machine itself, {shown(target)}: refused")
     return target
-
-
-def _is_loopback(host: str | None) -> bool:
-    try:
-        return ipaddress.ip_address(host or "").is_loopback
-    except ValueError:
-        return (host or "").casefold().rstrip(".") == "localhost"
 
 
 def _host(url: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from atomr_local.history.store import Kept, Summary, encode
-from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace
+from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace, left_machine
 from atomr_local.sanitize import sanitize, sanitize_line
 
 _ROWS = 20
@@ -81,6 +81,8 @@ def _facts(kept: Kept) -> Iterable[tuple[str, str]]:
         value = trace.settings.get(key)
         if value not in (None, "", []):
             yield key.replace("_", " "), _escaped(_plain(value))
+    if told := left_machine(trace.left_machine):
+        yield "left the machine", _escaped(told)
     yield "time", f"{trace.totals.seconds:.1f} s, {trace.totals.llm_calls} model calls"
 
 

@@ -19,6 +19,7 @@ from atomr_local.input_files import open_regular
 from atomr_local.reasoning.trace import (
     SCHEMA,
     Basis,
+    Departure,
     EvidenceTrace,
     LlmUse,
     Method,
@@ -133,6 +134,7 @@ def parse_trace(data: Any) -> Trace:
         evidence=fields.items("evidence", _evidence, _MOST_EVIDENCE),
         totals=_totals(fields.inner("totals")),
         warnings=fields.texts("warnings"),
+        left_machine=fields.items("left_machine", _departure, _MOST_ITEMS),
     )
     _check_tree(trace.nodes)
     _check_evidence(trace)
@@ -207,6 +209,12 @@ def _evidence(fields: _Fields) -> EvidenceTrace:
         score=fields.number("score"),
         query=fields.text("query", ""),
         locator=_locator(fields.inner("locator")),
+    )
+
+
+def _departure(fields: _Fields) -> Departure:
+    return Departure(
+        what=fields.text("what"), to=fields.text("to"), when=fields.text("when", ""), query=fields.text("query", None)
     )
 
 

@@ -92,6 +92,18 @@ class RetrievalStarted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeavesMachine(Event):
+    """Something is about to be sent to another machine; told before the first byte of it is.
+
+    `what` is "question", "question, evidence" or "web query", whose words are `query`; `to` is the host.
+    """
+
+    what: str
+    to: str
+    query: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceFound(Event):
     """Evidence as taken into the trace, ids given. A piece found before keeps its first id."""
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from atomr_local.reasoning.events import (
@@ -14,6 +15,7 @@ from atomr_local.reasoning.events import (
     Event,
     EvidenceFound,
     Finished,
+    LeavesMachine,
     ModelCalled,
     NodeFinished,
     NodeStarted,
@@ -23,7 +25,7 @@ from atomr_local.reasoning.events import (
     SourcesSelected,
     WarningRaised,
 )
-from atomr_local.reasoning.trace import EvidenceTrace, LlmUse, NodeTrace, PlanTrace, Trace
+from atomr_local.reasoning.trace import Departure, EvidenceTrace, LlmUse, NodeTrace, PlanTrace, Trace
 from atomr_local.sanitize import sanitize, sanitize_all
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.nodes import Literal, Node
@@ -78,6 +80,8 @@ class Recorder:
                 self._called(event)
             case NodeFinished():
                 self._node(event)
+            case LeavesMachine():
+                self._left(event)
             case WarningRaised():
                 self.trace.warnings.append(event.message)
             case AnswerReady():
@@ -86,6 +90,21 @@ class Recorder:
                 self.trace.answers = list(event.answers)
                 self.trace.confidence = event.confidence
                 self.trace.basis = event.basis
+
+    def leaves(self, what: str, to: str, query: str | None = None) -> None:
+        """Tell that something is about to leave the machine: once for the same thing to the same host."""
+        with self._lock:
+            known = [item for item in self.trace.left_machine if (item.to, item.query) == (to, query)]
+            if not any(what in item.what for item in known):
+                self.emit(LeavesMachine(what=what, to=to, query=query))
+
+    def _left(self, event: LeavesMachine) -> None:
+        for item in self.trace.left_machine:
+            if (item.to, item.query) == (event.to, event.query) and item.what in event.what:
+                item.what = event.what  # the question first, then its evidence too
+                return
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        self.trace.left_machine.append(Departure(event.what, event.to, when, event.query))
 
     def take_in(self, found: Sequence[Evidence]) -> tuple[Evidence, ...]:
         """The evidence sanitised, with ids, e1, e2, … in order of appearance; a piece known already keeps its id."""

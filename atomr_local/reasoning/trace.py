@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
+_SHOWN_QUERIES = 3
 SCHEMA = "atomr.trace/1"
 Status = Literal["answered", "unknown", "cancelled", "failed"]
 Basis = Literal["evidence", "model"]
@@ -71,6 +72,23 @@ class EvidenceTrace:
 
 
 @dataclass
+class Departure:
+    """Something that was sent to another machine.
+
+    Attributes:
+        what: "question", "question, evidence" or "web query".
+        to: the host, with its port where that is not the usual one.
+        when: the first time, ISO 8601, UTC.
+        query: the words of a web query; None for anything else.
+    """
+
+    what: str
+    to: str
+    when: str
+    query: str | None = None
+
+
+@dataclass
 class Totals:
     seconds: float = 0.0
     llm_calls: int = 0
@@ -95,6 +113,7 @@ class Trace:
     evidence: list[EvidenceTrace] = field(default_factory=list)
     totals: Totals = field(default_factory=Totals)
     warnings: list[str] = field(default_factory=list)
+    left_machine: list[Departure] = field(default_factory=list)
 
     def node(self, node_id: int) -> NodeTrace:
         """The node with this id.
@@ -112,3 +131,22 @@ class Trace:
         return {"schema": SCHEMA} | asdict(
             replace(self, evidence=[replace(e, locator=dict(e.locator)) for e in self.evidence])
         )
+
+
+def left_machine(departures: Sequence[Departure]) -> str:
+    """What was sent where, in one line such as `question, evidence → api.example.org`; "" where nothing was.
+
+    The queries are words of the model and of the question: for a terminal they are still to be sanitised.
+    """
+    told = []
+    for to in dict.fromkeys(item.to for item in departures):
+        items = [item for item in departures if item.to == to]
+        what = list(dict.fromkeys(item.what for item in items if item.query is None))
+        queries = [item.query for item in items if item.query is not None]
+        if queries:
+            shown = ", ".join(f"“{query}”" for query in queries[:_SHOWN_QUERIES])
+            more = len(queries) - _SHOWN_QUERIES
+            name = "web query" if len(queries) == 1 else "web queries"
+            what.append(f"{name} {shown}" + (f" and {more} more" if more > 0 else ""))
+        told.append(f"{', '.join(what)} → {to}")
+    return "; ".join(told)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,7 +19,7 @@ from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceNam
 _BACK_OFF = 3.0
 _LONGEST = 1000
 _LONGEST_QUERY = 400
-_HOST = "html.duckduckgo.com"
+SEARCH_HOST = "html.duckduckgo.com"
 # What the HTTP clients under ddgs say, each in its words, when the search engine cannot be reached at all.
 _UNREACHED = re.compile(r"dns|connect(?:ion)?error|failed to lookup|name resolution|unreachable|refused", re.I)
 _REFUSALS = (202, 403, 429)
@@ -32,15 +34,26 @@ class WebSource:
         enabled: whether questions may leave this machine.
         timeout: seconds to wait for the search engine.
         region: DuckDuckGo region code.
+        use_proxy: whether the proxies that the environment names are used (DDGS_PROXY before the others).
+        leaves: told of each query just before it is sent: "web query", the host, the query.
         search: stands in for the search engine in tests: (query, count) → rows with title, href, body.
     """
 
     def __init__(
-        self, *, enabled: bool, timeout: float = 10.0, region: str = "wt-wt", search: SearchFunction | None = None
+        self,
+        *,
+        enabled: bool,
+        timeout: float = 10.0,
+        region: str = "wt-wt",
+        use_proxy: bool = False,
+        leaves: Callable[[str, str, str], None] = lambda _what, _to, _query: None,
+        search: SearchFunction | None = None,
     ) -> None:
         self._enabled = enabled
         self._timeout = timeout
         self._region = region
+        self._use_proxy = use_proxy
+        self._leaves = leaves
         self._search = search or self._duckduckgo
 
     @property
@@ -94,6 +107,7 @@ class WebSource:
 
         for attempt in (1, 2):
             try:
+                self._leaves("web query", SEARCH_HOST, query)
                 return self._search(query, count)
             except RatelimitException as error:
                 if attempt == 2:
@@ -110,7 +124,7 @@ class WebSource:
             except Exception as error:  # DDGSException, or lxml's for a page that is none
                 if _UNREACHED.search(str(error)):
                     raise SourceError(
-                        f"no connection to the search engine ({_HOST})",
+                        f"no connection to the search engine ({SEARCH_HOST})",
                         hint="Check the connection, or turn web search off.",
                     ) from error
                 raise SourceError(
@@ -127,7 +141,12 @@ class WebSource:
         from ddgs.engines.duckduckgo import Duckduckgo
         from ddgs.exceptions import DDGSException, RatelimitException
 
-        engine = Duckduckgo(proxy=os.environ.get("DDGS_PROXY"), timeout=max(1, round(self._timeout)))
+        limit = max(1, round(self._timeout))
+        if self._use_proxy:
+            engine = Duckduckgo(proxy=os.environ.get("DDGS_PROXY"), timeout=limit)
+        else:
+            with without_proxies():
+                engine = Duckduckgo(timeout=limit)
 
         def request(*args: Any, **options: Any) -> str:
             response = engine.http_client.request(*args, **options)
@@ -140,6 +159,20 @@ class WebSource:
         engine.request = request
         rows = (engine.search(query, region=self._region) or [])[:count]
         return [{"title": row.title, "href": row.href, "body": row.body} for row in rows]
+
+
+_environment = threading.Lock()
+
+
+@contextmanager
+def without_proxies() -> Iterator[None]:
+    """The environment without proxies, for a library that takes them from there when its client is made."""
+    with _environment:
+        named = {name: os.environ.pop(name) for name in list(os.environ) if name.lower().endswith("_proxy")}
+        try:
+            yield
+        finally:
+            os.environ.update(named)
 
 
 def safe_url(text: str) -> str | None:

@@ -7,6 +7,7 @@ from atomr_local.reasoning.events import (
     AnswerReady,
     EvidenceFound,
     Finished,
+    LeavesMachine,
     NodeFinished,
     NodeStarted,
     PlanReady,
@@ -65,6 +66,8 @@ def replay(trace: Trace) -> QuestionState:
                 llm=node.llm,
             )
         )
+    for item in trace.left_machine:
+        state.apply(LeavesMachine(what=item.what, to=item.to, query=item.query))
     for warning in trace.warnings:
         state.apply(WarningRaised(message=warning))
     state.apply(

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from atomr_local.reasoning.events import AnswerReady, Event, ModelCalled, NodeFinished
+    from atomr_local.reasoning.events import AnswerReady, Event, LeavesMachine, ModelCalled, NodeFinished
     from atomr_local.reasoning.trace import PlanOrigin, Trace
     from atomr_local.sources.protocol import Evidence
     from atomr_local.tree.nodes import Node, Tree
@@ -63,6 +63,7 @@ class QuestionState:
     seconds: float | None = None
     draft: str = ""  # what the model writes of the answer; unchecked
     planning: list[ModelCalled] = field(default_factory=list)
+    leaving: dict[tuple[str, str | None], LeavesMachine] = field(default_factory=dict)
     trace: Trace | None = None
     replayed: bool = False  # opened from the history: prompts were not kept
     _users: dict[str, set[int]] = field(default_factory=dict)  # evidence to the nodes that have it
@@ -80,6 +81,15 @@ class QuestionState:
         if root is None or root.result is None or self.answer is None or self.answer.status != "answered":
             return []
         return [item for item in root.result.cited if item in self.evidence]
+
+    @property
+    def left_machine(self) -> str:
+        """What was sent to other machines so far, on one line; empty where nothing was."""
+        if not self.leaving:
+            return ""
+        from atomr_local.reasoning.trace import Departure, left_machine
+
+        return left_machine([Departure(item.what, item.to, "", item.query) for item in self.leaving.values()])
 
     def users_of(self, evidence_id: str) -> list[int]:
         """The nodes whose evidence holds this piece, in the order of their numbers."""
@@ -109,6 +119,8 @@ class QuestionState:
                 self.evaluated_tokens += event.completion.evaluated_tokens
                 view = self.nodes.get(event.node_id) if event.node_id is not None else None
                 (self.planning if view is None else view.calls).append(event)
+            case events.LeavesMachine():
+                self.leaving[event.to, event.query] = event
             case events.WarningRaised():
                 self.warnings.append(event.message)
             case events.AnswerReady():

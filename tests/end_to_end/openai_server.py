@@ -21,6 +21,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disconnects = 0
     requests = 0
+    trapped = 0
     backbone: Any = None
     lock = Lock()
 
@@ -37,11 +38,17 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def do_GET(self) -> None:
-        mode, _, rest = self.path.lstrip("/").partition("/")
+        mode, _, rest = self.path.partition("?")[0].lstrip("/").partition("/")
         if mode == "disconnects":
             self._json(200, Handler.disconnects)
         elif mode == "requests":
             self._json(200, Handler.requests)
+        elif mode == "trapped":
+            self._json(200, Handler.trapped)
+        elif mode == "trap":
+            self._trap()
+        elif mode == "driplist":
+            self._drip()
         elif mode == "unauthorised" and self.headers.get("Authorization") != "Bearer secret":
             self._json(401, {"error": {"message": "Incorrect API key"}})
         elif mode == "away":
@@ -127,6 +134,68 @@ class Handler(BaseHTTPRequestHandler):
         cached = completion.prompt_tokens - completion.evaluated_tokens
         self._event({"choices": [], "usage": {**usage, "prompt_tokens_details": {"cached_tokens": cached}}})
         self._send(b"data: [DONE]\n\n")
+
+    def _trap(self) -> None:
+        with Handler.lock:
+            Handler.trapped += 1
+        self._json(200, {"data": [{"id": "trap"}]})
+
+    def _drip(self) -> None:
+        """A byte at a time, for ever."""
+        self._start()
+        while True:
+            self._send(b"d")
+            time.sleep(0.01)
+
+    def _sent(self) -> dict[str, Any]:
+        """All that a client has told of itself."""
+        return {"path": self.path, "headers": [f"{name}: {value}" for name, value in self.headers.items()]}
+
+    def mode_drip(self, request: dict[str, Any]) -> None:
+        self._drip()
+
+    def mode_driphead(self, request: dict[str, Any]) -> None:
+        self._send(b"HTTP/1.1 200 OK\r\nX-Drip: ")
+        while True:
+            self._send(b"d")
+            time.sleep(0.01)
+
+    def mode_alive(self, request: dict[str, Any]) -> None:
+        """Keeps the connection alive with comments, as some proxies do."""
+        self._start()
+        while True:
+            self._send(b": alive\n\n")
+            time.sleep(0.01)
+
+    def mode_trap(self, request: dict[str, Any]) -> None:
+        self._trap()
+
+    def mode_elsewhere(self, request: dict[str, Any]) -> None:
+        """Redirects to another host, which is this one by another name."""
+        port = self.server.server_address[1]  # type: ignore[index]
+        self._json(307, self._sent(), (("Location", f"http://localhost:{port}/trap/v1/chat/completions"),))
+
+    def mode_echo401(self, request: dict[str, Any]) -> None:
+        self._json(401, {"error": {"message": f"Incorrect API key {self._sent()}"}})
+
+    def mode_echo500(self, request: dict[str, Any]) -> None:
+        self._json(500, {"error": {"message": json.dumps(self._sent())}})
+
+    def mode_echotext(self, request: dict[str, Any]) -> None:
+        self._json(503, f"<html>{'x' * 250}{self._sent()}</html>".encode())
+
+    def mode_echostream(self, request: dict[str, Any]) -> None:
+        self._words(WORDS[:1])
+        self._event({"error": {"message": f"crashed on {self._sent()}"}})
+
+    def mode_echoanswer(self, request: dict[str, Any]) -> None:
+        """Writes what it was told as its answer, a character at a time."""
+        self._words(list("You sent " + " ".join([self.path, *self.headers.values()])))
+        self._piece("", "stop")
+
+    def mode_echoprotocol(self, request: dict[str, Any]) -> None:
+        self._send(f"HTTP/9 {self.path} {self.headers['Authorization']}\r\n\r\n".encode())
+        self.close_connection = True
 
     def mode_unauthorised(self, request: dict[str, Any]) -> None:
         if self.headers.get("Authorization") != "Bearer secret":

@@ -273,6 +273,53 @@ def test_a_server_that_never_answers_runs_into_the_time_limit(connect: Connect) 
         backbone.complete(PROMPT, max_tokens=5)
 
 
+@pytest.mark.parametrize("mode", ["drip", "driphead", "alive", "slow", "endless"])
+def test_a_call_ends_at_its_deadline_however_the_server_drips(connect: Connect, server: str, mode: str) -> None:
+    backbone = connect(mode)
+    backbone._deadline = 0.4  # from now on; between two fragments 120 seconds are allowed
+    before = disconnects(server)
+    with pytest.raises(ModelError, match=r"did not finish its answer within 0\.4 seconds") as caught:
+        backbone.complete(PROMPT, max_tokens=1_000_000)
+    assert "endpoint.deadline" in caught.value.hint
+    deadline = time.monotonic() + 60
+    while disconnects(server) == before:  # the connection is closed, not left to drip
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    with pytest.raises(ModelError, match="did not finish"):  # and the next call is one like the first
+        backbone.complete(PROMPT, max_tokens=1_000_000)
+
+
+def test_a_list_of_models_that_drips_runs_into_the_time_limit(server: str) -> None:
+    with pytest.raises(ModelError, match=r"did not finish its answer within 0\.4 seconds"):
+        OpenAIBackbone(f"{server}/driplist/v1", timeout=60.0, deadline=0.4)
+
+
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [
+        ("echo401", "refuses the key"),
+        ("echo500", "status 500: .*…"),
+        ("echotext", "status 503: <html>x"),
+        ("echostream", "crashed on .*…"),
+        ("echoanswer", "sent the key or password back"),
+        ("echoprotocol", "broke off"),
+        ("elsewhere", "redirects elsewhere"),
+    ],
+)
+def test_a_server_that_sends_the_key_back(server: str, mode: str, told: str) -> None:
+    key = "k3y-of-some-length"
+    backbone = OpenAIBackbone(f"{server}/{mode}/v1", "tiny", key)
+    heard: list[str] = []
+    with pytest.raises(ModelError, match=told) as caught:
+        backbone.complete(PROMPT, max_tokens=1000, on_text=heard.append)
+    backbone.close()
+    assert key not in f"{caught.value} {caught.value.hint} {''.join(heard)}"
+    assert len("".join(heard)) < len(f"You sent /{mode}/v1/chat/completions") + 200
+    if mode == "elsewhere":
+        with urllib.request.urlopen(f"{server}/trapped") as answer:
+            assert json.load(answer) == 0
+
+
 @pytest.mark.parametrize("mode", ["silent", "slow"])
 def test_cancelling_closes_the_connection_at_once(connect: Connect, server: str, mode: str) -> None:
     backbone = connect(mode)

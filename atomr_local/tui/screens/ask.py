@@ -112,6 +112,7 @@ class AskScreen(Asking):
         await self.mount(self._welcome, self._body, self._answer, self._bottom)
         self.furnished = True
         self._show_shares()
+        self.show_switches()
         self.set_interval(_TICK, self.show_status)
         self.show_status()
         self.post_message(self.Furnished())

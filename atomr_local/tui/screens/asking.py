@@ -205,7 +205,10 @@ class Asking(AskWindows):
             tree.show_plan(state, first)
             self.select(first)
             self.refresh_bindings()  # what the model wrote of it can be looked at from now on
-        elif isinstance(event, events.AnswerReady | events.Finished | events.WarningRaised | events.TextGenerated):
+        elif isinstance(
+            event,
+            events.AnswerReady | events.Finished | events.WarningRaised | events.TextGenerated | events.LeavesMachine,
+        ):
             self._answer.show(state)
             if isinstance(event, events.Finished):
                 self._ended(event.trace)
@@ -276,6 +279,10 @@ class Asking(AskWindows):
         """Show which sources may be used, now and next."""
         if self._attached is None:
             return
+        remote = self._assistant.settings.endpoint.url.remote_host()
+        self.query_one(StatusLine).show_remote(remote)
+        if self.furnished:
+            self._welcome.show_privacy(remote)
         local: Sequence[str] = self._assistant.settings.sources
         running = self.state.web if self.state.running else None
         self.query_one(SourceSwitches).show(

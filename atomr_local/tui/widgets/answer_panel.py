@@ -79,6 +79,8 @@ def answer_of(state: QuestionState) -> str:
         if state.origin == "fallback":
             blocks.append("⚠ No valid plan was found; the question was answered in one step.")
     blocks.extend(f"⚠ {plain(warning)}" for warning in gathered(state.warnings))
+    if told := state.left_machine:
+        blocks.append(f"Left the machine: {plain(told)}")
     return "\n\n".join(blocks)
 
 

@@ -17,8 +17,13 @@ from atomr_local.sanitize import sanitize_line
 _SHOWN = 8
 _WELCOME = (
     "A small model on this machine breaks your question down into steps, looks each step up, and shows what every "
-    "answer rests on. While web is off, nothing leaves this machine."
+    "answer rests on."
 )
+_REMOTE = (
+    "The model on {host} breaks your question down into steps, each step is looked up here, and you see what every "
+    "answer rests on. ⚠ Your questions and the evidence for them leave this machine → {host} (endpoint.url)."
+)
+_LOCAL = f"{_WELCOME} While web is off, nothing leaves this machine."
 
 
 def example_questions() -> list[str]:
@@ -59,6 +64,12 @@ class Welcome(Vertical):
     def compose(self) -> ComposeResult:
         yield Static(Text(_WELCOME), id="about")
         yield self._examples
+
+    def show_privacy(self, remote: str) -> None:
+        """Say what leaves the machine: `remote` is the other machine that the model is on, or empty."""
+        text = _REMOTE.format(host=sanitize_line(remote)) if remote else _LOCAL
+        for about in self.query("#about").results(Static):
+            about.update(Text(text))
 
     def offer_beginning(self) -> None:
         """Show the first start's choice above the examples."""

@@ -11,6 +11,8 @@ from textual.widgets import Static
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.widgets.source_switches import SourceSwitches
 
+_LONGEST_HOST = 32
+
 
 class StatusLine(Horizontal):
     def __init__(self) -> None:
@@ -19,7 +21,18 @@ class StatusLine(Horizontal):
     def compose(self) -> ComposeResult:
         yield Static(Text("atomr-local", "bold"), id="name")
         yield Static(id="stage", markup=False)
+        remote = Static(id="remote", markup=False)
+        remote.display = False
+        yield remote
         yield SourceSwitches()
+
+    def show_remote(self, host: str) -> None:
+        """Name the other machine that the model is on; empty: it is on this one."""
+        for static in self.query("#remote").results(Static):
+            static.display = bool(host)
+            static.tooltip = f"Questions and evidence leave this machine → {host}" if host else None
+        shown = host if len(host) <= _LONGEST_HOST else f"{host[: _LONGEST_HOST - 1]}…"
+        show_text(self, "#remote", Text(f"Model → {sanitize_line(shown)}"))
 
     def show(self, stage: str) -> None:
         show_text(self, "#stage", Text(sanitize_line(stage)))

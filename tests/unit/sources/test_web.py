@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import os
 import socket
 import subprocess
 import sys
@@ -251,8 +252,8 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[StandInEngine]]:
     server.server_close()
 
 
-def ask_engine(timeout: float = 60.0, region: str = "it-it"):
-    source = WebSource(enabled=True, timeout=timeout, region=region)
+def ask_engine(timeout: float = 60.0, region: str = "it-it", use_proxy: bool = False):
+    source = WebSource(enabled=True, timeout=timeout, region=region, use_proxy=use_proxy)
     return source.retrieve(Request("lake como", "lake como", top_k=3), Cancellation()).evidence
 
 
@@ -326,3 +327,22 @@ def test_no_connection_is_told_in_plain_words() -> None:
     with pytest.raises(SourceError) as caught:
         ask(failing(DDGSException(said)))
     assert caught.value.message == "no connection to the search engine (html.duckduckgo.com)"
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "DDGS_PROXY"])
+def test_a_proxy_of_the_environment_is_used_only_if_asked_for(
+    engine: type[StandInEngine], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    for other in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(other, raising=False)
+    with socket.socket() as nobody:  # bound, and not listening
+        nobody.bind(("127.0.0.1", 0))
+        address = f"http://user:s3cret-of-mine@127.0.0.1:{nobody.getsockname()[1]}"
+        monkeypatch.setenv(name, address)
+        engine.answers.append((200, PAGE))
+        assert len(ask_engine()) == 2
+        assert os.environ[name] == address
+        with pytest.raises(SourceError) as caught:
+            ask_engine(use_proxy=True)
+    assert len(engine.seen) == 1
+    assert "s3cret" not in f"{caught.value} {caught.value.hint}"
