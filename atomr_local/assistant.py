@@ -266,7 +266,7 @@ class Assistant:
             )
         except AtomrError as error:
             _failed(recorder, error)
-        except Exception as error:  # the consumer waits for `Finished`: whatever happens, it must come
+        except BaseException as error:  # the consumer waits for `Finished`: whatever happens, it must come
             _failed(recorder, AtomrError(f"{type(error).__name__}: {error}", title="Internal error"))
         finally:
             while not parts.notes.empty():

@@ -105,7 +105,7 @@ def _replace(target: Path, data: bytes, found: os.stat_result | None, mode: int 
             if found is not None and os.name == "posix":
                 _keep_owner_and_mode(handle, found)
             _write_all(handle, data)
-            _sync(handle)
+            sync(handle)
         finally:
             os.close(handle)
         partial.replace(target)
@@ -116,13 +116,26 @@ def _replace(target: Path, data: bytes, found: os.stat_result | None, mode: int 
     sync_directory(target.parent)
 
 
+def sync(handle: int) -> None:
+    """Bring an open file to the disk, where its file system can.
+
+    Raises:
+        OSError: the disk failed.
+    """
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
+
+
 def sync_directory(directory: Path) -> None:
     """Bring the names in `directory` to the disk, so that a rename survives a power cut."""
     if os.name != "posix":
         return
     handle = os.open(directory, os.O_RDONLY)
     try:
-        _sync(handle)
+        sync(handle)
     finally:
         os.close(handle)
 
@@ -200,14 +213,6 @@ def _write_all(handle: int, data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[os.write(handle, left) :]
-
-
-def _sync(handle: int) -> None:
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno not in _NO_SYNC:
-            raise
 
 
 def _is(target: Path, found: os.stat_result) -> bool:

@@ -179,7 +179,8 @@ def _tried_out(settings: Settings) -> Finding | None:
 
 def _indexes() -> list[Finding]:
     from atomr_local import paths
-    from atomr_local.indexing.rebuilding import rebuild_hint
+    from atomr_local.indexing.opening import opening_problem
+    from atomr_local.indexing.rebuilding import damage_hint, rebuild_hint
     from atomr_local.indexing.store import list_indexes, permission_hint
 
     shipped = paths.starter_knowledge_dir()
@@ -198,6 +199,8 @@ def _indexes() -> list[Finding]:
         closed = permission_hint(entry.path)
         if damage := entry.damage() or ("a part of it cannot be read" if closed else ""):
             found.append(Finding(part, "broken", damage, closed or rebuild_hint(entry)))
+        elif damage := opening_problem(entry.path):
+            found.append(Finding(part, "broken", damage, damage_hint(entry.kind, entry.path)))
         else:
             found.append(Finding(part, "ok", str(entry.path)))
     return found

@@ -179,7 +179,10 @@ def find(name: str, descriptor: str, limit: int, as_json: bool, graph_index: str
 
 
 def _directory(graph_index: str | None) -> Path:
+    from atomr_local.indexing.opening import require_unchanged
     from atomr_local.indexing.starter import ensure_index
     from atomr_local.indexing.store import resolve
 
-    return ensure_index("graph", resolve("graph", load_settings(graph_index=graph_index).graph_index, note))
+    directory = ensure_index("graph", resolve("graph", load_settings(graph_index=graph_index).graph_index, note))
+    require_unchanged("graph", directory)
+    return directory

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def indexes() -> None:
-    """List, verify and remove the built indexes.
+    """List, verify, repair and remove the built indexes.
 
     Example: atomr indexes list
     """
@@ -78,6 +78,52 @@ def verify(name: str, as_json: bool) -> None:
         if not reports:
             click.echo("No index is built yet; the starter's are built when they are first used.", err=True)
     if not all(report.good for report in reports):
+        sys.exit(1)
+
+
+@indexes.command()
+@click.argument("name", required=False, default="")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+def repair(name: str, as_json: bool) -> None:
+    """Mend the indexes, or those named NAME, without their input files; exit 1 if damage is left.
+
+    Damaged full-text and vector indexes are made again from the passages, a damaged manifest is restored, missing
+    checksums are made, and the starter is built anew. For any other damage, the command that builds the index again is
+    printed. The index is replaced when the new one is whole.
+
+    Example: atomr indexes repair mine
+    """
+    from atomr_local.indexing.embedding import Embedder, SentenceEmbedder
+    from atomr_local.indexing.repairing import repair_indexes
+
+    def open_embedder() -> Embedder:
+        from atomr_local.catalog.starter import find_embedder
+
+        return SentenceEmbedder(find_embedder(load_settings().embedder))
+
+    found = repair_indexes(
+        name, open_embedder=open_embedder, tell=lambda text: click.echo(sanitize_line(text), err=True)
+    )
+    left = [item.report for item in found if item.report is not None]
+    if as_json:
+        print_json(
+            [
+                {
+                    "done": item.done,
+                    "now": asdict(item.report) | {"path": str(item.report.path)} if item.report else None,
+                }
+                for item in found
+            ]
+        )
+    else:
+        for item in found:
+            if item.done:
+                click.echo(f"{sanitize_line(name or (item.report.name if item.report else ''))}: {item.done}")
+            if item.report is not None:
+                _show(item.report)
+        if not found:
+            click.echo("No index is built yet; the starter's are built when they are first used.", err=True)
+    if any(report.state == "damaged" for report in left):
         sys.exit(1)
 
 

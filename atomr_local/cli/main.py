@@ -8,6 +8,7 @@ import io
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 try:
@@ -97,7 +98,8 @@ def main(arguments: list[str] | None = None) -> None:
         if getattr(stream, "errors", None) == "strict":  # a character that the terminal lacks is no reason to fail
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        result: Any = atomr.main(args=arguments, prog_name="atomr", standalone_mode=False)
+        with _panics_told():
+            result: Any = atomr.main(args=arguments, prog_name="atomr", standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
@@ -122,6 +124,20 @@ def main(arguments: list[str] | None = None) -> None:
         if arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(result if isinstance(result, int) else 0)
+
+
+@contextlib.contextmanager
+def _panics_told() -> Iterator[None]:
+    """A panic of a library written in Rust, which is no `Exception`, is an error like others."""
+    try:
+        yield
+    except BaseException as error:
+        from atomr_local.indexing.foreign_errors import is_panic
+
+        if not is_panic(error):
+            raise
+        told = "`atomr indexes verify` looks for damaged files."
+        raise AtomrError(f"a library gave up: {error}", hint=told, title="A library failed") from error
 
 
 def _write_whole() -> None:

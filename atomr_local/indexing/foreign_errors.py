@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 _LONGEST = 300
@@ -10,6 +12,26 @@ _LONGEST = 300
 _RUST_PLACE = re.compile(r",? \S+\.rs:\d+(?::\d+)?")
 _WRAPPING = re.compile(r"(?:lance error|LanceError\(\w+\)|Wrapped error|Generic \S+ error): ")
 _TWICE = re.compile(r"\b(\w[\w ]*: )\1+")
+
+
+class LibraryPanicError(RuntimeError):
+    """A library written in Rust has given up on what it met; its own exception for that is no `Exception`."""
+
+
+@contextlib.contextmanager
+def panics_as_errors() -> Iterator[None]:
+    """Raise a panic of a Rust library as LibraryPanicError, so that `except Exception` and `RuntimeError` catch it."""
+    try:
+        yield
+    except BaseException as error:
+        if is_panic(error):
+            raise LibraryPanicError(library_line(error)) from error
+        raise
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether a Rust library has panicked: PyO3 raises a BaseException for it, which cannot be imported."""
+    return type(error).__name__ == "PanicException" and not isinstance(error, Exception)
 
 
 def library_line(error: BaseException, directory: Path | None = None) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from rapidfuzz import fuzz, process
 
 from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing.rebuilding import damage_hint
 from atomr_local.indexing.sqlite_pool import ReadOnlyPool
 
 FILE = "names.sqlite"
@@ -88,7 +89,8 @@ class Names:
         try:
             return self._pool.rows(query, parameters)
         except sqlite3.Error as error:
-            raise KnowledgeIndexError(f"{self._file} cannot be read: {error}", hint="Build the index again.") from error
+            hint = damage_hint("graph", self._file.parent)
+            raise KnowledgeIndexError(f"{self._file} cannot be read: {error}", hint=hint) from error
 
     def close(self) -> None:
         """Close the file. Idempotent; calls made after it raise."""

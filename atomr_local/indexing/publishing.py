@@ -19,7 +19,9 @@ from pathlib import Path
 
 from atomr_local import paths
 from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing import digests
 from atomr_local.indexing.store import (
+    DIGESTS,
     KINDS,
     MANIFEST,
     NAME,
@@ -29,7 +31,7 @@ from atomr_local.indexing.store import (
     index_path,
     subdirectories,
 )
-from atomr_local.output_files import process_alive
+from atomr_local.output_files import process_alive, put, sync_directory
 
 LEDGER = "ledger.json"  # of an unfinished build, see ledger.py
 LOCK = "building.lock"  # held while a build runs
@@ -89,13 +91,14 @@ def publish(scratch: Path, manifest: Manifest) -> Path:
         The index's directory.
     """
     destination = index_path(manifest.kind, manifest.name)
-    helpers = sum((scratch / name).stat().st_size for name in (LEDGER, LOCK, MANIFEST) if (scratch / name).is_file())
-    data = asdict(manifest) | {"bytes": directory_size(scratch) - helpers}
-    file = scratch / MANIFEST
-    with file.open("w", encoding="utf-8") as stream:
-        json.dump(data, stream, ensure_ascii=False, indent=1)
-        stream.flush()
-        os.fsync(stream.fileno())
+    for left in scratch.glob("*.lance/**/.tmp*"):  # of LanceDB's writers that were killed
+        left.unlink()
+    helpers = (LEDGER, LOCK, MANIFEST, DIGESTS)
+    size = sum((scratch / name).stat().st_size for name in helpers if (scratch / name).is_file())
+    data = asdict(manifest) | {"bytes": directory_size(scratch) - size}
+    text = json.dumps(data, ensure_ascii=False, indent=1)
+    digests.record(scratch, text, base=destination if destination.exists() else None)
+    put(scratch / MANIFEST, text.encode())
     # The name tells who set it aside, so that it is put back when that process dies before the next line.
     old = scratch.with_name(f".{manifest.name}.old-{os.getpid()}-{uuid.uuid4().hex[:8]}")
     if destination.exists():
@@ -106,6 +109,7 @@ def publish(scratch: Path, manifest: Manifest) -> Path:
         if old.exists():
             old.rename(destination)
         raise
+    sync_directory(destination.parent)
     # Only now: until the rename, the ledger is what a killed build goes on from.
     for helper in (LEDGER, LOCK):
         (destination / helper).unlink(missing_ok=True)

@@ -17,12 +17,17 @@ _UNKNOWN = "FILE"
 def rebuild_hint(entry: store.IndexEntry) -> str:
     """What to do about a damaged index."""
     if entry.name == store.STARTER:
-        return f"Remove it with `atomr indexes remove {entry.kind} {entry.name}`; it is built anew when it is needed."
+        return repair_hint(entry)
     hint = f"Build it again: {rebuild_command(entry)}"
     change = _settings(entry).get("last_change")
     if isinstance(change, dict):
         hint += " (then repeat what was added to it or removed from it since)"
     return hint
+
+
+def repair_hint(entry: store.IndexEntry) -> str:
+    """What to do about a damaged index that needs nothing but what is there."""
+    return f"`atomr indexes repair {entry.name}` mends it."
 
 
 def damage_hint(kind: store.IndexKind, directory: Path) -> str:
@@ -32,7 +37,12 @@ def damage_hint(kind: store.IndexKind, directory: Path) -> str:
     except KnowledgeIndexError as error:
         return error.hint
     entry = store.IndexEntry(kind, directory.name, directory, manifest)
-    return store.permission_hint(directory) or rebuild_hint(entry)
+    if entry.name == store.STARTER:
+        return store.permission_hint(directory) or repair_hint(entry)
+    rebuild = rebuild_hint(entry)
+    return store.permission_hint(directory) or (
+        f"Run `atomr indexes repair {entry.name}`. If it cannot mend the index, {rebuild[0].lower()}{rebuild[1:]}"
+    )
 
 
 def rebuild_command(entry: store.IndexEntry) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from atomr_local import paths
 from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing.opening import opening_problem
 from atomr_local.indexing.store import STARTER, IndexEntry, IndexKind, index_path, read_manifest, sha256_of
 
 if TYPE_CHECKING:
@@ -33,9 +34,7 @@ def ensure_index(kind: IndexKind, name: str, open_embedder: Callable[[], Embedde
     if name != STARTER:
         read_manifest(directory)
         return directory
-    source = paths.starter_knowledge_dir() / _SHIPPED[kind]
-    if not source.is_file():
-        raise KnowledgeIndexError(f"the starter knowledge is missing: {source}", hint="Install atomr-local again.")
+    source = _source(kind)
     embedder = open_embedder() if kind == "text" and open_embedder is not None else None
     if _current(directory, source, embedder):
         return directory
@@ -48,12 +47,33 @@ def ensure_index(kind: IndexKind, name: str, open_embedder: Callable[[], Embedde
     return directory
 
 
+def rebuild_starter(kind: IndexKind, open_embedder: Callable[[], Embedder]) -> None:
+    """Build the starter's index anew from what ships, whatever is there; the old one stays until the new one is whole.
+
+    Raises:
+        KnowledgeIndexError: the starter's files are missing, or the index cannot be written.
+    """
+    source = _source(kind)
+    try:
+        with _locked(index_path(kind, STARTER).parent):
+            _build(kind, source, open_embedder() if kind == "text" else None)
+    except OSError as error:
+        raise KnowledgeIndexError(f"the starter's {kind} index cannot be written: {error}") from error
+
+
+def _source(kind: IndexKind) -> Path:
+    source = paths.starter_knowledge_dir() / _SHIPPED[kind]
+    if not source.is_file():
+        raise KnowledgeIndexError(f"the starter knowledge is missing: {source}", hint="Install atomr-local again.")
+    return source
+
+
 def _current(directory: Path, source: Path, embedder: Embedder | None) -> bool:
     try:
         manifest = read_manifest(directory)
     except KnowledgeIndexError:
         return False
-    if IndexEntry(manifest.kind, manifest.name, directory, manifest).damage():
+    if IndexEntry(manifest.kind, manifest.name, directory, manifest).damage() or opening_problem(directory):
         return False
     if embedder is not None and manifest.settings.get("embedder") != embedder.identity:
         return False

@@ -21,6 +21,7 @@ IndexKind = Literal["text", "graph"]
 KINDS: tuple[IndexKind, ...] = ("text", "graph")
 STARTER = "starter"
 MANIFEST = "manifest.json"
+DIGESTS = "digests.json"  # see digests.py
 SCHEMA = 1
 _MANIFEST_BYTES = 256 << 20  # it names every input file
 # What an index of each kind cannot be without.
@@ -107,14 +108,7 @@ def read_manifest(directory: Path) -> Manifest:
     """
     file = directory / MANIFEST
     try:
-        data = json.loads(read_text(file, _MANIFEST_BYTES))
-        if data.get("schema") != SCHEMA:
-            raise KnowledgeIndexError(
-                f"{directory} was built by another version (schema {data.get('schema')!r}; {SCHEMA} is wanted)",
-                hint="Build the index again.",
-            )
-        inputs = [InputFile(**item) for item in data.pop("inputs")]
-        return _checked(Manifest(**data, inputs=inputs))
+        return parse_manifest(read_text(file, _MANIFEST_BYTES), directory)
     except FileNotFoundError as error:
         raise KnowledgeIndexError(
             f"{directory} holds no finished index ({MANIFEST} is missing)", hint="Build the index again."
@@ -125,6 +119,23 @@ def read_manifest(directory: Path) -> Manifest:
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise KnowledgeIndexError(f"{file} cannot be read: {error}", hint="Build the index again.") from error
+
+
+def parse_manifest(text: str, directory: Path) -> Manifest:
+    """The manifest of the index in `directory`, from the text of its file.
+
+    Raises:
+        KnowledgeIndexError: it is of another version.
+        ValueError, KeyError, TypeError, AttributeError, RecursionError: it is none.
+    """
+    data = json.loads(text)
+    if data.get("schema") != SCHEMA:
+        raise KnowledgeIndexError(
+            f"{directory} was built by another version (schema {data.get('schema')!r}; {SCHEMA} is wanted)",
+            hint="Build the index again.",
+        )
+    inputs = [InputFile(**item) for item in data.pop("inputs")]
+    return _checked(Manifest(**data, inputs=inputs))
 
 
 def _checked(manifest: Manifest) -> Manifest:

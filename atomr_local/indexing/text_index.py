@@ -16,6 +16,7 @@ from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing import publishing, store
 from atomr_local.indexing.ledger import Ledger, empty, read_ledger
 from atomr_local.indexing.names import name_key
+from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.readers.detect import TextFormat, open_articles
 from atomr_local.indexing.readers.wikiprops import page_props_beside
 from atomr_local.indexing.space import something_done, write_error
@@ -276,6 +277,7 @@ def _changeable(name: str, embedder: Embedder | None = None) -> tuple[Path, stor
         )
     if embedder is not None:
         check_embedder(manifest, embedder)
+    require_unchanged("text", directory)  # damage must not be taken over into the new index
     return directory, manifest
 
 
@@ -311,7 +313,7 @@ def _link(directory: Path, scratch: Path) -> None:
     SQLite does.
     """
     for name in sorted(item.name for item in directory.iterdir()):
-        if name in (store.MANIFEST, publishing.LEDGER, publishing.LOCK):
+        if name in (store.MANIFEST, store.DIGESTS, publishing.LEDGER, publishing.LOCK):
             continue
         source = directory / name
         if source.is_dir():

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing.foreign_errors import panics_as_errors
 from atomr_local.indexing.space import something_done, write_error
 from atomr_local.offline_imports import import_without_sockets
 
@@ -43,6 +44,7 @@ _FULL_TEXT_MB = 256
 def connect(directory: Path) -> Any:
     """The LanceDB connection to `directory`, with the library's own messages kept off the terminal."""
     os.environ.setdefault("LANCEDB_LOG", "error")
+    os.environ.setdefault("RUST_BACKTRACE", "0")  # a panic is told in our words
     import_without_sockets()
     import lancedb
 
@@ -53,7 +55,8 @@ def connect(directory: Path) -> Any:
 def writing(directory: Path) -> Iterator[None]:
     """Around writes in a build: LanceDB and Arrow raise plain RuntimeError and ValueError for a full disk."""
     try:
-        yield
+        with panics_as_errors():
+            yield
     except (OSError, RuntimeError, ValueError) as error:
         raise write_error("the text index", error, resumable=something_done(directory)) from error
 
@@ -157,6 +160,20 @@ class PassageTable:
             if rows > EXACT_ROWS and ((VECTOR,) not in there or rows > trained * _RETRAIN_GROWTH):
                 self._table.create_index(VECTOR, config=IvfSq(distance_type="cosine"))
                 trained = rows
+        return trained
+
+    def index_anew(self) -> int:
+        """Make all indexes again, whatever state they are in.
+
+        Returns:
+            Rows that the vector index was trained on, 0 where there is none.
+        """
+        with writing(self.path.parent):
+            for index in self._table.list_indices():
+                self._table.drop_index(index.name)
+        trained = self.index(0)
+        self.forget()
+        self.check_indexed()
         return trained
 
     def check_indexed(self) -> None:

@@ -10,7 +10,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
 from atomr_local.indexing.text_catalog import CATALOG, CatalogReader, passage_id
 from atomr_local.indexing.text_table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect, nearest
-from atomr_local.indexing.verify import Report, damage
+from atomr_local.indexing.verify import PARTS, Report, damage
 
 _SCANNED = 2048
 _QUERIES = 50
@@ -19,8 +19,6 @@ _NEAREST = 10
 _RECALL = 0.98
 _NOISE = 0.5
 _LENGTH_OFF = 0.01
-# The indexes by the column they are of.
-_PARTS = {SEARCHED: "the full-text index", "id": "the index of ids", VECTOR: "the vector index"}
 
 
 def verify_text(report: Report, manifest: store.Manifest, embedder: str | None, cancellation: Cancellation) -> None:
@@ -44,7 +42,7 @@ def verify_text(report: Report, manifest: store.Manifest, embedder: str | None, 
         _check_catalog(report, manifest, checksum)
         _check_indexes(report, table, rows, cancellation)
         if rows > EXACT_ROWS:
-            with damage(report, f"{_PARTS[VECTOR]} cannot be used"):
+            with damage(report, f"{PARTS[VECTOR]} cannot be used"):
                 recall = measure_recall(table, vectors, rows, cancellation)
                 report.measured["recall@10"] = round(recall, 4)
                 if recall < _RECALL:
@@ -116,7 +114,7 @@ def _check_indexes(report: Report, table: Any, rows: int, cancellation: Cancella
     if sample is None:
         return
     finders = {SEARCHED: _finds_words, "id": _finds_ids}
-    for column, part in _PARTS.items():
+    for column, part in PARTS.items():
         cancellation.check()
         if column not in named:
             if column != VECTOR or rows > EXACT_ROWS:

@@ -11,12 +11,16 @@ from typing import Any
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, KnowledgeIndexError
-from atomr_local.indexing import publishing, store
+from atomr_local.indexing import digests, publishing, store
 from atomr_local.indexing.foreign_errors import library_line
 from atomr_local.indexing.ledger import read_ledger
-from atomr_local.indexing.rebuilding import rebuild_hint
+from atomr_local.indexing.rebuilding import rebuild_hint, repair_hint
 from atomr_local.indexing.space import human_size
+from atomr_local.indexing.text_table import SEARCHED, TABLE, VECTOR
 
+# Where LanceDB keeps the indexes of a text index's table, and what each is called, by the column that it is of.
+INDICES = f"{TABLE}.lance/_indices/"
+PARTS = {SEARCHED: "the full-text index", "id": "the index of ids", VECTOR: "the vector index"}
 _GRAPH_STORE = "oxigraph"
 _GRAPH_NAMES = "names.sqlite"
 
@@ -31,6 +35,7 @@ class Report:
         notes: what is good to know and no damage.
         measured: figures, such as {"recall@10": 0.998}.
         hint: what to do about the problems; "" when there are none.
+        files: how its files differ from those that were built.
     """
 
     kind: store.IndexKind
@@ -43,6 +48,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
     measured: dict[str, float] = field(default_factory=dict)
     hint: str = ""
+    files: digests.Findings = field(default_factory=digests.Findings)
 
     @property
     def good(self) -> bool:
@@ -80,7 +86,11 @@ def _verified(entry: store.IndexEntry, embedder: str | None, cancellation: Cance
         report.bytes = store.directory_size(entry.path)
     if manifest is None:
         report.problems.append(entry.problem or "it has no manifest")
-    else:
+    with damage(report, "its files cannot be read"):
+        report.files = digests.compare(entry.path, cancellation.check)
+        gone = store.MANIFEST if manifest is None else None  # told already
+        report.problems += [told for told in report.files.problems() if told != f"{gone} is missing"]
+    if manifest is not None:
         report.counts = dict(manifest.counts)
         if (manifest.kind, manifest.name) != (entry.kind, entry.name):
             report.notes.append(f"its manifest calls it {manifest.kind} {manifest.name}: it was moved or copied")
@@ -94,8 +104,26 @@ def _verified(entry: store.IndexEntry, embedder: str | None, cancellation: Cance
                 _verify_graph(report, manifest, cancellation)
     if report.problems:
         report.state = "damaged"
-        report.hint = entry.hint or store.permission_hint(entry.path) or rebuild_hint(entry)
+        mended = repair_hint(entry) if mendable(report) else rebuild_hint(entry)
+        report.hint = store.permission_hint(entry.path) or mended
+    elif report.files.state == "absent":
+        report.notes.append(
+            f"built by an earlier version, without checksums: `atomr indexes repair {entry.name}` makes them"
+        )
     return report
+
+
+def mendable(report: Report) -> bool:
+    """Whether `atomr indexes repair` can mend what was found, without what the index was built from."""
+    if report.name == store.STARTER:
+        return True
+    if report.files.state == "whole":
+        remade = (store.MANIFEST,) if report.kind == "graph" else (store.MANIFEST, INDICES)
+        return bool(report.files.bad or report.files.added) and all(
+            name.startswith(remade) for name in report.files.bad
+        )
+    listed = report.files.problem
+    return all(problem == listed or problem.startswith(tuple(PARTS.values())) for problem in report.problems)
 
 
 @contextlib.contextmanager

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, KnowledgeIndexError, SourceError
-from atomr_local.indexing.foreign_errors import library_line
+from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
 from atomr_local.indexing.names import base_key, name_key
+from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.rebuilding import damage_hint
 from atomr_local.indexing.store import read_manifest
 from atomr_local.indexing.text_catalog import CATALOG, CatalogReader
@@ -92,9 +93,11 @@ class TextSource:
         """
         manifest = read_manifest(directory)
         check_embedder(manifest, embedder)
+        require_unchanged("text", directory)
         try:
-            table = connect(directory).open_table(TABLE)
-            rows = table.count_rows()
+            with panics_as_errors():
+                table = connect(directory).open_table(TABLE)
+                rows = table.count_rows()
         except Exception as error:  # LanceDB raises plain RuntimeError and ValueError for damage
             raise KnowledgeIndexError(
                 f"the text index in {directory} cannot be opened: {library_line(error, directory)}",
@@ -131,7 +134,8 @@ class TextSource:
         extended = " ".join([query, *titles[1:]])
         terms += [word for title in titles[1:] for word in _WORD.findall(title)]
         try:
-            found = self._search(extended, " ".join(terms))
+            with panics_as_errors():
+                found = self._search(extended, " ".join(terms))
         except AtomrError:
             raise
         except Exception as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atomr_local.errors import KnowledgeIndexError, SourceError
-from atomr_local.indexing.foreign_errors import library_line
+from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
 from atomr_local.indexing.graph_index import STORE
 from atomr_local.indexing.graph_names import EntityRow, Names, PropertyRow
 from atomr_local.indexing.graph_statements import (
@@ -22,6 +22,7 @@ from atomr_local.indexing.graph_statements import (
     literal_text,
     local_name,
 )
+from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.rebuilding import damage_hint
 from atomr_local.indexing.store import read_manifest
 from atomr_local.indexing.vocabulary import INSTANCE_OF, vocabulary
@@ -105,6 +106,7 @@ class Graph:
         from pyoxigraph import Store
 
         manifest = read_manifest(directory)
+        require_unchanged(manifest.kind, directory)
         if manifest.kind != "graph":
             raise KnowledgeIndexError(f"{directory} is a {manifest.kind} index, not a graph")
         self.directory = directory
@@ -113,7 +115,8 @@ class Graph:
         if not (directory / STORE).is_dir():
             raise KnowledgeIndexError(f"{directory} has no {STORE} store", hint=damage_hint("graph", directory))
         try:
-            self._open_store: Store | None = Store.read_only(str(directory / STORE))
+            with panics_as_errors():
+                self._open_store: Store | None = Store.read_only(str(directory / STORE))
         except (OSError, ValueError, RuntimeError) as error:  # corruption comes as RuntimeError
             raise KnowledgeIndexError(
                 f"{directory / STORE} cannot be opened: {library_line(error, directory)}",
@@ -147,28 +150,32 @@ class Graph:
             return NamedNode(iri) if iri is not None else None
 
         try:
-            quads = self._store.quads_for_pattern(node(subject), node(prop), node(tail), DefaultGraph())
-            found = (
-                Statement(quad.subject.value, quad.predicate.value, quad.object)
-                for quad in quads
-                if quad.predicate.value not in _NAMING and isinstance(quad.subject, NamedNode)
-            )
-            return list(islice(found, limit))
+            with panics_as_errors():
+                quads = self._store.quads_for_pattern(node(subject), node(prop), node(tail), DefaultGraph())
+                found = (
+                    Statement(quad.subject.value, quad.predicate.value, quad.object)
+                    for quad in quads
+                    if quad.predicate.value not in _NAMING and isinstance(quad.subject, NamedNode)
+                )
+                return list(islice(found, limit))
         except (OSError, ValueError, RuntimeError) as error:
             raise SourceError(
-                f"the graph in {self.directory} cannot be read: {library_line(error, self.directory)}"
+                f"the graph in {self.directory} cannot be read: {library_line(error, self.directory)}",
+                hint=damage_hint("graph", self.directory),
             ) from error
 
     def select(self, query: str) -> Answer:
         """Run a SELECT whose values are bound terms already; at most ROW_LIMIT rows, `cut` when there are more."""
         sparql = f"{query}\nLIMIT {ROW_LIMIT + 1}"
         try:
-            results: Any = self._store.query(sparql)
-            variables = [variable.value for variable in results.variables]
-            solutions = [tuple(row) for row in results]
+            with panics_as_errors():
+                results: Any = self._store.query(sparql)
+                variables = [variable.value for variable in results.variables]
+                solutions = [tuple(row) for row in results]
         except (OSError, ValueError, SyntaxError, RuntimeError) as error:
             raise SourceError(
-                f"the graph in {self.directory} cannot be queried: {library_line(error, self.directory)}"
+                f"the graph in {self.directory} cannot be queried: {library_line(error, self.directory)}",
+                hint=damage_hint("graph", self.directory),
             ) from error
         terms = [
             {name: term for name, term in zip(variables, row, strict=True) if term is not None} for row in solutions

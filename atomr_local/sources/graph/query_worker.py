@@ -85,23 +85,8 @@ def _ended_when_unread() -> Iterator[None]:
 
 def answer(task: dict[str, Any], outlet: Outlet) -> None:
     """Run the task's query and send what it finds."""
-    from pyoxigraph import QueryBoolean, QueryTriples, Store
-
     try:
-        store = Store.read_only(task["store"])
-        _bounded(task["timeout"])
-        result: Any = store.query(task["query"], prefixes=task["prefixes"], use_default_graph_as_union=task["union"])
-        if isinstance(result, QueryBoolean):
-            outlet.send({"boolean": bool(result)})
-            cut = False
-        elif isinstance(result, QueryTriples):
-            outlet.send({"variables": ["subject", "predicate", "object"]})
-            rows = ([_text(triple.subject), _text(triple.predicate), _text(triple.object)] for triple in result)
-            cut = _send_rows(rows, task, outlet)
-        else:
-            outlet.send({"variables": [variable.value for variable in result.variables]})
-            cut = _send_rows(([_text(term) for term in row] for row in result), task, outlet)
-        outlet.send({"cut": cut})
+        _run(task, outlet)
     except BrokenPipeError:
         raise
     except MemoryError:
@@ -110,6 +95,29 @@ def answer(task: dict[str, Any], outlet: Outlet) -> None:
         outlet.send({"invalid": getattr(error, "msg", None) or str(error)})
     except (OSError, RuntimeError) as error:
         outlet.send({"failed": str(error)})
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of Rust code; nothing of the program is imported here
+            raise
+        outlet.send({"failed": str(error)})
+
+
+def _run(task: dict[str, Any], outlet: Outlet) -> None:
+    from pyoxigraph import QueryBoolean, QueryTriples, Store
+
+    store = Store.read_only(task["store"])
+    _bounded(task["timeout"])
+    result: Any = store.query(task["query"], prefixes=task["prefixes"], use_default_graph_as_union=task["union"])
+    if isinstance(result, QueryBoolean):
+        outlet.send({"boolean": bool(result)})
+        cut = False
+    elif isinstance(result, QueryTriples):
+        outlet.send({"variables": ["subject", "predicate", "object"]})
+        rows = ([_text(triple.subject), _text(triple.predicate), _text(triple.object)] for triple in result)
+        cut = _send_rows(rows, task, outlet)
+    else:
+        outlet.send({"variables": [variable.value for variable in result.variables]})
+        cut = _send_rows(([_text(term) for term in row] for row in result), task, outlet)
+    outlet.send({"cut": cut})
 
 
 def _send_rows(found: Iterator[list[str | None]], task: dict[str, Any], outlet: Outlet) -> bool:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,17 @@ import pytest
 from fake_embedder import FakeEmbedder
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import Cancelled, KnowledgeIndexError
-from atomr_local.indexing import publishing, store, text_table, text_verify
+from atomr_local.errors import Cancelled, KnowledgeIndexError, SourceError
+from atomr_local.indexing import digests, publishing, store, text_table, text_verify
 from atomr_local.indexing.graph_index import build_graph_index
 from atomr_local.indexing.ledger import Ledger
+from atomr_local.indexing.opening import opening_problem
+from atomr_local.indexing.repairing import repair_indexes
 from atomr_local.indexing.text_catalog import CATALOG
-from atomr_local.indexing.text_index import TABLE, build_text_index, connect
+from atomr_local.indexing.text_index import TABLE, add_to_text_index, build_text_index, connect
 from atomr_local.indexing.verify import Report, verify_indexes
+from atomr_local.sources.protocol import Request
+from atomr_local.sources.text import TextSource
 
 WORDS = ["lake", "river", "hill", "town", "road", "tower", "bridge", "forest", "harbour", "island", "valley", "market"]
 
@@ -104,40 +110,47 @@ def add_row(directory: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("harm", "problem"),
+    ("harm", "problem", "mended"),
     [
-        (lambda d: (d / store.MANIFEST).unlink(), "manifest.json is missing"),
-        (lambda d: manifest(d, schema=99), "another version"),
-        (lambda d: manifest(d, counts={"articles": 40, "passages": 41}), "40 passages are there, 41 were built"),
-        (lambda d: manifest(d, counts={"articles": 39, "passages": 40}), "40 articles are listed, 39 were built"),
-        (lambda d: shutil.rmtree(d / f"{TABLE}.lance"), "the passages are missing: there is no passages.lance"),
-        (lambda d: shutil.rmtree(d / f"{TABLE}.lance" / "data"), "the passages cannot be read"),
-        (lambda d: shutil.rmtree(d / f"{TABLE}.lance" / "_versions"), "the table of the passages cannot be opened: "),
-        (lambda d: cut(largest(d, "data/*.lance")), "the passages cannot be read"),
-        (lambda d: shutil.rmtree(d / f"{TABLE}.lance" / "_indices"), "the full-text index cannot be used: "),
-        (lambda d: shutil.rmtree(d / f"{TABLE}.lance" / "_indices"), "the index of ids cannot be used: "),
-        (lambda d: [p.unlink() for p in d.rglob("*token*")], "the full-text index cannot be used: Not found: "),
-        (lambda d: [cut(p) for p in d.rglob("page_lookup*")], "the index of ids cannot be used: "),
-        (lambda d: connect(d).open_table(TABLE).drop_index("id_idx"), "the index of ids is missing"),
-        (lambda d: (d / CATALOG).unlink(), "the list of articles is missing: there is no articles.sqlite"),
-        (lambda d: (d / CATALOG).write_bytes(b"x" * 5000), "articles.sqlite"),
-        (lambda d: cut(d / CATALOG), "articles.sqlite"),
-        (lose_articles, "the passages are not those of the listed articles"),
-        (lose_rows, "39 passages are there, 40 were built"),
-        (add_row, "1 passages have no unit vector"),
-        (add_row, "the full-text index does not cover all passages"),
+        (lambda d: (d / store.MANIFEST).unlink(), "manifest.json is missing", True),
+        (lambda d: manifest(d, schema=99), "another version", True),
+        (lambda d: manifest(d, counts={"articles": 40, "passages": 41}), "40 passages are there, 41 were built", True),
+        (lambda d: manifest(d, counts={"articles": 39, "passages": 40}), "40 articles are listed, 39 were built", True),
+        (lambda d: shutil.rmtree(d / f"{TABLE}.lance"), "the passages are missing: there is no passages.lance", False),
+        (lambda d: shutil.rmtree(d / f"{TABLE}.lance" / "data"), "the passages cannot be read", False),
+        (lambda d: shutil.rmtree(d / f"{TABLE}.lance" / "_versions"), "the table of the passages cannot be opened: ", False),
+        (lambda d: cut(largest(d, "data/*.lance")), "the passages cannot be read", False),
+        (lambda d: shutil.rmtree(d / f"{TABLE}.lance" / "_indices"), "the full-text index cannot be used: ", True),
+        (lambda d: shutil.rmtree(d / f"{TABLE}.lance" / "_indices"), "the index of ids cannot be used: ", True),
+        (lambda d: [p.unlink() for p in d.rglob("*token*")], "the full-text index cannot be used: Not found: ", True),
+        (lambda d: [cut(p) for p in d.rglob("page_lookup*")], "the index of ids cannot be used: ", True),
+        (lambda d: connect(d).open_table(TABLE).drop_index("id_idx"), "the index of ids is missing", True),
+        (lambda d: (d / CATALOG).unlink(), "the list of articles is missing: there is no articles.sqlite", False),
+        (lambda d: (d / CATALOG).write_bytes(b"x" * 5000), "articles.sqlite", False),
+        (lambda d: cut(d / CATALOG), "articles.sqlite", False),
+        (lose_articles, "the passages are not those of the listed articles", False),
+        (lose_rows, "39 passages are there, 40 were built", True),
+        (add_row, "1 passages have no unit vector", True),
+        (add_row, "the full-text index does not cover all passages", True),
     ],
 )  # fmt: skip
 def test_damage_of_a_text_index_is_found_and_explained(
-    text: Path, harm: Callable[[Path], object], problem: str
+    text: Path, harm: Callable[[Path], object], problem: str, mended: bool
 ) -> None:
     harm(text)
     report = verify()
     assert report.state == "damaged"
     assert not report.good
     assert any(problem in found for found in report.problems), report.problems
-    assert report.hint.startswith("Build it again: atomr text build ")
-    assert report.hint.endswith(" --name mine")
+    (done,) = repair_indexes("mine", open_embedder=FakeEmbedder)
+    assert done.report is not None
+    assert done.report.good == bool(done.done) == mended, done.report.problems
+    if mended:
+        assert report.hint == "`atomr indexes repair mine` mends it."
+        assert done.report.counts == {"articles": 40, "passages": 40}
+    else:
+        assert report.hint.startswith("Build it again: atomr text build ")
+        assert report.hint.endswith(" --name mine")
     told = " ".join(report.problems)
     assert not re.search(r"\.rs\b|rustc|LanceError|lance error", told), (
         "the library's own sources are no one's business"
@@ -146,24 +159,24 @@ def test_damage_of_a_text_index_is_found_and_explained(
 
 
 @pytest.mark.parametrize(
-    ("harm", "problem"),
+    ("harm", "problem", "mended"),
     [
-        (lambda d: shutil.rmtree(d / "oxigraph"), "oxigraph is missing"),
-        (lambda d: (d / "names.sqlite").unlink(), "names.sqlite is missing"),
-        (lambda d: (d / "names.sqlite").write_bytes(b"x" * 5000), "names.sqlite"),
-        (lambda d: (d / "oxigraph" / "CURRENT").unlink(), "the facts cannot be read"),
-        (lambda d: [cut(p) for p in (d / "oxigraph").glob("*.sst")], "the facts cannot be read"),
-        (lambda d: manifest(d, counts={"triples": 10_000}), "10000 were built"),
+        (lambda d: shutil.rmtree(d / "oxigraph"), "oxigraph is missing", False),
+        (lambda d: (d / "names.sqlite").unlink(), "names.sqlite is missing", False),
+        (lambda d: (d / "names.sqlite").write_bytes(b"x" * 5000), "names.sqlite", False),
+        (lambda d: (d / "oxigraph" / "CURRENT").unlink(), "the facts cannot be read", False),
+        (lambda d: [cut(p) for p in (d / "oxigraph").glob("*.sst")], "the facts cannot be read", False),
+        (lambda d: manifest(d, counts={"triples": 10_000}), "10000 were built", True),
     ],
 )  # fmt: skip
 def test_damage_of_a_graph_index_is_found_and_explained(
-    text: Path, harm: Callable[[Path], object], problem: str
+    text: Path, harm: Callable[[Path], object], problem: str, mended: bool
 ) -> None:
     harm(store.index_path("graph", "facts"))
     report = verify("facts")
     assert report.state == "damaged"
     assert any(problem in found for found in report.problems), report.problems
-    assert report.hint.startswith("Build it again: atomr graph build ")
+    assert report.hint.startswith("`atomr indexes repair facts`" if mended else "Build it again: atomr graph build ")
 
 
 def test_an_approximate_index_is_measured_against_exact_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,3 +259,114 @@ def test_it_can_be_cancelled(text: Path) -> None:
     cancellation.cancel()
     with pytest.raises(Cancelled):
         verify_indexes("mine", cancellation=cancellation)
+
+
+def flip(file: Path, chance: random.Random) -> None:
+    content = bytearray(file.read_bytes())
+    content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    file.write_bytes(content)
+
+
+def found(directory: Path) -> list[str]:
+    with closing(TextSource.open(directory, FakeEmbedder())) as source:
+        return [
+            item.text
+            for item in source.retrieve(Request("lake3 river5", "lake3 river5", top_k=9), Cancellation()).evidence
+        ]
+
+
+@pytest.mark.parametrize("name", ["mine", "facts"])
+def test_a_flipped_bit_in_any_file_that_is_searched_is_found_by_verify_and_by_opening(text: Path, name: str) -> None:
+    directory = text if name == "mine" else store.index_path("graph", "facts")
+    chance = random.Random(3)
+    files = [path for _, path in digests.listed(directory)] + [directory / store.DIGESTS]
+    assert len(files) > 8
+    assert opening_problem(directory) == ""
+    for file in files:
+        content = file.read_bytes()
+        if not content:
+            continue
+        flip(file, chance)
+        report = verify(name)
+        assert report.state == "damaged", file
+        assert "repair" in report.hint or "Build it again" in report.hint
+        assert opening_problem(directory), file
+        file.write_bytes(content)
+        assert verify(name).good
+        assert opening_problem(directory) == ""
+
+
+def test_a_flipped_bit_in_the_words_is_told_when_the_index_is_opened_and_repaired(text: Path) -> None:
+    before = found(text)
+    assert len(before) == 9
+    tokens = next(text.rglob("*_tokens.lance"))
+    content = bytearray(tokens.read_bytes())
+    content[:600] = bytes(600)
+    tokens.write_bytes(content)
+    with pytest.raises(KnowledgeIndexError, match=r"tokens\.lance is not what was built") as caught:
+        found(text)
+    assert "atomr indexes repair mine" in caught.value.hint
+    (done,) = repair_indexes("mine", open_embedder=FakeEmbedder)
+    assert "full-text" in done.done
+    assert verify().good
+    assert found(text) == before
+
+
+def test_adding_keeps_the_checksums_of_what_it_takes_over_and_refuses_damage(text: Path, tmp_path: Path) -> None:
+    before = digests.read_record(text)
+    assert before is not None
+    more = tmp_path / "more.jsonl"
+    more.write_text(json.dumps({"id": "new", "title": "New page", "text": "lake river"}))
+    add_to_text_index([more], "mine", embedder=FakeEmbedder())
+    after = digests.read_record(text)
+    assert after is not None
+    rows = {name for name in before.files if "/data/" in name}
+    assert rows and all(after.files.get(name) == before.files[name] for name in rows)
+    assert after.files.keys() - before.files.keys()
+    assert verify().good
+    flip(largest(text, "data/*.lance"), random.Random(1))
+    with pytest.raises(KnowledgeIndexError, match="cannot be opened"):
+        add_to_text_index([more], "mine", embedder=FakeEmbedder())
+    assert not verify().good
+
+
+def test_an_index_of_an_earlier_version_gets_its_checksums(text: Path) -> None:
+    for kind, name in (("text", "mine"), ("graph", "facts")):
+        directory = text.parents[1] / kind / name
+        (directory / store.DIGESTS).unlink()
+        report = verify(name)
+        assert report.good and "`atomr indexes repair" in report.notes[0]
+        assert opening_problem(directory) == ""
+        (done,) = repair_indexes(name, open_embedder=FakeEmbedder)
+        assert done.done == "made its checksums" and done.report is not None
+        assert (done.report.good, done.report.notes) == (True, [])
+        flip(largest(directory, "*.s*" if kind == "graph" else "*.lance"), random.Random(2))
+        assert not verify(name).good
+
+
+def test_repair_leaves_a_whole_index_and_one_that_is_being_built(text: Path) -> None:
+    stamp = text.stat().st_ino
+    assert [item.done for item in repair_indexes(open_embedder=FakeEmbedder)] == ["", ""]
+    assert text.stat().st_ino == stamp
+    (text / store.MANIFEST).unlink()
+    with pytest.raises(RuntimeError), publishing.resumable("text", "mine") as scratch:
+        Ledger.open(scratch, "text", [], {}).commit({"articles": 3, "passages": 512})
+        raise RuntimeError
+    with pytest.raises(KnowledgeIndexError, match="unfinished build of the text index 'mine' would be lost"):
+        repair_indexes("mine", open_embedder=FakeEmbedder)
+    publishing.remove("text", "mine", unfinished_only=True)
+    (done,) = repair_indexes("mine", open_embedder=FakeEmbedder)
+    assert done.done == "restored its manifest"
+
+
+def test_a_panic_of_a_library_is_an_error_in_words(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
+
+    def gives_up(*_: object) -> None:
+        raise panic("index out of bounds: the len is 3 but the index is 7")
+
+    source = TextSource.open(text, FakeEmbedder())
+    monkeypatch.setattr(source, "_search", gives_up)
+    with closing(source), pytest.raises(SourceError, match="cannot be searched: index out of bounds") as caught:
+        source.retrieve(Request("lake", "lake"), Cancellation())
+    assert "atomr indexes repair mine" in caught.value.hint

@@ -187,7 +187,7 @@ def test_a_build_directory_outlives_a_failure_only_with_a_ledger() -> None:
         assert (scratch / "data").read_text() == "half"
         directory = publishing.publish(scratch, store.Manifest("graph", "mine", {"triples": 1}, []))
     assert not scratch.exists()
-    assert sorted(path.name for path in directory.iterdir()) == ["data", store.MANIFEST]
+    assert sorted(path.name for path in directory.iterdir()) == ["data", store.DIGESTS, store.MANIFEST]
     assert store.read_manifest(directory).bytes == 4
     assert publishing.list_unfinished() == []
 

@@ -228,14 +228,14 @@ def test_a_directory_that_may_not_be_read_is_told_as_that(monkeypatch: pytest.Mo
 def test_a_file_that_may_not_be_read_needs_no_new_build(monkeypatch: pytest.MonkeyPatch) -> None:
     directory = publish("mine")
     file = directory / store.MANIFEST
-    opened, access = Path.read_text, os.access
+    opened, access = store.read_text, os.access
 
-    def closed(self: Path, *args: object, **options: object) -> str:
-        if self == file:
-            raise PermissionError(13, "Permission denied", str(self))
-        return opened(self, *args, **options)  # type: ignore[arg-type]
+    def closed(path: Path, most: int) -> str:
+        if path == file:
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, most)
 
-    monkeypatch.setattr(Path, "read_text", closed)
+    monkeypatch.setattr(store, "read_text", closed)
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != file and access(path, mode))
     with pytest.raises(KnowledgeIndexError, match="Permission denied") as caught:
         store.resolve("text", "mine")

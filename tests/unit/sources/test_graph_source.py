@@ -324,7 +324,7 @@ def test_an_index_that_is_not_whole_is_told(tmp_path: Path, monkeypatch: pytest.
     current.write_bytes(b"damaged")
     with pytest.raises(KnowledgeIndexError, match="cannot be opened") as caught:
         GraphSource.open(directory)
-    assert "Build it again: atomr graph build" in caught.value.hint
+    assert "build it again: atomr graph build" in caught.value.hint
     assert str(directory) not in caught.value.message.partition("cannot be opened")[2]
     (directory / "names.sqlite").unlink()
     with pytest.raises(KnowledgeIndexError, match=r"names\.sqlite"):

@@ -216,7 +216,7 @@ def test_a_damaged_table_is_told_as_such(
         damage(file)
     with pytest.raises((KnowledgeIndexError, SourceError)) as caught:
         TextSource.open(copy, embedder).retrieve(Request("lake", "lake"), Cancellation())
-    assert "Build it again: atomr text build" in caught.value.hint
+    assert "build it again: atomr text build" in caught.value.hint
     assert ".rs:" not in caught.value.message and "LanceError" not in caught.value.message
 
 
@@ -315,6 +315,7 @@ def test_an_index_of_an_earlier_version_is_searched_as_it_is(
     old = tmp_path / "old"
     shutil.copytree(directory, old)
     (old / "articles.sqlite").unlink()
+    (old / "digests.json").unlink()
     connect(old).open_table("passages").drop_columns(["section"])
     source = TextSource.open(old, embedder)
     assert find(source, "birthplace of Chopin")[0] == "Żelazowa Wola"
