@@ -53,9 +53,21 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1
 [ -x .venv/bin/python ] || "$interpreter" -m venv .venv
 pip() { .venv/bin/python -m pip "$@"; }
 
-echo "install: packages (llama.cpp is compiled unless pip has kept it from before: about ten minutes on two cores)"
+# Whether llama.cpp has the CPU backends that were asked for: pip may have kept a build made with other arguments.
+built_as_asked() {
+  case "$CMAKE_ARGS" in *GGML_CPU_ALL_VARIANTS=ON*) ;; *) return 0 ;; esac
+  compgen -G '.venv/lib/python3*/site-packages/llama_cpp/lib/libggml-cpu-*.so' > /dev/null
+}
+
+echo "install: packages (llama.cpp is compiled unless pip has kept it: about ten minutes on two cores)"
 pip install --quiet --no-deps --require-hashes -r requirements/build.lock
-PATH=$PWD/.venv/bin:$PATH pip install --progress-bar off --no-deps --require-hashes --no-build-isolation -r "$lock"
+locked() { PATH=$PWD/.venv/bin:$PATH pip install --no-deps --require-hashes --no-build-isolation "$@"; }
+locked --progress-bar off -r "$lock"
+if ! built_as_asked; then
+  echo "install: pip kept a llama-cpp-python that was built for another machine or in another way; building it again"
+  pip cache remove 'llama_cpp_python*' > /dev/null || true
+  locked --force-reinstall -r <(awk '/^[a-z]/ {wanted = /^llama-cpp-python==/} wanted' "$lock")
+fi
 # torch has no hash here: its CPU build and its CUDA build differ, and package indexes serve one or the other.
 pip install --quiet -c constraints.txt torch
 pip install --quiet --no-deps --no-build-isolation --force-reinstall .
