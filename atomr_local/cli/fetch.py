@@ -17,7 +17,7 @@ from atomr_local import paths
 from atomr_local.catalog.offered import DATA_HUB, DUMPS, WIKIDATA
 from atomr_local.cli.fetch_console import Progress, agreed, bytes_progress, contact_of, say, size_argument
 from atomr_local.errors import InputError
-from atomr_local.fetching.client import CONTACT, Client, Limiter, checked_url
+from atomr_local.fetching.client import CONTACT, Client, Limiter, checked_url, shown
 from atomr_local.fetching.download import download, remaining, require_room
 from atomr_local.fetching.estimates import duration, transfer_time, wikidata_slice
 from atomr_local.fetching.slices import Slice
@@ -301,7 +301,7 @@ def fetch_wikidata(client: Client, wish: WikidataWish) -> tuple[Path, Path] | No
         raise InputError(f"the text index {wish.text_index!r} holds no articles")
     requests, size, seconds = wikidata_slice(count, len(titles), wish.rate)
     say(
-        f"{count} entities and what they point to, from {wish.base_url}. An estimate: {requests} requests, "
+        f"{count} entities and what they point to, from {shown(wish.base_url)}. An estimate: {requests} requests, "
         f"{human_size(size)} on disk, {duration(seconds)}; articles of some kinds point to much more than others."
     )
     if count > MANY:

@@ -119,6 +119,11 @@ def main(arguments: list[str] | None = None) -> None:
         what = f"{error.filename}: " if error.filename else ""
         report(AtomrError(f"{what}{error.strerror or error}", title="Reading or writing failed"))
         sys.exit(1)
+    except Exception as error:  # ours: nobody is to meet a traceback on the terminal
+        from atomr_local.tui.faults import fault
+
+        report(fault(error, kept=""))
+        sys.exit(1)
     finally:
         # All is told: a further Ctrl-C ends the process at once, whatever its threads are about.
         if arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:

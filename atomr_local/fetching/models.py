@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import httpx
 
@@ -60,8 +60,12 @@ def checked_name(name: str) -> str:
 
 
 def direct(url: str) -> str:
-    """The address of the file itself, of that of the page that shows it on Hugging Face."""
-    parts = urlsplit(url)
+    """The address of the file itself, of that of the page that shows it on Hugging Face.
+
+    Raises:
+        FetchError: it is no address that can be fetched.
+    """
+    parts = checked_url(url)
     if parts.hostname == "huggingface.co" and "/blob/" in parts.path:
         return parts._replace(path=parts.path.replace("/blob/", "/resolve/", 1), query="").geturl()
     return url

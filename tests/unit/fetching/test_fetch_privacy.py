@@ -9,6 +9,7 @@ from typing import ClassVar
 import pytest
 
 from atomr_local.fetching.client import Client, FetchError, Passing, checked_url, shown
+from atomr_local.fetching.models import direct
 
 
 class Proxy(http.server.BaseHTTPRequestHandler):
@@ -53,3 +54,9 @@ def test_an_address_is_told_and_kept_without_secrets(url: str) -> None:
         with pytest.raises(FetchError) as caught:
             checked_url(url)
         assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["https://[::1", "https://host:port/x.gguf", "ftp://host/x.gguf", "https://a b/x.gguf"])
+def test_a_model_at_no_address_is_an_error(url: str) -> None:
+    with pytest.raises(FetchError, match="no address"):
+        direct(url)
