@@ -99,9 +99,9 @@ class WikipediaWish:
     base_url: str
 
 
-def _client(contact: str | None, rate: float = 0.0) -> Client:
+def _client(contact: str | None, rate: float = 0.0, *, base_url: str) -> Client:
     use_proxy = load_settings().network.use_proxy
-    return Client(contact=contact_of(contact), rate=rate, use_proxy=use_proxy, tell=say)
+    return Client(contact=contact_of(contact), rate=rate, use_proxy=use_proxy, base_url=base_url, tell=say)
 
 
 @fetch.command()
@@ -139,7 +139,7 @@ def wikipedia(contact: str | None, build: str, limit: int | None, to: Path | Non
     if build:
         check_name(build)
     wish = WikipediaWish(to=to.expanduser() if to is not None else paths.downloads_dir(), **wanted)
-    with _kept(), _client(contact, wish.rate_limit) as client:
+    with _kept(), _client(contact, wish.rate_limit, base_url=wish.base_url) as client:
         files = fetch_wikipedia(client, wish)
     if not files:
         return
@@ -242,7 +242,7 @@ def wikidata(contact: str | None, build: str, **wanted: Any) -> None:
     with _kept():
         found = _at_hand(wish) if build else None
         if found is None:
-            with _client(contact) as client:
+            with _client(contact, base_url=_named(wish.base_url)) as client:
                 found = fetch_wikidata(client, wish)
     if found is None:
         return
@@ -259,6 +259,11 @@ def wikidata(contact: str | None, build: str, **wanted: Any) -> None:
     files = [shlex.quote(str(file)) for file in found]
     other = f" --language {language}" if language != "en" else ""
     click.echo(f"atomr graph build {files[0]} --entities {files[1]} --name {wish.stem}{other}")
+
+
+def _named(base_url: str) -> str:
+    """The server that the user named; "" where it is Wikidata itself."""
+    return "" if base_url == WIKIDATA else base_url
 
 
 def wikidata_wish(*, text_index: str, entities: Path | None, to: Path | None, **wanted: Any) -> WikidataWish:

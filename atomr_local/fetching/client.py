@@ -17,8 +17,9 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 import httpx
 
 from atomr_local import __version__
-from atomr_local.credentials import is_loopback, shown_url
+from atomr_local.credentials import shown_url
 from atomr_local.errors import AtomrError
+from atomr_local.public_network import NotPublicError, PublicTransport, TooMuchError, bounded_body, names_private
 from atomr_local.sanitize import sanitize_line
 
 T = TypeVar("T")
@@ -26,6 +27,8 @@ T = TypeVar("T")
 CONTACT = "ATOMR_CONTACT"
 _CONTACT = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+|https?://[\w.-]+(?::\d+)?(?:/[\w./~%+:@-]*)?", re.ASCII)
 _LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
+_DOCUMENT_SECONDS = 900.0  # for one document as a whole, however slowly it comes
+_HEAD_SECONDS = 600.0  # until the headers of an answer are there
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS = 5
 _FIRST_PAUSE = 2.0
@@ -83,6 +86,8 @@ class Client:
         timeout: seconds without a byte after which a connection counts as broken.
         rate: bytes per second at most; 0: as fast as it goes.
         use_proxy: whether the proxies that the environment names are used.
+        base_url: a server that the user named: it may be asked over http and have an address that is not public. So may
+            a host that is itself written as such an address, like 127.0.0.1.
         clock: stands in for the time in tests, like `sleep`; seconds.
         tell: is given one line for the user where there is something to tell.
     """
@@ -95,6 +100,7 @@ class Client:
         timeout: float = 60.0,
         rate: float = 0.0,
         use_proxy: bool = False,
+        base_url: str = "",
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         tell: Callable[[str], None] = lambda _: None,
@@ -104,11 +110,13 @@ class Client:
         self._tries = tries
         self._timeout = timeout
         self._use_proxy = use_proxy
+        self._trusted = checked_url(base_url).hostname if base_url else None
         self.sleep = sleep
         self.tell = tell
         self.clock = clock
         self.limiter = Limiter(rate, clock, sleep)
         self._clients: dict[bool, httpx.Client] = {}
+        self._transport = PublicTransport(_certificates(), own=self._own)
 
     def __enter__(self) -> Client:
         return self
@@ -128,7 +136,11 @@ class Client:
         accepted: Collection[int] = (200,),
         enough: Callable[[httpx.Headers], bool] = lambda _: False,
     ) -> Iterator[httpx.Response]:
-        """The answer to one request, its body still unread. Redirects are followed to https, or from http to http.
+        """The answer to one request, its body still unread.
+
+        Public hosts are asked over https alone, and only at public addresses; so is whatever they redirect to. A host
+        of the user's own (see :class:`Client`) may be asked over http and have any address; redirects of it lead back
+        to it or to public hosts.
 
         Args:
             data: sent as a form.
@@ -139,10 +151,13 @@ class Client:
             Passing: no connection, a break, or a status that may pass; also for breaks while the body is read.
             FetchError: the server refuses, or redirects where it may not.
         """
+        first = checked_url(url).hostname
         for _ in range(_MAX_REDIRECTS + 1):
-            client = self._client(checked_url(url))
+            client = self._client(self._permitted(url, first))
+            self._transport.network.deadline = time.monotonic() + _HEAD_SECONDS
             try:
                 with client.stream(method, url, headers=headers, data=data) as response:
+                    self._transport.network.deadline = None  # a large file takes as long as it takes
                     if response.status_code in _REDIRECTS and enough(response.headers):
                         yield response
                         return
@@ -151,6 +166,8 @@ class Client:
                         yield response
                         return
                     url = redirected(url, response, posted=data is not None)
+            except NotPublicError as error:
+                raise FetchError(f"{shown(url)}: {error.message}", hint=error.hint) from error
             except (httpx.TransportError, httpx.DecodingError) as error:
                 if isinstance(error, httpx.UnsupportedProtocol | httpx.ProxyError):
                     raise FetchError(f"{shown(url)}: {_words(error)}", hint="Check the proxy settings.") from error
@@ -169,13 +186,12 @@ class Client:
         Raises:
             Passing, FetchError: as :meth:`open`; FetchError also for a document that is too long.
         """
-        found = bytearray()
+        deadline = time.monotonic() + _DOCUMENT_SECONDS
         with self.open(url, method="POST" if data is not None else "GET", data=data) as response:
-            for chunk in response.iter_bytes():
-                found += chunk
-                if len(found) > limit:
-                    raise FetchError(f"{shown(url)} is longer than {limit} bytes", hint="Is the address right?")
-            return bytes(found), response.headers
+            try:
+                return b"".join(bounded_body(response, limit, deadline)), response.headers
+            except TooMuchError as error:
+                raise FetchError(f"{shown(url)}: {error.message}", hint="Is the address right?") from error
 
     def document(self, url: str, limit: int = 8 << 20) -> bytes:
         """The same with tries and pauses."""
@@ -230,18 +246,39 @@ class Client:
                 self.tell(f"{fault}; trying again in {pause:.0f} s")
                 self.sleep(pause)
 
+    def _own(self, host: str | None) -> bool:
+        return names_private(host) or (host is not None and host == self._trusted)
+
+    def _permitted(self, url: str, first: str | None) -> SplitResult:
+        """The parts of an address that may be asked on the way that began at the host `first`.
+
+        Raises:
+            FetchError: it may not.
+        """
+        parts = checked_url(url)
+        if self._own(parts.hostname):
+            if parts.hostname != first:
+                raise FetchError(f"a redirect leads to {_host(url)}, which is not a public address: refused")
+        elif parts.scheme != "https":
+            raise FetchError(
+                f"{shown(url)} is not encrypted: refused",
+                hint="Use an address that begins with https://, or name the server with --base-url.",
+            )
+        return parts
+
     def _client(self, parts: SplitResult) -> httpx.Client:
-        loopback = is_loopback(parts.hostname)
-        if loopback not in self._clients:
-            self._clients[loopback] = httpx.Client(
+        proxied = self._use_proxy and not names_private(parts.hostname)  # a proxy knows nothing of this machine
+        if proxied not in self._clients:
+            self._clients[proxied] = httpx.Client(
                 headers={"user-agent": self._agent, "accept-encoding": "gzip"},
                 timeout=self._timeout,
                 limits=httpx.Limits(max_connections=1),
                 follow_redirects=False,
                 verify=_certificates(),
-                trust_env=self._use_proxy and not loopback,  # a proxy knows nothing of this machine's own servers
+                trust_env=proxied,
+                transport=None if proxied else self._transport,
             )
-        return self._clients[loopback]
+        return self._clients[proxied]
 
 
 @cache
@@ -360,8 +397,8 @@ def redirected(url: str, response: httpx.Response, *, posted: bool) -> str:
     old = urlsplit(url)
     if new.scheme not in ("https", old.scheme):
         raise FetchError(f"{shown(url)} redirects to an address that is not encrypted, {shown(target)}: refused")
-    if is_loopback(new.hostname) and not is_loopback(old.hostname):
-        raise FetchError(f"{shown(url)} redirects to this machine itself, {shown(target)}: refused")
+    if names_private(new.hostname) and new.hostname != old.hostname:
+        raise FetchError(f"{shown(url)} redirects to an address that is not public, {shown(target)}: refused")
     return target
 
 

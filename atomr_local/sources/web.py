@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +21,20 @@ SEARCH_HOST = "html.duckduckgo.com"
 # What the HTTP clients under ddgs say, each in its words, when the search engine cannot be reached at all.
 _UNREACHED = re.compile(r"dns|connect(?:ion)?error|failed to lookup|name resolution|unreachable|refused", re.I)
 _REFUSALS = (202, 403, 429)
+_PAGE_BYTES = 4 << 20
+_PAGE_TYPES = ("text/html", "application/xhtml+xml")
+# The engine refuses programs that do not look like a browser.
+_HEADERS = {
+    "user-agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+    "accept": "text/html,application/xhtml+xml",
+    "accept-language": "en-US,en;q=0.5",
+}
+
+
+def _own(_host: str) -> bool:
+    """Whether the engine is one of the user's own, which need not have a public address: never, but in tests."""
+    return False
+
 
 SearchFunction = Callable[[str, int], list[dict[str, Any]]]
 
@@ -121,6 +133,8 @@ class WebSource:
                     f"the search engine did not answer within {self._timeout:g} seconds",
                     hint="Check the connection, or set web.timeout higher.",
                 ) from error
+            except SourceError:
+                raise
             except Exception as error:  # DDGSException, or lxml's for a page that is none
                 if _UNREACHED.search(str(error)):
                     raise SourceError(
@@ -135,44 +149,54 @@ class WebSource:
     def _duckduckgo(self, query: str, count: int) -> list[dict[str, Any]]:
         """One request to DuckDuckGo's engine alone.
 
-        ddgs' own front end takes the 202 of a rate limit for "no results", and asks other search engines when it
-        does not know the one that is named.
+        ddgs writes the request and reads the result page. The connection is :class:`PublicClient`'s: that of ddgs
+        follows redirects anywhere and reads answers of any length. The front end of ddgs is not used either: it takes
+        the 202 of a rate limit for "no results", and asks other engines when it does not know the one named.
         """
+        import httpx
         from ddgs.engines.duckduckgo import Duckduckgo
-        from ddgs.exceptions import DDGSException, RatelimitException
+        from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
-        limit = max(1, round(self._timeout))
-        if self._use_proxy:
-            engine = Duckduckgo(proxy=os.environ.get("DDGS_PROXY"), timeout=limit)
-        else:
-            with without_proxies():
-                engine = Duckduckgo(timeout=limit)
+        from atomr_local.public_network import NotPublicError, PublicClient, TooMuchError
 
-        def request(*args: Any, **options: Any) -> str:
-            response = engine.http_client.request(*args, **options)
-            if response.status_code in _REFUSALS:
-                raise RatelimitException(f"status {response.status_code}")
-            if response.status_code != 200:
-                raise DDGSException(f"the search engine answered with status {response.status_code}")
-            return str(response.text)
+        def ask(url: str, data: dict[str, str] | None) -> str:
+            host = urlsplit(url).hostname or ""
+            client = PublicClient(
+                [host],
+                seconds=self._timeout,
+                size=_PAGE_BYTES,
+                types=_PAGE_TYPES,
+                headers=_HEADERS,
+                use_proxy=self._use_proxy,
+                proxy=os.environ.get("DDGS_PROXY") if self._use_proxy else None,
+                own=_own,
+            )
+            try:
+                with client:
+                    page = client.page("POST", url, data)
+            except httpx.TimeoutException as error:
+                raise TimeoutException(str(error)) from error
+            except (NotPublicError, TooMuchError) as error:
+                raise SourceError(f"the web search failed: {error.message}", hint="Try again later.") from error
+            except httpx.TransportError as error:
+                raise DDGSException(f"ConnectError: {error}") from error
+            if page.status in _REFUSALS:
+                raise RatelimitException(f"status {page.status}")
+            if page.status != 200:
+                raise DDGSException(f"the search engine answered with status {page.status}")
+            return page.text
 
-        engine.request = request
-        rows = (engine.search(query, region=self._region) or [])[:count]
+        class Engine(Duckduckgo):  # type: ignore[misc]
+            """ddgs' engine without its own HTTP client."""
+
+            def __init__(self) -> None:
+                self.results: list[Any] = []
+
+            def request(self, method: str, url: str, data: dict[str, str] | None = None) -> str:
+                return ask(url, data)
+
+        rows = (Engine().search(query, region=self._region) or [])[:count]
         return [{"title": row.title, "href": row.href, "body": row.body} for row in rows]
-
-
-_environment = threading.Lock()
-
-
-@contextmanager
-def without_proxies() -> Iterator[None]:
-    """The environment without proxies, for a library that takes them from there when its client is made."""
-    with _environment:
-        named = {name: os.environ.pop(name) for name in list(os.environ) if name.lower().endswith("_proxy")}
-        try:
-            yield
-        finally:
-            os.environ.update(named)
 
 
 def safe_url(text: str) -> str | None:

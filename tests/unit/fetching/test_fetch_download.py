@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import hashlib
 import os
 import random
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import faulty_server as faulty
+import httpcore
 import httpx
 import pytest
 from faulty_server import FaultyServer
@@ -297,6 +299,59 @@ def test_redirects_elsewhere_are_refused(server: FaultyServer, client: Client, t
     with pytest.raises(FetchError):
         download(client, remote(server), tmp_path)
     assert only(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "to",
+    [
+        "http://localhost:{port}/x", "http://[::1]:{port}/x", "http://0.0.0.0:{port}/x", "https://10.0.0.1/x",
+        "https://169.254.169.254/latest/meta-data", "http://example.org/x", "https://[::ffff:127.0.0.1]/x",
+    ],
+)  # fmt: skip
+def test_redirects_to_private_or_open_addresses_are_refused(
+    server: FaultyServer, client: Client, tmp_path: Path, to: str
+) -> None:
+    server.faults[PATH] = [faulty.redirect(to.format(port=server.server_port))]
+    with pytest.raises(FetchError, match=r"redirects to|not a public address|not encrypted"):
+        download(client, remote(server), tmp_path)
+    assert len(server.requests) == 1
+
+
+def test_a_name_that_leads_to_a_private_address_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def resolve(host: str, port: int, **_: object) -> list[object]:
+        asked.append(host)
+        return [(2, 1, 6, "", ("127.0.0.1", port))]
+
+    with Client(tries=1) as client:
+        client._transport.network._resolve = resolve  # type: ignore[assignment]
+        with pytest.raises(FetchError, match="not a public address") as caught:
+            client.document("https://models.example/x")
+        with pytest.raises(FetchError, match="not encrypted"):
+            client.document("http://models.example/x")
+    assert asked == ["models.example"]
+    assert "--base-url" in str(caught.value.hint)
+
+
+def test_a_server_that_the_user_named_need_not_be_public(server: FaultyServer) -> None:
+    server.files["/x"] = b"here"
+    address = f"http://mirror.example:{server.server_port}"
+    with Client(tries=1, base_url=address) as client:
+        client._transport.network._sockets.connect_tcp = (  # type: ignore[method-assign]
+            lambda _host, port, *rest: httpcore.SyncBackend().connect_tcp("127.0.0.1", port, *rest)
+        )
+        assert client.document(f"{address}/x") == b"here"
+
+
+def test_a_document_of_packed_nothing_is_not_unpacked(server: FaultyServer, client: Client) -> None:
+    bomb = gzip.compress(b"0" * 50_000_000)
+    server.files["/list"] = bomb
+    server.faults["/list"] = [
+        lambda handler, body: handler.send([("content-length", str(len(body))), ("content-encoding", "gzip")], body)
+    ]
+    with pytest.raises(FetchError, match="longer than 1000 bytes"):
+        client.document(f"{server.url}/list", 1000)
 
 
 def test_an_encrypted_address_does_not_redirect_to_an_open_one() -> None:

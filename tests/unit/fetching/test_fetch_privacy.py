@@ -33,7 +33,9 @@ def test_a_proxy_of_the_environment_is_used_only_if_asked_for(monkeypatch: pytes
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{server.server_port}")
-        with Client(tries=1, sleep=lambda _: None, use_proxy=use_proxy) as client, pytest.raises((FetchError, Passing)):
+        named = "http://nobody.invalid"
+        client = Client(tries=1, sleep=lambda _: None, use_proxy=use_proxy, base_url=named)
+        with client, pytest.raises((FetchError, Passing)):
             client.body("http://nobody.invalid/file", 10)
         server.shutdown()
     assert Proxy.seen == (["http://nobody.invalid/file"] if use_proxy else [])

@@ -211,6 +211,9 @@ PAGE = """<html><body>
 </body></html>"""
 
 
+ENDLESS = "endless"
+
+
 class StandInEngine(http.server.BaseHTTPRequestHandler):
     """Answers on loopback in the place of the search engine; `answers` holds (status, page) in order."""
 
@@ -224,6 +227,15 @@ class StandInEngine(http.server.BaseHTTPRequestHandler):
         self.speaks.wait(60)
         status, page = self.answers.pop(0)
         self.send_response(status)
+        if 300 <= status < 400:
+            self.send_header("Location", page)
+            page = ""
+        if page == ENDLESS:
+            with contextlib.suppress(OSError):
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                while True:
+                    self.wfile.write(b"<div>" * 10_000)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Content-Length", str(len(page.encode())))
         with contextlib.suppress(OSError):  # the one who asked may have left
@@ -242,6 +254,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[StandInEngine]]:
     server.daemon_threads = False  # closing waits for them, so that none outlives its test
     monkeypatch.setattr(Duckduckgo, "search_url", f"http://127.0.0.1:{server.server_port}/html/")
     monkeypatch.setattr(web, "_BACK_OFF", 0.01)
+    monkeypatch.setattr(web, "_own", lambda host: host == "127.0.0.1")
     for name in ("DDGS_PROXY", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
@@ -298,9 +311,39 @@ def test_a_silent_engine(engine: type[StandInEngine]) -> None:
         ask_engine(timeout=1.0)
 
 
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://localhost:1/", "http://[::1]:1/", "http://169.254.169.254/latest/meta-data", "http://2130706433/",
+        "https://example.org/", "ftp://127.0.0.1/", "//0.0.0.0/", "http://user@127.0.0.1/",
+    ],
+)  # fmt: skip
+def test_the_engine_cannot_lead_elsewhere(engine: type[StandInEngine], target: str) -> None:
+    engine.answers.append((302, target))
+    with pytest.raises(SourceError, match="refused"):
+        ask_engine()
+    assert len(engine.seen) == 1
+
+
+def test_an_endless_result_page_is_cut_short(engine: type[StandInEngine]) -> None:
+    engine.answers.append((200, ENDLESS))
+    with pytest.raises(SourceError, match="longer than"):
+        ask_engine()
+
+
+def test_an_engine_at_a_private_address_is_not_contacted(
+    engine: type[StandInEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web, "_own", lambda host: False)
+    with pytest.raises(SourceError, match="not a public address"):
+        ask_engine()
+    assert engine.seen == []
+
+
 def test_no_one_listens(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as silent:  # bound, so that nobody else gets the port, and not listening
         silent.bind(("127.0.0.1", 0))
+        monkeypatch.setattr(web, "_own", lambda host: host == "127.0.0.1")
         monkeypatch.setattr(Duckduckgo, "search_url", f"http://127.0.0.1:{silent.getsockname()[1]}/")
         with pytest.raises(SourceError, match="no connection to the search engine") as caught:
             ask_engine()

@@ -1,0 +1,373 @@
+"""HTTP to public addresses alone: for every connection that a setting, a server's answer or web content leads to.
+
+A host name is resolved once. If any of its addresses is not public (this machine, a private network, a cloud's metadata
+service, multicast), nothing is contacted; otherwise the connection goes to the very address that was checked, while
+the name stays in the Host header and in TLS. So a name that resolves differently a moment later (DNS rebinding) gains
+nothing. Answers are bounded: in time from the first byte sent to the last one read, in size after decompression, and,
+for pages, in type. Proxies of the environment are not used unless asked for.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import queue
+import socket
+import ssl
+import threading
+import time
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import httpcore
+import httpx
+
+from atomr_local.errors import AtomrError
+from atomr_local.sanitize import sanitize_line
+
+_AZURE_METADATA = ipaddress.ip_address("168.63.129.16")  # the one metadata service that has a public address
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_ADDRESSES_TRIED = 4
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MAX_REDIRECTS = 3
+_PIECE = 1 << 16
+_SHOWN = 200
+
+Resolver = Callable[..., list[tuple[Any, ...]]]
+
+
+class NotPublicError(AtomrError):
+    """An address that may not be contacted."""
+
+    title = "Address refused"
+
+
+class TooMuchError(AtomrError):
+    """An answer over its bounds: too long, too slow, or of a kind that was not asked for."""
+
+    title = "Answer refused"
+
+
+def is_public(address: str) -> bool:
+    """Whether a numeric IP address is one of the public internet; what is embedded in an IPv6 address counts too."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(parsed, ipaddress.IPv6Address):
+        embedded = parsed.ipv4_mapped or parsed.sixtofour or (parsed.teredo[1] if parsed.teredo else None)
+        if embedded is None and parsed in _NAT64:
+            embedded = ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF)
+        if embedded is not None:
+            return is_public(str(embedded))
+        if parsed.is_site_local or int(parsed) < 1 << 32:  # ::a.b.c.d, the old compatible form
+            return False
+    return parsed.is_global and not parsed.is_multicast and not parsed.is_reserved and parsed != _AZURE_METADATA
+
+
+def names_private(host: str | None) -> bool:
+    """Whether a host is written as an address that is not public, or as this machine's own name."""
+    name = (host or "").casefold().rstrip(".").strip("[]")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        return False
+    return not is_public(name)
+
+
+def public_addresses(host: str, port: int, seconds: float, resolve: Resolver = socket.getaddrinfo) -> list[str]:
+    """The addresses of a host, all of them public; asked for once, at most `seconds` long.
+
+    Raises:
+        NotPublicError: one of them is not public.
+        httpcore.ConnectError: there are none.
+        httpcore.ConnectTimeout: the answer takes too long.
+    """
+    answered: queue.SimpleQueue[list[tuple[Any, ...]] | OSError] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answered.put(resolve(host, port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            answered.put(OSError(str(error)))
+
+    threading.Thread(target=ask, name="atomr-resolve", daemon=True).start()
+    try:
+        found = answered.get(timeout=max(seconds, 0.001))
+    except queue.Empty:
+        raise httpcore.ConnectTimeout(f"the name {host} was not resolved in time") from None
+    if isinstance(found, OSError):
+        raise httpcore.ConnectError(str(found))
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    refused = [address for address in addresses if not is_public(address)]
+    if refused:
+        raise NotPublicError(
+            f"{sanitize_line(host)[:_SHOWN]} leads to {refused[0]}, which is not a public address",
+            hint="Only public addresses are contacted. A server of your own is named with --base-url.",
+        )
+    if not addresses:
+        raise httpcore.ConnectError(f"the name {host} has no address")
+    return addresses
+
+
+class _TimedStream(httpcore.NetworkStream):
+    """A connection that ends at a point in time, however few bytes keep it alive."""
+
+    def __init__(self, stream: httpcore.NetworkStream, left: Callable[[], float | None]) -> None:
+        self._stream = stream
+        self._left = left
+
+    def _timeout(self, given: float | None, late: type[Exception]) -> float | None:
+        left = self._left()
+        if left is None:
+            return given
+        if left <= 0:
+            raise late("the answer takes too long as a whole")
+        return left if given is None else min(given, left)
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, self._timeout(timeout, httpcore.ReadTimeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, self._timeout(timeout, httpcore.WriteTimeout))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        within = self._timeout(timeout, httpcore.ConnectTimeout)
+        return _TimedStream(self._stream.start_tls(ssl_context, server_hostname, within), self._left)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+class PublicBackend(httpcore.NetworkBackend):
+    """Opens connections to checked addresses.
+
+    Attributes:
+        deadline: of the request that is under way, by :func:`time.monotonic`; None: none.
+    """
+
+    def __init__(self, own: Callable[[str], bool], resolve: Resolver = socket.getaddrinfo) -> None:
+        self.deadline: float | None = None
+        self._own = own
+        self._resolve = resolve
+        self._sockets = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        within = 60.0 if timeout is None else timeout
+        left = self._left()
+        within = within if left is None else min(within, max(left, 0.001))
+        addresses = [host] if self._own(host) else public_addresses(host, port, within, self._resolve)
+        failure: Exception | None = None
+        for address in addresses[:_ADDRESSES_TRIED]:
+            try:
+                stream = self._sockets.connect_tcp(address, port, within, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+                continue
+            return _TimedStream(stream, self._left)
+        raise failure or httpcore.ConnectError(f"no connection to {host}")
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def _left(self) -> float | None:
+        return None if self.deadline is None else self.deadline - time.monotonic()
+
+
+class PublicTransport(httpx.HTTPTransport):
+    """httpx's transport over :class:`PublicBackend`.
+
+    Args:
+        own: whether a host, as it is written, is one that the user named and that need not be public.
+        resolve: stands in for :func:`socket.getaddrinfo` in tests.
+    """
+
+    def __init__(
+        self,
+        verify: ssl.SSLContext,
+        *,
+        own: Callable[[str], bool] = lambda _host: False,
+        max_connections: int = 1,
+        resolve: Resolver = socket.getaddrinfo,
+    ) -> None:
+        super().__init__(verify=verify, trust_env=False)
+        self.network = PublicBackend(own, resolve)
+        self._pool.close()
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=verify, max_connections=max_connections, network_backend=self.network
+        )
+
+
+def bounded_body(response: httpx.Response, size: int, deadline: float | None = None) -> Iterator[bytes]:
+    """The body of an answer, decompressed piece by piece.
+
+    Args:
+        size: bytes at most, both as they come and decompressed.
+        deadline: by :func:`time.monotonic`.
+
+    Raises:
+        TooMuchError: it is longer, takes longer, or is coded in a way that was not asked for.
+        httpx.TransportError, httpx.DecodingError: the connection broke, or the bytes are damaged.
+    """
+    coding = response.headers.get("content-encoding", "identity").strip().casefold()
+    if coding not in ("", "identity", "gzip", "x-gzip"):
+        raise TooMuchError(f"the answer is coded as {sanitize_line(coding)[:40]}, which was not asked for")
+    unpack = zlib.decompressobj(wbits=31) if coding.endswith("gzip") else None
+    came = given = 0
+    for raw in response.iter_raw():
+        came += len(raw)
+        if deadline is not None and time.monotonic() > deadline:
+            raise TooMuchError("the answer takes too long as a whole")
+        rest = raw
+        while rest:
+            try:
+                piece = rest[:_PIECE] if unpack is None else unpack.decompress(rest, _PIECE)
+            except zlib.error:
+                raise httpx.DecodingError("the answer cannot be decompressed") from None
+            rest = rest[_PIECE:] if unpack is None else unpack.unconsumed_tail
+            given += len(piece)
+            if max(came, given) > size:
+                raise TooMuchError(f"the answer is longer than {size} bytes")
+            if piece:
+                yield piece
+    if unpack is not None and not unpack.eof:
+        raise httpx.DecodingError("the compressed answer is cut off")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An answer: its status and its text."""
+
+    status: int
+    text: str
+
+
+class PublicClient:
+    """Gets pages of named hosts. Not thread-safe.
+
+    Args:
+        hosts: that may be contacted; redirects elsewhere are refused.
+        seconds: that one page may take in all, redirects included.
+        size: bytes of a page at most.
+        types: media types that are taken.
+        use_proxy: go through the proxy that the environment names. It, not this program, resolves names then.
+        proxy: its address, instead of the environment's.
+        own, resolve: see :class:`PublicTransport`.
+    """
+
+    def __init__(
+        self,
+        hosts: Collection[str],
+        *,
+        seconds: float,
+        size: int,
+        types: Collection[str],
+        headers: dict[str, str] | None = None,
+        use_proxy: bool = False,
+        proxy: str | None = None,
+        own: Callable[[str], bool] = lambda _host: False,
+        resolve: Resolver = socket.getaddrinfo,
+    ) -> None:
+        self._hosts = frozenset(hosts)
+        self._seconds = seconds
+        self._size = size
+        self._types = frozenset(types)
+        context = httpx.create_ssl_context()
+        self._transport = None if use_proxy else PublicTransport(context, own=own, resolve=resolve)
+        self._client = httpx.Client(
+            headers={"accept-encoding": "gzip", **(headers or {})},
+            timeout=seconds,
+            follow_redirects=False,
+            trust_env=use_proxy,
+            proxy=proxy,
+            verify=context,
+            transport=self._transport,
+        )
+
+    def __enter__(self) -> PublicClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def page(self, method: str, url: str, data: dict[str, str] | None = None) -> Page:
+        """Ask for a page.
+
+        Raises:
+            NotPublicError: the address, or one that it redirects to, may not be contacted.
+            TooMuchError: the answer is over its bounds.
+            httpx.HTTPError: no connection, or it broke; TimeoutException: it took too long.
+        """
+        deadline = time.monotonic() + self._seconds
+        if self._transport is not None:
+            self._transport.network.deadline = deadline
+        encrypted = False
+        for _ in range(_MAX_REDIRECTS + 1):
+            encrypted = self._check(url, encrypted)
+            with self._client.stream(method, url, data=data) as response:
+                location = response.headers.get("location", "")
+                if response.status_code not in _REDIRECTS or not location:
+                    return self._read(response, deadline)
+                url = _joined(url, location)
+                if response.status_code in (301, 302, 303):
+                    method, data = "GET", None
+        raise NotPublicError(f"{_host(url)} redirects more than {_MAX_REDIRECTS} times")
+
+    def _check(self, url: str, encrypted: bool) -> bool:
+        """Whether the address is encrypted.
+
+        Raises:
+            NotPublicError: it may not be contacted.
+        """
+        try:
+            parts = urlsplit(url)
+            usable = parts.scheme in ("http", "https") and "@" not in parts.netloc and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable or parts.hostname not in self._hosts or not url.isascii():
+            raise NotPublicError(f"an address of {_host(url)} was to be opened, which was not asked for: refused")
+        if encrypted and parts.scheme != "https":
+            raise NotPublicError(f"{_host(url)} leads to an address that is not encrypted: refused")
+        return parts.scheme == "https"
+
+    def _read(self, response: httpx.Response, deadline: float) -> Page:
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().casefold()
+        if response.status_code == 200 and kind not in self._types:
+            raise TooMuchError(f"the answer is of the type {sanitize_line(kind)[:60]!r}, which was not asked for")
+        body = b"".join(bounded_body(response, self._size, deadline))
+        try:
+            text = body.decode(response.charset_encoding or "utf-8", "replace")
+        except LookupError:
+            text = body.decode("utf-8", "replace")
+        return Page(response.status_code, text)
+
+
+def _joined(url: str, location: str) -> str:
+    try:
+        return urljoin(url, location)
+    except ValueError:
+        return ""
+
+
+def _host(url: str) -> str:
+    try:
+        host = urlsplit(url).hostname
+    except ValueError:
+        host = None
+    return sanitize_line(host or "an address that is none")[:_SHOWN]
