@@ -13,18 +13,14 @@ import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
+from atomr_local.backbone.chat_template import CHATML, ChatTemplate, TemplateError, TemplateLimitError
 from atomr_local.backbone.engine import Engine
 from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.errors import ModelError
 
-# For a model file without a template. Its markers are control tokens if the vocabulary has them, else plain text.
-CHATML = (
-    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n'}}"
-    "{% endfor %}{{ '<|im_start|>assistant\n' }}"
-)
 CHATML_END = "<|im_end|>"
+_MOST_REPEATED = 4  # times that a template writes a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +29,15 @@ class EncodedPrompt:
 
     tokens: tuple[int, ...]
     static: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Where the content of message `index` goes, and whether the white space at its ends stays."""
+
+    index: int
+    keeps_start: bool
+    keeps_end: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +56,17 @@ class ChatEncoder:
     """
 
     def __init__(self, engine: Engine, name: str) -> None:
-        from llama_cpp.llama_chat_format import Jinja2ChatFormatter
-
         self._engine = engine
         self._name = name
         self._bos: int = engine.api.llama_vocab_bos(engine.vocab)
         template = engine.metadata("tokenizer.chat_template")
         self.stop = () if template else (CHATML_END,)
-        try:
-            self._formatter: Any = Jinja2ChatFormatter(
-                template or CHATML,
-                eos_token=engine.token_text(engine.api.llama_vocab_eos(engine.vocab)),
-                bos_token=engine.token_text(self._bos),
-            )
-        except Exception as error:  # a template is code of whoever made the file: anything can be wrong with it
-            raise self._refused(error) from error
+        self._template = ChatTemplate(
+            template or CHATML,
+            eos=engine.token_text(engine.api.llama_vocab_eos(engine.vocab)),
+            bos=engine.token_text(self._bos),
+        )
+        self._skeletons: dict[tuple[str, ...], tuple[str | _Slot, ...]] = {}
         self._markup = lru_cache(maxsize=64)(self._split_markup)
         self._plain = lru_cache(maxsize=64)(lambda text: tuple(engine.tokenize(text, special=False)))
 
@@ -82,7 +83,7 @@ class ChatEncoder:
         tokens: list[int] = []
         engine = self._engine
         runs = list(self._runs(prompt.messages))
-        if engine.api.llama_vocab_get_add_bos(engine.vocab) and runs[:1] != [self._bos]:
+        if engine.api.llama_vocab_get_add_bos(engine.vocab) and self._bos >= 0 and runs[:1] != [self._bos]:
             tokens.append(self._bos)
         static: int | None = None
         for run in runs:
@@ -124,41 +125,51 @@ class ChatEncoder:
 
     def _render(self, messages: Sequence[Message]) -> list[str | _Content]:
         """The template's output as markup and contents, in order."""
+        roles = tuple(message.role for message in messages)
+        skeleton = self._skeletons.get(roles)
+        if skeleton is None:
+            skeleton = self._skeletons[roles] = self._skeleton(roles)
+        parts: list[str | _Content] = []
+        for part in skeleton:
+            if isinstance(part, str):
+                parts.append(part)
+                continue
+            content = messages[part.index].content
+            content = content if part.keeps_start else content.lstrip()
+            parts.append(_Content(part.index, content if part.keeps_end else content.rstrip()))
+        return parts
+
+    def _skeleton(self, roles: tuple[str, ...]) -> tuple[str | _Slot, ...]:
+        """What the template makes of messages of these roles: markup, and where which content goes."""
         key = secrets.token_hex(8)
         # The white space shows whether the template strips contents; no markup has a vertical tab beside them.
-        slots = [f"\v{key}x{index}x\v" for index in range(len(messages))]
-        turns = [{"role": message.role, "content": slot} for message, slot in zip(messages, slots, strict=True)]
+        slots = [f"\v{key}x{index}x\v" for index in range(len(roles))]
+        turns = [{"role": role, "content": slot} for role, slot in zip(roles, slots, strict=True)]
         try:
-            text = self._apply(turns)
-        except ModelError:
-            if len(turns) < 2 or turns[0]["role"] != "system":
+            try:
+                text = self._template.render(turns)
+            except TemplateLimitError:
                 raise
-            # Some templates know no system role: the instructions then open the first turn.
-            merged = {"role": turns[1]["role"], "content": turns[0]["content"] + "\n\n" + turns[1]["content"]}
-            text = self._apply([merged, *turns[2:]])
-        parts: list[str | _Content] = []
-        seen: set[int] = set()
+            except TemplateError:
+                if len(turns) < 2 or turns[0]["role"] != "system":
+                    raise
+                # Some templates know no system role: the instructions then open the first turn.
+                merged = {"role": turns[1]["role"], "content": turns[0]["content"] + "\n\n" + turns[1]["content"]}
+                text = self._template.render([merged, *turns[2:]])
+        except TemplateError as error:
+            raise self._refused(error) from error
+        parts: list[str | _Slot] = []
         end = 0
         for match in re.finditer(f"(\v?){key}x(\\d+)x(\v?)", text):
-            index = int(match[2])
-            content = messages[index].content
-            content = content if match[1] else content.lstrip()
-            content = content if match[3] else content.rstrip()
-            parts += [text[end : match.start()], _Content(index, content)]
-            seen.add(index)
+            parts += [text[end : match.start()], _Slot(int(match[2]), bool(match[1]), bool(match[3]))]
             end = match.end()
-        if len(seen) < len(messages):
-            raise self._refused(
-                f"it leaves out a message of the role {messages[min(set(range(len(messages))) - seen)].role}"
-            )
-        return [*parts, text[end:]]
-
-    def _apply(self, turns: list[dict[str, str]]) -> str:
-        try:
-            # Reasoning models would otherwise open with a monologue that no grammar allows.
-            return str(self._formatter(messages=turns, enable_thinking=False).prompt)
-        except Exception as error:
-            raise self._refused(error) from error
+        found = [part.index for part in parts if isinstance(part, _Slot)]
+        for index, role in enumerate(roles):
+            if index not in found:
+                raise self._refused(f"it leaves out a message of the role {role}")
+        if len(found) > _MOST_REPEATED * len(roles):
+            raise self._refused("it repeats the messages")
+        return (*parts, text[end:])
 
     def _split_markup(self, markup: str) -> tuple[int | str, ...]:
         """What the template wrote, as control tokens and plain text."""

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from gguf_files import gguf_bytes, lora_adapter
 
-from atomr_local import gguf
 from atomr_local.catalog.starter import starter_model_path
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.gguf import check_adapter, check_model, read_header
+from atomr_local.gguf.types import TENSOR_TYPES
 
 MODEL = {"general.architecture": "llama", "general.name": "tiny", "general.file_type": 15, "llama.context_length": 99}
 TENSORS = {"w.weight": ((4, 2), bytes(32)), "v.weight": ((4, 8), bytes(128))}
@@ -120,7 +120,7 @@ def test_tensor_types_are_those_of_the_library() -> None:
     ggml.ggml_type_name.restype = ctypes.c_char_p
     ggml.ggml_blck_size.restype = ctypes.c_int64
     ggml.ggml_type_size.restype = ctypes.c_size_t
-    for kind, (name, block, size) in gguf._TENSOR_TYPES.items():
+    for kind, (name, block, size) in TENSOR_TYPES.items():
         library_name = ggml.ggml_type_name(kind).decode().upper()
         assert (library_name, ggml.ggml_blck_size(kind), ggml.ggml_type_size(kind)) == (name, block, size)
 

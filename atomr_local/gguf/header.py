@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import io
 import struct
+import sys
+from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from atomr_local.errors import ModelError
+from atomr_local.gguf.types import ARRAY, BOOL, FILE_TYPES, I32, SCALARS, STRING, TENSOR_TYPES, UNUSABLE_TENSOR_TYPES
+from atomr_local.gguf.vocabulary import TOKEN_TYPES, TOKENS, Vocabulary
 from atomr_local.input_files import open_regular
 
 Scalar = int | float | bool | str
@@ -26,34 +30,12 @@ _PAIRS = 1 << 16
 _TENSORS = 1 << 17
 _ARRAY_STRINGS = 1 << 22
 _KEY_BYTES = 1 << 10
-_TENSOR_NAME_BYTES = 64
+_TENSOR_NAME_BYTES = 63
+_TOKEN_BYTES = 1 << 16
+_READ_NUMBERS = 1 << 12  # numbers of an array that are kept; token types are read apart
 _DIMENSIONS = 4
+_LEAST_ALIGNMENT = 32  # TENSOR_ALIGNMENT of ggml: tensors are computed with where they are mapped
 _LARGEST = 1 << 62
-
-_STRING, _ARRAY, _BOOL = 8, 9, 7
-# value type → struct format
-_SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<B", 10: "<Q", 11: "<q", 12: "<d"}
-
-# tensor type → name, elements of a block, bytes of a block
-_TENSOR_TYPES = {
-    0: ("F32", 1, 4), 1: ("F16", 1, 2), 2: ("Q4_0", 32, 18), 3: ("Q4_1", 32, 20), 6: ("Q5_0", 32, 22),
-    7: ("Q5_1", 32, 24), 8: ("Q8_0", 32, 34), 10: ("Q2_K", 256, 84), 11: ("Q3_K", 256, 110), 12: ("Q4_K", 256, 144),
-    13: ("Q5_K", 256, 176), 14: ("Q6_K", 256, 210), 16: ("IQ2_XXS", 256, 66), 17: ("IQ2_XS", 256, 74),
-    18: ("IQ3_XXS", 256, 98), 19: ("IQ1_S", 256, 50), 20: ("IQ4_NL", 32, 18), 21: ("IQ3_S", 256, 110),
-    22: ("IQ2_S", 256, 82), 23: ("IQ4_XS", 256, 136), 24: ("I8", 1, 1), 25: ("I16", 1, 2), 26: ("I32", 1, 4),
-    27: ("I64", 1, 8), 28: ("F64", 1, 8), 29: ("IQ1_M", 256, 56), 30: ("BF16", 1, 2), 34: ("TQ1_0", 256, 54),
-    35: ("TQ2_0", 256, 66), 39: ("MXFP4", 32, 17),
-    40: ("NVFP4", 64, 36), 41: ("Q1_0", 128, 18), 42: ("Q2_0", 64, 18),
-}  # fmt: skip
-
-# general.file_type → name of the quantisation recipe
-_FILE_TYPES = {
-    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S",
-    12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S", 17: "Q5_K_M", 18: "Q6_K", 19: "IQ2_XXS",
-    20: "IQ2_XS", 21: "Q2_K_S", 22: "IQ3_XS", 23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M",
-    28: "IQ2_S", 29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4_MOE",
-    39: "NVFP4", 40: "Q1_0", 41: "Q2_0",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +52,11 @@ class GgufHeader:
         size: bytes of the file.
         values: every scalar of the header, untrusted text included.
         tensors: tensor name → dimensions, fastest first.
+        kinds: key → type of its value, as the format numbers them; of arrays the type of their items.
+        arrays: key → how many items an array has.
+        numbers: key → the items of an array of at most 4,096 numbers.
+        storage: tensor name → how it is stored, as ggml numbers the types.
+        vocabulary: the tokens; None where the file lists none.
     """
 
     path: Path
@@ -82,6 +69,11 @@ class GgufHeader:
     size: int
     values: dict[str, Scalar]
     tensors: dict[str, tuple[int, ...]]
+    kinds: dict[str, int] = field(default_factory=dict)
+    arrays: dict[str, int] = field(default_factory=dict)
+    numbers: dict[str, tuple[int | float, ...]] = field(default_factory=dict)
+    storage: dict[str, int] = field(default_factory=dict)
+    vocabulary: Vocabulary | None = None
 
     @property
     def state_bytes(self) -> int:
@@ -126,6 +118,12 @@ class _Reader:
         self._stream = stream
         self._size = size
         self._left = min(size, _HEADER_BYTES)
+        self._kinds: dict[str, int] = {}
+        self._arrays: dict[str, int] = {}
+        self._numbers: dict[str, tuple[int | float, ...]] = {}
+        self._storage: dict[str, int] = {}
+        self._tokens: list[bytes] | None = None
+        self._token_types: array[int] | None = None
 
     def _damaged(self, what: str) -> NoReturn:
         raise ModelError(f"{self._path} is damaged: {what}", hint="Download the file again.")
@@ -164,15 +162,17 @@ class _Reader:
         values: dict[str, Scalar] = {}
         keys: set[str] = set()
         for key, value in self._pairs(pair_count):
+            if not key:
+                self._damaged("a key is empty")
             if key in keys:
                 self._damaged(f"the key {key!r} occurs twice")
             keys.add(key)
             if value is not None:
                 values[key] = value
-        tensors, parameters, end, largest_type = self._tensors(tensor_count)
         alignment = values.get("general.alignment", 32)
-        if type(alignment) is not int or alignment < 1 or alignment & (alignment - 1):
+        if type(alignment) is not int or alignment < _LEAST_ALIGNMENT or alignment & (alignment - 1):
             self._damaged(f"general.alignment is {alignment!r}")
+        tensors, parameters, end, largest_type = self._tensors(tensor_count, alignment)
         begin = self._stream.tell()
         begin += -begin % alignment
         if tensors and begin + end > self._size:
@@ -197,10 +197,15 @@ class _Reader:
             name=str(values.get("general.name", "")),
             context_length=context if type(context) is int else None,
             parameters=parameters,
-            quantisation=_FILE_TYPES.get(file_type, largest_type) if type(file_type) is int else largest_type,
+            quantisation=FILE_TYPES.get(file_type, largest_type) if type(file_type) is int else largest_type,
             size=self._size,
             values=values,
             tensors=tensors,
+            kinds=self._kinds,
+            arrays=self._arrays,
+            numbers=self._numbers,
+            storage=self._storage,
+            vocabulary=None if self._tokens is None else Vocabulary.of(self._tokens, self._token_types, values),
         )
 
     def _check_start(self) -> None:
@@ -226,35 +231,72 @@ class _Reader:
         """Each key with its value; None for arrays, which are skipped."""
         for _ in range(count):
             key = self._text(_KEY_BYTES, "a key")
-            kind = self._number("<I")
-            if kind == _ARRAY:
-                self._skip_array(key)
+            kind = self._kinds[key] = self._number("<I")
+            if kind == ARRAY:
+                self._array(key)
                 yield key, None
             else:
                 yield key, self._scalar(kind, key)
 
     def _scalar(self, kind: int, key: str) -> Scalar:
-        if kind == _STRING:
+        if kind == STRING:
             return self._text(self._left, f"the value of {key!r}")
-        if kind not in _SCALARS:
+        if kind not in SCALARS:
             self._damaged(f"{key!r} has the unknown type {kind}")
-        value = self._number(_SCALARS[kind])
-        return bool(value) if kind == _BOOL else value
+        value = self._number(SCALARS[kind])
+        return bool(value) if kind == BOOL else value
 
-    def _skip_array(self, key: str) -> None:
+    def _array(self, key: str) -> None:
         kind, count = self._number("<I"), self._number("<Q")
-        if kind in _SCALARS:
-            self._skip(count * struct.calcsize(_SCALARS[kind]))
-        elif kind == _STRING and count <= _ARRAY_STRINGS:
-            for _ in range(count):
-                self._skip(self._number("<Q"))
+        self._kinds[key], self._arrays[key] = kind, count
+        if kind in SCALARS:
+            size = struct.calcsize(SCALARS[kind])
+            if key == TOKEN_TYPES and kind == I32:
+                self._token_types = array("i", self._bytes(count * size))
+                if sys.byteorder == "big":
+                    self._token_types.byteswap()
+            elif count <= _READ_NUMBERS:
+                self._numbers[key] = struct.unpack(f"<{count}{SCALARS[kind][1]}", self._bytes(count * size))
+            else:
+                self._skip(count * size)
+        elif kind == STRING and count <= _ARRAY_STRINGS:
+            texts = self._texts(count, _TOKEN_BYTES if key == TOKENS else self._left, key)
+            if key == TOKENS:
+                self._tokens = list(texts)
+            else:
+                for _ in texts:
+                    pass
         else:
             self._damaged(f"{key!r} is an array of {count} elements of type {kind}")
 
-    def _tensors(self, count: int) -> tuple[dict[str, tuple[int, ...]], int, int, str]:
+    def _texts(self, count: int, longest: int, key: str) -> Iterator[bytes]:
+        """The items of an array of texts. Vocabularies have hundreds of thousands: no call is made for each."""
+        read, length_of = self._stream.read, struct.Struct("<Q").unpack
+        left = self._left
+        for _ in range(count):
+            left -= 8
+            if left < 0:
+                self._take(self._left + 1)
+            head = read(8)
+            if len(head) != 8:
+                self._damaged("it ends within its header")
+            length = length_of(head)[0]
+            if length > longest:
+                self._damaged(f"a text of {length} bytes in {key!r}")
+            left -= length
+            if left < 0:
+                self._take(self._left + 1)
+            data = read(length)
+            if len(data) != length:
+                self._damaged("it ends within its header")
+            yield data
+        self._left = left
+
+    def _tensors(self, count: int, alignment: int) -> tuple[dict[str, tuple[int, ...]], int, int, str]:
         """The tensors; how many elements and bytes they have; the type that most elements have."""
         tensors: dict[str, tuple[int, ...]] = {}
-        end = 0
+        end = place = 0
+        known = True  # so far, how many bytes each tensor takes
         elements_of: dict[str, int] = {}
         for _ in range(count):
             name = self._text(_TENSOR_NAME_BYTES, "a tensor name")
@@ -267,69 +309,18 @@ class _Reader:
             for dimension in shape:
                 elements *= dimension
             # A type newer than the table takes at least a bit for an element.
-            type_name, block, block_bytes = _TENSOR_TYPES.get(kind, (f"type {kind}", 8, 1))
-            if name in tensors or not 0 < elements < _LARGEST or (kind in _TENSOR_TYPES and shape[0] % block):
+            type_name, block, block_bytes = TENSOR_TYPES.get(kind, (f"type {kind}", 8, 1))
+            if name in tensors or not 0 < elements < _LARGEST or (kind in TENSOR_TYPES and shape[0] % block):
                 self._damaged(f"tensor {name!r} has the shape {shape}")
+            if kind in UNUSABLE_TENSOR_TYPES:
+                self._damaged(f"tensor {name!r} has the type {kind}, which no model is stored in")
+            if known and offset != place:  # ggml/src/gguf.cpp takes no other place
+                self._damaged(f"tensor {name!r} is at {offset} where {place} is its place")
             tensors[name] = shape
+            self._storage[name] = kind
             elements_of[type_name] = elements_of.get(type_name, 0) + elements
             end = max(end, offset + elements // block * block_bytes)
+            known = known and kind in TENSOR_TYPES
+            place = end + -end % alignment
         most = max(elements_of, key=lambda name: elements_of[name], default="")
         return tensors, sum(elements_of.values()), end, most
-
-
-def check_model(path: Path) -> GgufHeader:
-    """The header of a file that is to be run as a language model.
-
-    Raises:
-        ModelError: as :func:`read_header`, or the file holds something else.
-    """
-    header = read_header(path)
-    if header.kind == "adapter":
-        raise ModelError(
-            f"{path} is an adapter, not a model", hint="Give it as the adapter, beside the model it was made for."
-        )
-    generates = header.values.get(f"{header.architecture}.attention.causal", True) is not False
-    if header.kind != "model" or not header.tensors or not generates:
-        raise ModelError(
-            f"{path} holds no model that generates text (type {header.kind!r}, architecture {header.architecture!r})",
-            hint="Choose an instruction-tuned language model.",
-        )
-    return header
-
-
-def check_adapter(path: Path, model: GgufHeader) -> GgufHeader:
-    """The header of a LoRA adapter that is to be applied to `model`.
-
-    Raises:
-        ModelError: as :func:`read_header`, or the file is no adapter or one for another kind of model.
-    """
-    title = "Adapter not usable"
-    try:
-        header = read_header(path)
-    except ModelError as error:
-        raise ModelError(error.message, title=title, hint=error.hint) from error
-    if header.kind != "adapter" or header.values.get("adapter.type") != "lora" or not header.tensors:
-        raise ModelError(f"{path} is not a LoRA adapter", title=title, hint="Give a GGUF file of a LoRA adapter.")
-    if header.architecture != model.architecture:
-        raise ModelError(
-            f"{path} is for the architecture {header.architecture!r}, {model.path.name} has {model.architecture!r}",
-            title=title,
-            hint="An adapter works only with the model that it was made for.",
-        )
-    for name, shape in header.tensors.items():
-        base = name.removesuffix(".lora_a").removesuffix(".lora_b")
-        expected = model.tensors.get(base)
-        if base == name or expected is None:
-            raise ModelError(
-                f"{path} changes {base!r}, which {model.path.name} does not have",
-                title=title,
-                hint="An adapter works only with the model that it was made for.",
-            )
-        side = 0 if name.endswith(".lora_a") else 1
-        if base != "token_embd.weight" and (len(shape) < 2 or len(expected) < 2 or shape[side] != expected[side]):
-            raise ModelError(
-                f"{path}: {name!r} has the shape {shape}, which does not fit {expected} of {model.path.name}",
-                title=title,
-                hint="An adapter works only with the model that it was made for.",
-            )
-    return header

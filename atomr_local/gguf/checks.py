@@ -1,0 +1,97 @@
+"""Whether a file may be run as a model, or applied as an adapter: everything that is looked at before llama.cpp is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from atomr_local.errors import ModelError
+from atomr_local.gguf.adapters import adapter_problem
+from atomr_local.gguf.bounds import model_problem
+from atomr_local.gguf.header import GgufHeader, read_header
+
+_FILES = 256  # of one model
+
+
+def check_model(path: Path) -> GgufHeader:
+    """The header of a file that is to be run as a language model.
+
+    Raises:
+        ModelError: as :func:`read_header`, or the file holds something else.
+    """
+    header = read_header(path)
+    if header.kind == "adapter":
+        raise ModelError(
+            f"{path} is an adapter, not a model", hint="Give it as the adapter, beside the model it was made for."
+        )
+    generates = header.values.get(f"{header.architecture}.attention.causal", True) is not False
+    if header.kind != "model" or not header.tensors or not generates:
+        raise ModelError(
+            f"{path} holds no model that generates text (type {header.kind!r}, architecture {header.architecture!r})",
+            hint="Choose an instruction-tuned language model.",
+        )
+    if problem := model_problem(header) or _split_problem(header):
+        raise ModelError(f"{path} cannot be run: {problem}", hint="Download the file again, or choose another model.")
+    return header
+
+
+def _split_problem(header: GgufHeader) -> str:
+    """What is wrong with the other files of a model in several; llama.cpp opens them by name."""
+    count, number = header.values.get("split.count", 0), header.values.get("split.no", 0)
+    if count in (0, 1):
+        return ""
+    if type(count) is not int or not 0 < count <= _FILES or number != 0:
+        return f"it is file {number} of {count} of a model in several; give the first one"
+    first = f"-00001-of-{count:05}.gguf"
+    if not header.path.name.endswith(first):
+        return f"it is the first of {count} files, and is not called …{first}"
+    for other in range(2, count + 1):
+        name = f"{header.path.name.removesuffix(first)}-{other:05}-of-{count:05}.gguf"
+        try:
+            read_header(header.path.with_name(name))
+        except ModelError as error:
+            return error.message
+    return ""
+
+
+def check_adapter(path: Path, model: GgufHeader) -> GgufHeader:
+    """The header of a LoRA adapter that is to be applied to `model`.
+
+    Raises:
+        ModelError: as :func:`read_header`, or the file is no adapter or one for another kind of model.
+    """
+    title = "Adapter not usable"
+    try:
+        header = read_header(path)
+    except ModelError as error:
+        raise ModelError(error.message, title=title, hint=error.hint) from error
+    if header.kind != "adapter" or header.values.get("adapter.type") != "lora" or not header.tensors:
+        raise ModelError(f"{path} is not a LoRA adapter", title=title, hint="Give a GGUF file of a LoRA adapter.")
+    if header.architecture != model.architecture:
+        raise ModelError(
+            f"{path} is for the architecture {header.architecture!r}, {model.path.name} has {model.architecture!r}",
+            title=title,
+            hint="An adapter works only with the model that it was made for.",
+        )
+    for name, shape in header.tensors.items():
+        base = name.removesuffix(".lora_a").removesuffix(".lora_b")
+        expected = model.tensors.get(base)
+        if base == name or expected is None:
+            raise ModelError(
+                f"{path} changes {base!r}, which {model.path.name} does not have",
+                title=title,
+                hint="An adapter works only with the model that it was made for.",
+            )
+        side = 0 if name.endswith(".lora_a") else 1
+        if base != "token_embd.weight" and (len(shape) < 2 or len(expected) < 2 or shape[side] != expected[side]):
+            raise ModelError(
+                f"{path}: {name!r} has the shape {shape}, which does not fit {expected} of {model.path.name}",
+                title=title,
+                hint="An adapter works only with the model that it was made for.",
+            )
+    if problem := adapter_problem(header, model):
+        raise ModelError(
+            f"{path} cannot be applied: {problem}",
+            title=title,
+            hint="Download the file again, or make the adapter anew.",
+        )
+    return header
