@@ -19,6 +19,7 @@ from atomr_local.sanitize import sanitize
 _PLAN_BYTES = 64 << 20  # a plan may be a whole trace
 
 if TYPE_CHECKING:
+    from atomr_local.history.pending import Pending
     from atomr_local.reasoning.events import Event
     from atomr_local.reasoning.trace import Trace
     from atomr_local.tree.nodes import Tree
@@ -51,41 +52,48 @@ def ask(
     if as_json and as_jsonl:
         raise click.UsageError("--json and --jsonl exclude each other")
     from atomr_local.assistant import Assistant
+    from atomr_local.history.pending import noted
 
     with Assistant.open(**overrides(**options)) as assistant:
         announce_remote(assistant.settings)
         plan = _read_plan(plan_file, question) if plan_file is not None else None
         events = assistant.ask(question, plan=plan, plan_origin="file", strategy=strategy)
-        with interrupt(assistant.cancel):  # what was found is still printed
-            for event in events:
-                if as_jsonl:
-                    click.echo(json.dumps(event.to_dict(), default=str))
-                else:
-                    _note(event)
-        from atomr_local.cli.answer_text import answer_text, departures_text
-
-        trace = assistant.last_trace
-        if trace is None:
-            return 130
-        try:
-            if as_json:
-                print_json(trace.to_dict())
-            elif trace.status == "failed":
-                click.echo(sanitize("\n".join(trace.warnings).replace("\n→", "\n  →")), err=True)
-                if told := departures_text(trace):
-                    click.echo(told, err=True)
-            elif not as_jsonl:
-                click.echo(answer_text(trace))
-        finally:  # a reader that closed the pipe early has asked all the same
-            if assistant.settings.history.keep and not no_history:
-                _keep(trace)
+        keep = assistant.settings.history.keep and not no_history
+        with noted(question, strategy or assistant.settings.strategy, keep=keep) as pending:
+            with interrupt(assistant.cancel):  # what was found is still printed
+                for event in events:
+                    if as_jsonl:
+                        click.echo(json.dumps(event.to_dict(), default=str))
+                    else:
+                        _note(event)
+            trace = assistant.last_trace
+            if trace is None:
+                return 130
+            try:
+                _print(trace, as_json=as_json, as_jsonl=as_jsonl)
+            finally:  # a reader that closed the pipe early has asked all the same
+                if keep:
+                    _keep(trace, pending)
     return _status(trace)
 
 
-def _keep(trace: Trace) -> None:
+def _print(trace: Trace, *, as_json: bool, as_jsonl: bool) -> None:
+    from atomr_local.cli.answer_text import answer_text, departures_text
+
+    if as_json:
+        print_json(trace.to_dict())
+    elif trace.status == "failed":
+        click.echo(sanitize("\n".join(trace.warnings).replace("\n→", "\n  →")), err=True)
+        if told := departures_text(trace):
+            click.echo(told, err=True)
+    elif not as_jsonl:
+        click.echo(answer_text(trace))
+
+
+def _keep(trace: Trace, pending: Pending | None) -> None:
     from atomr_local.history.keeping import keep
 
-    _, notes = keep(trace)
+    _, notes = keep(trace, pending)
     for note in notes:
         click.echo(sanitize(note), err=True)
 

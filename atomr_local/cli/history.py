@@ -64,7 +64,7 @@ def list_(search: str | None, limit: int, as_json: bool) -> None:
         return
     for item in found:
         answer = f" → {sanitize_line(item.answer)}" if item.answer else ""
-        click.echo(f"{item.id:>5}  {_time(item.asked_at)}  {item.status:<9}  {sanitize_line(item.question)}{answer}")
+        click.echo(f"{item.id:>5}  {_time(item.asked_at)}  {item.status:<11}  {sanitize_line(item.question)}{answer}")
     if not kept:
         click.echo("No questions are kept yet.", err=True)
     elif not found:

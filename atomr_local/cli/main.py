@@ -15,6 +15,7 @@ try:
     import click
 
     from atomr_local import __version__
+    from atomr_local.cli import minder
     from atomr_local.errors import AtomrError, Cancelled
     from atomr_local.sanitize import sanitize
 except KeyboardInterrupt:  # pressed before main() is there to tell
@@ -80,7 +81,8 @@ def atomr(ctx: click.Context) -> None:
             raise click.UsageError(f'{problem}. Ask with `atomr ask "…"` instead.')
         from atomr_local.tui.app import run
 
-        run()
+        with minder.full_screen():
+            run()
 
 
 def report(error: AtomrError) -> None:
@@ -93,6 +95,7 @@ def report(error: AtomrError) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Exit status: 0 done, 1 an error, 2 wrong usage, 130 cancelled."""
     if arguments is None:
+        minder.start()
         _write_whole()
     for stream in (sys.stdout, sys.stderr):
         if getattr(stream, "errors", None) == "strict":  # a character that the terminal lacks is no reason to fail
@@ -125,6 +128,7 @@ def main(arguments: list[str] | None = None) -> None:
         report(fault(error, kept=""))
         sys.exit(1)
     finally:
+        minder.end()
         # All is told: a further Ctrl-C ends the process at once, whatever its threads are about.
         if arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from atomr_local.errors import AtomrError
-from atomr_local.history.store import History
+from atomr_local.history.pending import Pending
+from atomr_local.history.store import History, digest_of
 from atomr_local.reasoning.trace import Trace
 
 
-def keep(trace: Trace) -> tuple[int | None, list[str]]:
+def keep(trace: Trace, pending: Pending | None = None) -> tuple[int | None, list[str]]:
     """Keep the question in the user's history. Never raises an error of ours: an answer is worth more than its record.
+
+    Args:
+        pending: the note of the question while it was answered (see `pending.py`); it is removed.
 
     Returns:
         Its number, None when it could not be kept; and what the user should be told.
     """
     try:
+        if pending is not None:
+            pending.about_to_keep(digest_of(trace))
         with History.open() as history:
             return history.record(trace), history.notes
     except AtomrError as error:
         return None, [f"This question was not kept: {error.message}" + (f" → {error.hint}" if error.hint else "")]
+    finally:
+        if pending is not None:
+            pending.remove()

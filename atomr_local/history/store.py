@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -17,7 +18,7 @@ from typing import Any, Literal, TypeVar
 
 from atomr_local import paths
 from atomr_local.errors import InputError, MissingPartError
-from atomr_local.history import database
+from atomr_local.history import database, pending
 from atomr_local.history.errors import HistoryDamaged, HistoryError
 from atomr_local.history.share import LARGEST_TRACE, parse_trace
 from atomr_local.reasoning.trace import Trace
@@ -100,8 +101,14 @@ class History:
 
     @classmethod
     def open(cls, path: Path | None = None) -> History:
-        """The user's history, or the one at `path`. Use as a context manager, or call :meth:`close`."""
-        return cls(path or history_file())
+        """The user's history, or the one at `path`. Use as a context manager, or call :meth:`close`.
+
+        Questions whose program died while it answered are taken in (see `pending.py`).
+        """
+        history = cls(path or history_file())
+        with contextlib.suppress(HistoryError):  # a history that can be read only keeps its notes
+            pending.take_in(history)
+        return history
 
     def __enter__(self) -> History:
         return self
@@ -153,13 +160,22 @@ class History:
 
         return self._do(write, anew=True)
 
+    def has(self, digest: str) -> bool:
+        """Whether a question with this digest is kept (see :func:`digest_of`).
+
+        Raises:
+            HistoryError: the history cannot be read.
+        """
+        row = self._do(lambda c: c.execute("SELECT 1 FROM questions WHERE digest = ?", (digest,)).fetchone())
+        return row is not None
+
     def take_in(self, trace: Trace) -> tuple[int, bool]:
         """Keep another installation's trace. Gives its number, and whether it was new here.
 
         Raises:
             HistoryError: it cannot be written.
         """
-        digest = hashlib.sha256(encode(trace)).hexdigest()
+        digest = digest_of(trace)
         found = self._do(lambda c: c.execute("SELECT id FROM questions WHERE digest = ?", (digest,)).fetchone())
         return (int(found[0]), False) if found is not None else (self.record(trace, origin="imported"), True)
 
@@ -327,6 +343,11 @@ class History:
 def encode(trace: Trace) -> bytes:
     """The trace as compact JSON in ASCII; numbers that JSON cannot write become null."""
     return json.dumps(_finite(trace.to_dict()), separators=(",", ":"), default=str, allow_nan=False).encode("ascii")
+
+
+def digest_of(trace: Trace) -> str:
+    """What tells the kept trace from any other: SHA-256 of how it is kept, in hexadecimal digits."""
+    return hashlib.sha256(encode(trace)).hexdigest()
 
 
 def _finite(value: Any) -> Any:

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 _SHOWN_QUERIES = 3
 SCHEMA = "atomr.trace/1"
-Status = Literal["answered", "unknown", "cancelled", "failed"]
+# "interrupted": the program died while it answered; written by the history alone.
+Status = Literal["answered", "unknown", "cancelled", "failed", "interrupted"]
 Basis = Literal["evidence", "model"]
 Method = Literal["operator", "child", "sibling", "symbolic", "direct_rag", "closed_book"]
 PlanOrigin = Literal["model", "user", "file", "fallback"]

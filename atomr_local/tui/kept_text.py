@@ -17,6 +17,7 @@ MARKS = {
     "unknown": ("?", "magenta"),
     "cancelled": ("⊘", "yellow"),
     "failed": ("✗", "red"),
+    "interrupted": ("✗", "yellow"),
 }
 # What is shown is bounded: a trace from elsewhere may hold a million characters in a field.
 _LONGEST_LINE = 300

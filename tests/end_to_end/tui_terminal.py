@@ -24,7 +24,13 @@ class Terminal:
     """The program at work in `home`; files that it writes by name alone go there too."""
 
     def __init__(
-        self, home: Path, settings: Mapping[str, str] = GRAPH_ONLY, *, width: int = 120, height: int = 36
+        self,
+        home: Path,
+        settings: Mapping[str, str] = GRAPH_ONLY,
+        *,
+        width: int = 120,
+        height: int = 36,
+        program: str = f"{sys.executable} -m atomr_local",
     ) -> None:
         self._socket = f"atomr-test-{uuid.uuid4().hex[:8]}"
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("ATOMR_", "TMUX"))}
@@ -36,7 +42,7 @@ class Terminal:
         }
         # The terminal's own bytes go to a file as well, from the first one on: it waits until they are caught.
         self.bytes_file = home / "terminal.bytes"
-        command = f"while ! test -e {self.bytes_file}; do sleep 0.02; done; exec {sys.executable} -m atomr_local"
+        command = f"while ! test -e {self.bytes_file}; do sleep 0.02; done; exec {program}"
         self._tmux("new-session", "-d", "-s", "ui", "-x", str(width), "-y", str(height), "-c", str(home), command,
                    environment=environment)  # fmt: skip
         self._tmux("pipe-pane", "-t", "ui", f"cat > {self.bytes_file}")
@@ -56,6 +62,10 @@ class Terminal:
 
     def screen(self, *, styles: bool = False) -> str:
         return self._tmux("capture-pane", "-p", *(["-e"] if styles else []), "-t", "ui")
+
+    def flags(self) -> str:
+        """Whether the alternate screen is shown, and whether the mouse is reported: two digits."""
+        return self._tmux("display-message", "-p", "-t", "ui", "#{alternate_on} #{mouse_any_flag}").strip()
 
     def alive(self) -> bool:
         return bool(self._tmux("list-sessions"))

@@ -19,6 +19,7 @@ from atomr_local.tui.widgets.source_switches import SourceSwitches
 from atomr_local.tui.widgets.status_line import StatusLine
 
 if TYPE_CHECKING:
+    from atomr_local.history.pending import Pending
     from atomr_local.reasoning.events import Event
     from atomr_local.reasoning.trace import Trace
     from atomr_local.tui.widgets.answer_panel import AnswerPanel
@@ -149,6 +150,13 @@ class Asking(AskWindows):
 
     @work(thread=True, exit_on_error=False, group="ask")
     def _ask(self, number: int, asked: Asked) -> None:
+        from atomr_local.history.pending import noted
+
+        settings = self._assistant.settings
+        with noted(asked.question, settings.strategy, keep=settings.history.keep) as pending:
+            self._follow(number, asked, pending)
+
+    def _follow(self, number: int, asked: Asked, pending: Pending | None) -> None:
         from atomr_local.reasoning.events import Finished, TextGenerated
 
         end: Finished | None = None
@@ -170,13 +178,13 @@ class Asking(AskWindows):
             return
         if end is not None:  # told once the assistant is free for the next question
             self.post_message(self.Happened(number, end))
-            self._keep(end.trace)
+            self._keep(end.trace, pending)
 
-    def _keep(self, trace: Trace) -> None:
+    def _keep(self, trace: Trace, pending: Pending | None) -> None:
         # On the thread that asked: the program's end waits for it, so that a question that quitting stopped is kept.
         from atomr_local.history.keeping import keep
 
-        if self._assistant.settings.history.keep and (notes := keep(trace)[1]):
+        if self._assistant.settings.history.keep and (notes := keep(trace, pending)[1]):
             self.post_message(self.NotKept(notes))
 
     @on(NotKept)
