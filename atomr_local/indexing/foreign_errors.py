@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,12 @@ _LONGEST = 300
 _RUST_PLACE = re.compile(r",? \S+\.rs:\d+(?::\d+)?")
 _WRAPPING = re.compile(r"(?:lance error|LanceError\(\w+\)|Wrapped error|Generic \S+ error): ")
 _TWICE = re.compile(r"\b(\w[\w ]*: )\1+")
+# What Rust itself writes of a panic, before anybody can handle it.
+PANIC_MESSAGE = re.compile(
+    rb"^\n?thread '[^\n]* panicked at [^\n]*\n"
+    rb"(?:(?:(?!note: |thread ')[^\n]*\n){0,60}?note: [^\n]*(?:\n|\Z)|[^\n]*(?:\n|\Z))",
+    re.M,
+)
 
 
 class LibraryPanicError(RuntimeError):
@@ -46,3 +54,29 @@ def library_line(error: BaseException, directory: Path | None = None) -> str:
         for form in (f"{directory}/", f"{str(directory).lstrip('/')}/"):  # Lance leaves the first slash out at times
             line = line.replace(form, "")
     return line.strip(" ,")[:_LONGEST] or type(error).__name__
+
+
+@contextlib.contextmanager
+def standard_error_without(pattern: re.Pattern[bytes]) -> Iterator[None]:
+    """Keep what matches off the standard error stream, also where a library in C or Rust writes it.
+
+    What else is written meanwhile, by whatever thread, is written when the block ends. Not for use while a terminal UI
+    is on the screen: it draws through that stream.
+    """
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is no such stream
+        yield
+        return
+    with tempfile.TemporaryFile() as caught:
+        os.dup2(caught.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            caught.seek(0)
+            rest = pattern.sub(b"", caught.read())
+            with contextlib.suppress(OSError):
+                while rest:
+                    rest = rest[os.write(2, rest) :]

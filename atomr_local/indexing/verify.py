@@ -12,7 +12,7 @@ from typing import Any
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, KnowledgeIndexError
 from atomr_local.indexing import digests, publishing, store
-from atomr_local.indexing.foreign_errors import library_line
+from atomr_local.indexing.foreign_errors import PANIC_MESSAGE, library_line, standard_error_without
 from atomr_local.indexing.ledger import read_ledger
 from atomr_local.indexing.rebuilding import rebuild_hint, repair_hint
 from atomr_local.indexing.space import human_size
@@ -95,7 +95,8 @@ def _verified(entry: store.IndexEntry, embedder: str | None, cancellation: Cance
         if (manifest.kind, manifest.name) != (entry.kind, entry.name):
             report.notes.append(f"its manifest calls it {manifest.kind} {manifest.name}: it was moved or copied")
         _note_inputs(report, manifest)
-        with damage(report):
+        # A panic in damaged files is a problem of the report; Rust's own words about it help nobody.
+        with standard_error_without(PANIC_MESSAGE), damage(report):
             if manifest.kind == "text":
                 from atomr_local.indexing.text_verify import verify_text
 

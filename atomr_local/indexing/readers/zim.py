@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from atomr_local.errors import InputError, MissingPartError
+from atomr_local.indexing.foreign_errors import standard_error_without
 from atomr_local.indexing.readers.articles import Article, Redirect
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.readers.wikinames import is_disambiguation
@@ -96,29 +95,9 @@ class ZimReader:
         return Article(path, title, page.prose.text, page.qid, metadata, page.prose.sections, record)
 
 
-@contextmanager
-def _without_notes() -> Iterator[None]:
-    """libzim writes to the standard error stream that it knows no stemming of a language, which does not matter here.
-
-    What else is written meanwhile, by whatever thread, is written when the block ends.
-    """
-    try:
-        kept = os.dup(2)
-    except OSError:  # there is no such stream
-        yield
-        return
-    with tempfile.TemporaryFile() as caught:
-        os.dup2(caught.fileno(), 2)
-        try:
-            yield
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-            caught.seek(0)
-            rest = _NOTE.sub(b"", caught.read())
-            with suppress(OSError):
-                while rest:
-                    rest = rest[os.write(2, rest) :]
+def _without_notes() -> AbstractContextManager[None]:
+    """libzim writes to the standard error stream that it knows no stemming of a language, which is of no use here."""
+    return standard_error_without(_NOTE)
 
 
 def _target(entry: Any) -> Any | None:
