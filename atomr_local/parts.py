@@ -36,6 +36,10 @@ _SOURCES: dict[SourceName, tuple[str, ...]] = {
 }
 
 
+# Of a model, to be read once more at the start: a tenth of a second.
+_CHECKED_BYTES = 256 << 20
+
+
 def _value(settings: Settings, key: str) -> Any:
     value: Any = settings
     for name in key.split("."):
@@ -50,6 +54,21 @@ def probe_task(settings: Settings, model: Path, adapter: Path | None) -> ProbeTa
     llm = settings.llm
     storage = None if llm.weights == "file" else llm.weights
     return ProbeTask(model, adapter, storage, paths.cache_dir(), llm.threads, llm.batch_threads, llm.cpu_variant)
+
+
+def _require_whole(task: ProbeTask) -> None:
+    """Compare files of up to 256 MB with their known checksums, unless prepared weights are read in their place.
+
+    Raises:
+        ModelError: one is damaged.
+    """
+    from atomr_local.backbone.preparation import is_prepared
+    from atomr_local.catalog.record import require_whole
+
+    if not is_prepared(task.model, task.adapter, task.storage, task.cache):
+        for file in (task.model, task.adapter):
+            if file is not None:
+                require_whole(file, _CHECKED_BYTES)
 
 
 class Parts:
@@ -248,6 +267,7 @@ class Parts:
         self.style = "lean" if card.get("prompts") == "lean" else "full"
         self.calibration = Calibration.from_card(card)
         task = probe_task(settings, path, adapter)
+        _require_whole(task)
         way = working_way(
             task,
             on_probe=lambda: stage("checking that the model runs on this machine, once"),

@@ -2,7 +2,7 @@
 
     python scripts/hostile_models.py models             # about 1,500 files (scripts/hostile_cases.py)
     python scripts/hostile_models.py models --every 5   # each fifth
-    python scripts/hostile_models.py damages            # 200 damages of the starter's weights and caches
+    python scripts/hostile_models.py damages            # 200 damages of weights, read prompts, a model and an adapter
 
 A file passes where loading it and writing eight tokens ends in an answer or in one error of the program's own, within
 30 seconds. A signal, a hang, a traceback, or for damages another answer without a word, is a failure: the exit status
@@ -16,6 +16,7 @@ import collections
 import contextlib
 import json
 import os
+import random
 import resource
 import shutil
 import signal
@@ -25,11 +26,15 @@ import time
 import traceback
 from pathlib import Path
 
+import hostile_gguf
 from hostile_cases import cases
 
 from atomr_local.backbone.engine import library
-from atomr_local.backbone.llama import LlamaBackbone
+from atomr_local.backbone.llama import PREFIXES, LlamaBackbone
+from atomr_local.backbone.preparation import WEIGHTS, is_whole, prepared_files
 from atomr_local.backbone.protocol import Message, Prompt
+from atomr_local.backbone.snapshots import damaged_snapshots
+from atomr_local.catalog.record import ModelRecord, sha256_of, verify_model
 from atomr_local.errors import AtomrError
 
 SECONDS = 30
@@ -93,6 +98,89 @@ def run(model: Path, adapter: Path | None, cache: Path | None, folder: Path, sec
     return outcome
 
 
+def damaged_copy(content: bytes, random_: random.Random) -> tuple[str, bytes]:
+    """A name and the content with bits turned, a block zeroed or written twice, or the end missing or too long."""
+    data = bytearray(content)
+    kind = random_.randrange(8)
+    if kind <= 2:
+        count = (1, 8, 2000)[kind]
+        for _ in range(count):
+            data[random_.randrange(len(data))] ^= 1 << random_.randrange(8)
+        return f"{count} bits", bytes(data)
+    at = random_.randrange(len(data))
+    block = min(len(data) - at, random_.choice((1, 512, 4096, 65536)))
+    if kind == 3:
+        data[at : at + block] = bytes(block)
+        return f"{block} zeros", bytes(data)
+    if kind == 4:
+        other = random_.randrange(len(data) - block + 1)
+        data[at : at + block] = data[other : other + block]
+        return f"{block} bytes from elsewhere", bytes(data)
+    if kind == 5:
+        return f"cut to {at}", bytes(data[:at])
+    if kind == 6:
+        return "longer", bytes(data) + bytes(block)
+    return "empty", b""
+
+
+def is_found(what: str, file: Path, cache: Path) -> bool:
+    """Whether what `atomr models verify` does finds the damage."""
+    if what == "weights":
+        return not is_whole(file)
+    if what == "prompt":
+        return damaged_snapshots(cache / PREFIXES)[1] > 0
+    return bool(verify_model(file).problem)
+
+
+def damages(count: int, seconds: float) -> int:
+    """Damage prepared weights, read prompts, a model and an adapter in turn; the number of failures."""
+    library()
+    counts: collections.Counter[str] = collections.Counter()
+    random_ = random.Random(3)
+    with tempfile.TemporaryDirectory(prefix="atomr-damages-") as name:
+        folder = Path(name)
+        cache, whole = folder / "cache", folder / "whole"
+        model, adapter = folder / "model.gguf", folder / "adapter.gguf"
+        model.write_bytes(hostile_gguf.model().encode())
+        adapter.write_bytes(hostile_gguf.adapter().encode())
+        size = model.stat().st_size
+        record = ModelRecord("https://example.org/model.gguf", "none", size, sha256_of(model), True, "2026-01-01")
+        model.with_suffix(".json").write_bytes(record.text())
+        adapter.with_suffix(".json").write_text(json.dumps({"sha256": sha256_of(adapter)}))
+        right = run(model, adapter, cache, folder, seconds)
+        shutil.copytree(cache, whole)
+        for number in range(count):
+            [weights] = prepared_files(cache / WEIGHTS)
+            targets = {"weights": weights, "prompt": random_.choice(sorted(cache.rglob("*.prefix"))), "model": model}
+            targets["adapter"] = adapter
+            what = sorted(targets)[number % len(targets)]
+            file, content = targets[what], targets[what].read_bytes()
+            kind, wrong = damaged_copy(content, random_)
+            if wrong == content:
+                counts["unchanged"] += 1
+                continue
+            stamp = file.stat()
+            file.write_bytes(wrong)
+            os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # as a disk would damage it
+            found = is_found(what, file, cache)
+            outcome = run(model, adapter, cache, folder, seconds)
+            state = outcome["state"]
+            if not found:
+                state = "changed"  # verify says that it is whole
+            elif what in ("weights", "prompt") and outcome != right:
+                state = "changed"
+            counts[f"{what}: {state}"] += 1
+            if state in BAD:
+                counts["bad"] += 1
+                print(f"{state}: {what}, {kind}: {outcome['told'][-600:]}", flush=True)
+            file.write_bytes(content)
+            os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+            shutil.rmtree(cache)
+            shutil.copytree(whole, cache)
+    print(json.dumps(counts))
+    return counts["bad"]
+
+
 BAD = ("signal", "hang", "traceback", "changed")
 
 
@@ -131,9 +219,12 @@ def main() -> int:
     parser.add_argument(
         "--only", action="append", default=[], help="take only files whose name contains this; repeatable"
     )
+    parser.add_argument("--count", type=int, default=200, help="how many damages")
     parser.add_argument("--seconds", type=float, default=SECONDS)
     given = parser.parse_args()
     with contextlib.suppress(KeyboardInterrupt):
+        if given.what == "damages":
+            return 1 if damages(given.count, given.seconds) else 0
         return 1 if models(given.every, given.only, given.seconds) else 0
     return 130
 

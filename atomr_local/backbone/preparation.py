@@ -140,6 +140,21 @@ def prepare(
     return path
 
 
+def is_prepared(model: Path, adapter: Path | None, storage: Storage | None, cache: Path) -> bool:
+    """Whether weights made of these files are kept, so that the files themselves are not read any more.
+
+    llama.cpp is not loaded to find out.
+    """
+    if storage is None:
+        return False
+    kinds = [kind for kind in _FILE_TYPES if storage in ("auto", kind)]
+    try:
+        names = {fingerprint(VERSION, kind, files=(model, adapter)) for kind in kinds}
+    except OSError:
+        return False
+    return any(path.name.partition(".")[0] in names for path in prepared_files(cache / WEIGHTS))
+
+
 def prepared_files(folder: Path) -> list[Path]:
     """The prepared weights that are kept in a folder; none where it cannot be read."""
     try:

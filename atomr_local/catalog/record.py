@@ -20,7 +20,7 @@ from atomr_local.input_files import open_regular, read_regular
 
 _BYTES = 1 << 20
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_QUICK_BYTES = 1 << 30
+QUICK_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +104,14 @@ def verify_model(model: Path) -> Verdict:
     return Verdict(f"its header, length and SHA-256 fit what {what}")
 
 
-def require_whole(model: Path) -> None:
-    """Compare a file of up to a gigabyte with its known checksum; longer ones are left to `atomr models verify`.
+def require_whole(model: Path, most: int = QUICK_BYTES) -> None:
+    """Compare a file of up to `most` bytes with its known checksum; longer ones are left to `atomr models verify`.
 
     Raises:
         ModelError: it is damaged.
     """
     try:
-        if model.stat().st_size > _QUICK_BYTES:
+        if model.stat().st_size > most:
             return
     except OSError as error:
         raise ModelError(f"{model} cannot be read: {error.strerror}") from error

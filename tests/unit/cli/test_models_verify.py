@@ -122,3 +122,35 @@ def test_a_card_or_list_that_is_no_such_thing_is_no_checksum(tmp_path: Path) -> 
     for card in ("[1]", '{"sha256": 5}', '{"sha256": "zz"}', "[" * 100_000, "\0", '{"sha256": null}'):
         model.with_suffix(".json").write_text(card)
         assert verify_model(model).note == "its header and length fit; no checksum is recorded"
+
+
+def test_a_damaged_model_is_not_loaded_where_its_checksum_is_known(
+    own_home: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = own_home / "m.gguf"
+    model.write_bytes(CONTENT)
+    known = record.ModelRecord("https://example.org/m.gguf", "none", len(CONTENT), sha256_of(model), True, "2026-01-01")
+    record.record_path(model).write_bytes(known.text())
+    flip(model)
+    ask = ["ask", "Who?", "--strategy", "closed-book", "--model", str(model)]
+    with pytest.raises(SystemExit) as stop:
+        main(ask)
+    assert stop.value.code == 1
+    assert "is damaged: its SHA-256" in capsys.readouterr().err
+
+    def reached(*_: object, **__: object) -> None:
+        raise ModelError("the model is about to be tried out")
+
+    # Prepared weights are read in its place, and have a checksum of their own.
+    monkeypatch.setattr("atomr_local.backbone.probe.working_way", reached)
+    kept = own_home / "cache" / "weights"
+    kept.mkdir(parents=True)
+    name = preparation.fingerprint(preparation.VERSION, "Q8_0", files=(model, None))
+    assert not preparation.is_prepared(model, None, "auto", own_home / "cache")
+    (kept / f"{name}.{'0' * 32}.gguf").touch()
+    assert preparation.is_prepared(model, None, "auto", own_home / "cache")
+    assert not preparation.is_prepared(model, None, None, own_home / "cache")
+    assert not preparation.is_prepared(model, model, "auto", own_home / "cache")
+    with pytest.raises(SystemExit):
+        main(ask)
+    assert "about to be tried out" in capsys.readouterr().err
