@@ -163,6 +163,7 @@ def _string(text: str) -> tuple[str, str, str]:
 
 _DATES = {XSD + name for name in ("date", "dateTime", "gYear", "gYearMonth")}
 _NUMBERS = {XSD + name for name in ("decimal", "integer", "double", "float", "int", "long", "nonNegativeInteger")}
+_MOST_DIGITS = 300
 
 
 RANGES_OF = dict.fromkeys(_DATES, "dates") | dict.fromkeys(_NUMBERS, "numbers")
@@ -179,9 +180,11 @@ def literal_text(lexical: str, datatype: str) -> str:
         return str(date) if date else lexical
     if datatype in _NUMBERS:
         try:
-            return format_number(Decimal(lexical))
+            number = Decimal(lexical)
         except ArithmeticError:
             return lexical
+        # Without its exponent a number of ten characters can be a gigabyte long.
+        return format_number(number) if abs(number.adjusted()) <= _MOST_DIGITS else lexical
     return lexical
 
 

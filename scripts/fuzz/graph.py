@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyoxigraph import RdfFormat, parse
+from pyoxigraph import Literal, RdfFormat, parse
 
 from atomr_local.indexing.graph_names_writer import NamesWriter
 from atomr_local.indexing.graph_sink import Spool, spool_files
+from atomr_local.indexing.graph_statements import literal_text
 from fuzz.properties import Broken, expect, scratch
 
 LONGEST_LINE = 2 << 20
@@ -43,6 +44,11 @@ def must_be_triples(lines: Sequence[str]) -> list[Any]:
         triples = list(parse(text.encode("utf-8"), format=RdfFormat.N_TRIPLES, lenient=True))
     except (SyntaxError, ValueError) as error:
         raise Broken(f"what is written can be loaded: {error}: {text[:600]!r}") from error
+    for triple in triples:
+        if isinstance(triple.object, Literal):
+            lexical = triple.object.value
+            shown = literal_text(lexical, triple.object.datatype.value)
+            expect(len(shown) <= len(lexical) + 400, "a value that is shown is no longer than it is written", lexical)
     return triples
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from atomr_local.indexing.graph_statements import XSD, literal_text
 from atomr_local.indexing.literals import Date, Quantity, format_number, parse_date, parse_quantity
 
 
@@ -92,3 +93,15 @@ def test_numbers_are_written_plainly() -> None:
         "100",
         "-0.5",
     ]
+
+
+@pytest.mark.parametrize("lexical", ["1e999999999", "-3E-999999999", "0e999999999", "1e301"])
+@pytest.mark.parametrize("datatype", ["decimal", "double", "integer"])
+def test_a_number_with_a_huge_exponent_is_shown_as_it_is_written(lexical: str, datatype: str) -> None:
+    assert literal_text(lexical, XSD + datatype) == lexical
+
+
+def test_a_number_is_shown_without_its_exponent() -> None:
+    assert literal_text("1.50e3", XSD + "double") == "1500"
+    assert literal_text("+2.50", XSD + "decimal") == "2.5"
+    assert literal_text("NaN", XSD + "double") == "NaN"
