@@ -46,18 +46,14 @@ def problem(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def _has_secret(place: tuple[int | str, ...], model: type[BaseModel]) -> bool:
-    """Whether a secret is at this place of the settings, or below it."""
+    """Whether the setting at this place is a secret, or one of a group with a secret, for which it may be mistaken."""
     field = model.model_fields.get(str(place[0])) if place else None
     kind = field.annotation if field is not None else None
     if not isinstance(kind, type):
         return False
     if issubclass(kind, Secret):
         return True
-    if not issubclass(kind, BaseModel):
-        return False
-    if len(place) > 1:
-        return _has_secret(place[1:], kind)
-    return any(_has_secret((name,), kind) for name in kind.model_fields)
+    return issubclass(kind, BaseModel) and any(_has_secret((name,), kind) for name in kind.model_fields)
 
 
 def setting_keys(model: type[BaseModel], before: str = "") -> Iterator[str]:

@@ -189,8 +189,9 @@ class Handler(BaseHTTPRequestHandler):
         self._event({"error": {"message": f"crashed on {self._sent()}"}})
 
     def mode_echoanswer(self, request: dict[str, Any]) -> None:
-        """Writes what it was told as its answer, a character at a time."""
-        self._words(list("You sent " + " ".join([self.path, *self.headers.values()])))
+        """Writes what it was told as its answer, some characters at a time."""
+        told = " ".join([str(self.headers["Authorization"]), self.path, *self.headers.values()])
+        self._words([told[at : at + 7] for at in range(0, len(told), 7)])
         self._piece("", "stop")
 
     def mode_echoprotocol(self, request: dict[str, Any]) -> None:

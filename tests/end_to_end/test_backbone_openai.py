@@ -314,7 +314,7 @@ def test_a_server_that_sends_the_key_back(server: str, mode: str, told: str) -> 
         backbone.complete(PROMPT, max_tokens=1000, on_text=heard.append)
     backbone.close()
     assert key not in f"{caught.value} {caught.value.hint} {''.join(heard)}"
-    assert len("".join(heard)) < len(f"You sent /{mode}/v1/chat/completions") + 200
+    assert "".join(heard) in ("", "Paris", "Bearer ")
     if mode == "elsewhere":
         with urllib.request.urlopen(f"{server}/trapped") as answer:
             assert json.load(answer) == 0

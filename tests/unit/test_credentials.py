@@ -7,13 +7,16 @@ import json
 import logging
 import pickle
 import traceback
+from pathlib import Path
 
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from atomr_local.cli.main import main
 from atomr_local.credentials import HIDDEN, Secret, SecretUrl, is_loopback, shown_url, without_secrets
 from atomr_local.errors import SettingsError
 from atomr_local.settings import EndpointSettings, load_settings
+from atomr_local.settings_file import save_settings
 
 CANARY = "cAn4ry7Wx2Qz"
 
@@ -131,3 +134,45 @@ def test_this_machine(host: str) -> None:
 @pytest.mark.parametrize("host", ["", None, "0.0.0.0", "10.0.0.1", "localhost.example.org", "127.0.0.1.nip.io", "::2"])
 def test_other_machines(host: str | None) -> None:
     assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[endpoint]\napi_key = CANARY", '[endpoint]\napi_key = "CANARY', '[endpoint]\napi_key = ["CANARY"]',
+        '[endpoint]\napi_key = "CANARY"\napi_key = "CANARY"', '[endpoint]\nurl = {a = "CANARY"}', 'endpoint = "CANARY"',
+        '[endpoint]\nkey = "CANARY"', 'endpoint.timeout = "CANARY"', 'api_key = "CANARY"', '[endpoint]\napi_key "CANARY"',
+        '[endpoint]\napi_key = "\\CANARY"', '[[endpoint]]\napi_key = "CANARY"', "[endpoint]\napi_key = '''CANARY",
+    ],
+)  # fmt: skip
+def test_settings_that_are_none_do_not_tell_a_secret(
+    own_home: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    (own_home / "config.toml").write_text(text.replace("CANARY", CANARY))
+    with pytest.raises(SettingsError) as refused:
+        save_settings({"top_k": 4})
+    for command in (["config", "show"], ["ask", "Who?"]):
+        with pytest.raises(SystemExit) as stop:
+            main(command)
+        assert stop.value.code == 1
+    told = "".join(traceback.format_exception(refused.value)) + refused.value.hint + "".join(capsys.readouterr())
+    assert CANARY not in told and "config.toml" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ATOMR_ENDPOINT", '{"api_key": "CANARY'), ("ATOMR_ENDPOINT", '["CANARY"]'), ("ATOMR_ENDPOINT", '{"key": "CANARY"}'),
+        ("ATOMR_ENDPOINT__API_KEY", "CANARY…"), ("ATOMR_ENDPOINT__TIMEOUT", "CANARY"),
+        ("ATOMR_ENDPOINT__URL", "https://u:CANARY…@host/v1"), ("ATOMR_ENDPOINT__KEY", "CANARY"),
+    ],
+)  # fmt: skip
+def test_variables_that_are_none_do_not_tell_a_secret(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value.replace("CANARY", CANARY))
+    with pytest.raises(SystemExit) as stop:
+        main(["config", "show"])
+    assert stop.value.code == 1
+    told = "".join(capsys.readouterr())
+    assert CANARY not in told and "endpoint" in told.casefold()
