@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fuzz.properties import expect, repeated
-
 from atomr_local.history import pending
 from atomr_local.history.share import parse_trace
+from fuzz.properties import expect, repeated
 
 INSTRUMENTED = ("atomr_local.history",)
 DICTIONARY = (
