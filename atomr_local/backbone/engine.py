@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import sys
 import threading
 from collections import deque
@@ -23,6 +24,8 @@ from atomr_local.errors import Cancelled, MissingPartError, ModelError
 from atomr_local.threads import batch_threads, generation_threads, prepare_threads
 
 BATCH_TOKENS = 512
+_LONGEST_RUN = 2000  # of characters; 8,000 are safe on a stack of 8 MB, 60,000 are not
+_LONG_RUN = re.compile(rf"\S{{{_LONGEST_RUN}}}|\s{{{_LONGEST_RUN}}}")
 _ABORTED = 2
 _messages: deque[str] = deque(maxlen=50)
 _c_stderr = threading.Lock()
@@ -282,7 +285,17 @@ class Engine:
     # The vocabulary: read only, from any thread.
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
-        """Token ids of `text`; markers such as <|im_end|> become control tokens only when `special`."""
+        """Token ids of `text`; markers such as <|im_end|> become control tokens only when `special`.
+
+        A run of thousands of characters without white space, or of white space alone, is tokenised in pieces: for the
+        pre-tokenizers of many models llama.cpp matches it with std::regex, which recurses for every character and
+        overflows the stack.
+        """
+        if len(text) > _LONGEST_RUN and _LONG_RUN.search(text):
+            return [token for piece in _pieces(text) for token in self._tokens(piece, special)]
+        return self._tokens(text, special)
+
+    def _tokens(self, text: str, special: bool) -> list[int]:
         data = text.encode("utf-8", "replace")
         room = len(data) + 8
         buffer = (ctypes.c_int32 * room)()
@@ -392,6 +405,15 @@ class Engine:
         if self._model:
             self.api.llama_model_free(self._model)
         self._context = self._model = self._batch = None
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text cut behind each run that is as long as may be."""
+    begin = 0
+    for match in _LONG_RUN.finditer(text):
+        yield text[begin : match.end()]
+        begin = match.end()
+    yield text[begin:]
 
 
 def _load_error(model: Path) -> ModelError:

@@ -65,6 +65,8 @@ def _texts(header: GgufHeader) -> str:
     scaling = header.values.get(f"{header.architecture}.rope.scaling.type", "none")
     if scaling not in _ROPE_SCALING:
         return f"{header.architecture}.rope.scaling.type is {str(scaling)[:40]!r}"
+    if header.values.get("tokenizer.ggml.pre") == "whitespace":  # an uncaught exception at eight thousand spaces
+        return "tokenizer.ggml.pre is 'whitespace'"
     for key, most in (("tokenizer.chat_template", _TEMPLATE_CHARACTERS), ("general.name", _NAME_CHARACTERS)):
         length = len(str(header.values.get(key, "")))
         if length > most:

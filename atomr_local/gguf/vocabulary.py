@@ -15,7 +15,7 @@ _BYTE_TEXT = re.compile(rb"<0x[0-9A-Fa-f]{2}>")
 # Tokenizers that write a byte which no token holds as the token of that byte, and know no other way.
 _FALL_BACK_TO_BYTES = ("llama", "plamo2")
 # Tokenizers that this program runs models with; "none" has no texts, "test" is llama.cpp's own.
-_KNOWN = ("gpt2", "llama", "bert", "t5", "rwkv", "plamo2", "gemma4", "hybriddna", "whitespace")
+_KNOWN = ("gpt2", "llama", "bert", "t5", "rwkv", "plamo2", "gemma4")
 
 
 @dataclass(frozen=True, slots=True)

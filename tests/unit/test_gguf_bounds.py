@@ -91,6 +91,7 @@ def test_lists_and_rare_keys_of_sound_models_pass(tmp_path: Path) -> None:
         ("general.name", text("n" * 5000)),
         ("tokenizer.chat_template", text("x" * 300_000)),
         ("tokenizer.ggml.model", text("test")),
+        ("tokenizer.ggml.pre", text("whitespace")),
         ("tokenizer.ggml.token_type", numbers([6] * 263)),
         ("tokenizer.ggml.token_type", numbers([1])),
         (TOKENS, texts([])),
