@@ -22,10 +22,13 @@ _OF_PERSONS = {
 }  # fmt: skip
 # What the head of a relation is, where the relation says so. A song has a composer too, so composer does not.
 _KINDS = {"director": "film", "performer": "song"}
+_KIND_WORDS = (
+    "film|song|album|magazine|company|band|novel|book|play|opera|ballet|painting|newspaper|planet|moon|element|river|lake"
+    "|island|mountain|city|town|village|country|university|school|ship|club|team|language"
+)
+# With a year, "of" may stand between: "the 1948 film of Hamlet". Without one, "songs of" is followed by who made them.
 _NAMED_KIND = re.compile(
-    r"\b(film|song|album|magazine|company|band|novel|book|play|opera|ballet|painting|newspaper|planet|moon|element|river|lake"
-    r"|island|mountain|city|town|village|country|university|school|ship|club|team|language)s?\b[\s:]*$",
-    re.IGNORECASE,
+    rf"\b(?:(?P<dated>(?:1\d|20)\d\d (?:{_KIND_WORDS}))(?: of)?|(?P<kind>{_KIND_WORDS})s?)\b[\s:]*$", re.IGNORECASE
 )
 # Small words that stand inside names.
 _PARTICLES = {
@@ -61,7 +64,7 @@ def descriptor(name: str, relation: str, question: str) -> str:
             return after[1].lower()
         before = _NAMED_KIND.search(question[:place])
         if before:
-            return before[1].lower()
+            return (before["dated"] or before["kind"]).lower()
     return _KINDS.get(relation, "")
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """How many plans and answers change from one build of llama.cpp to another, by kind of question.
 
-    scripts/bench/builds.py --data ../shared/data --out DIR [--variants zen4 skylakex haswell] [--share 0.25] [--table]
+    scripts/bench/builds.py --data ../shared/data --out DIR [--variants zen4 skylakex haswell]
+                            [--share 0.25] [--plans] [--table]
 
 The README's command builds a CPU backend for each generation of processors; `llm.cpu_variant` chooses one. Each
 variant named here (default: zen4, skylakex and haswell, as far as this processor can run them) answers, by plans of
@@ -9,6 +10,8 @@ its own, the starter's twenty questions and 180 development questions (SETS belo
 variant answers to a set is a run in DIR/VARIANT/SET as `atomr eval run` makes it: it goes on where it stopped. The
 indexes "builds" are made if they are missing; ATOMR_HOME says where. Settings are taken from the environment, such as
 ATOMR_LLM__WEIGHTS=Q8_0. --share 0.25 asks only the first quarter of each development set.
+
+With --plans questions are planned and not answered (a third of the time): DIR/VARIANT/SET/plans.jsonl.
 
 Prints Markdown, also in DIR/builds.md: for each pair of variants how many plans and answers differ among the
 questions that all have answered; for each variant EM, token F1 and seconds; and the questions whose answers differ.
@@ -33,7 +36,7 @@ from atomr_local import paths
 from atomr_local.assistant import Assistant
 from atomr_local.backbone.cpu_variants import variants
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.evaluation.datasets import load_questions
+from atomr_local.evaluation.datasets import Question, load_questions
 from atomr_local.evaluation.description import describe_run
 from atomr_local.evaluation.metrics import normalize_answer
 from atomr_local.evaluation.run_directory import write_file
@@ -42,6 +45,7 @@ from atomr_local.indexing.store import STARTER, IndexKind, list_indexes
 from atomr_local.settings import LocalSource
 
 INDEX = "builds"
+PLANS = "plans.jsonl"
 DEFAULT = ("zen4", "skylakex", "haswell")
 CORPORA = ("2wiki_train500", "hotpot_train100", "musique_train100")
 
@@ -113,14 +117,17 @@ def ensure_index(kind: IndexKind, *inputs: Path) -> None:
     subprocess.run(command, check=True, stdout=sys.stderr)
 
 
-def ask(variant: str, data: Path, out: Path, share: float) -> None:
-    """Answer all sets in this process, whose environment names the variant."""
+def ask(variant: str, data: Path, out: Path, share: float, only_plans: bool) -> None:
+    """Answer or plan all sets in this process, whose environment names the variant."""
     with Assistant.open() as assistant:
         for asked in SETS:
             index = INDEX if asked.file else STARTER
             file = data / asked.file if asked.file else paths.starter_knowledge_dir() / "questions.jsonl"
             count = max(1, round(asked.count * share)) if asked.file else asked.count
             questions = load_questions(file, offset=asked.offset, limit=count)
+            if only_plans:
+                plan(assistant, questions, out / variant / asked.name / PLANS)
+                continue
             assistant.reconfigure(text_index=index, graph_index=index, sources=asked.sources)
             description = describe_run(assistant.settings, file)
             print(f"== {variant}, {asked.name}", file=sys.stderr, flush=True)
@@ -128,6 +135,38 @@ def ask(variant: str, data: Path, out: Path, share: float) -> None:
                 on_progress=lambda progress: print(
                     f"{progress.done}/{progress.total} {progress.trace.totals.seconds:.1f} s "
                     f"{progress.question.question} → {progress.predicted}", file=sys.stderr, flush=True))  # fmt: skip
+
+
+def plan(assistant: Assistant, questions: Sequence[Question], file: Path) -> None:
+    """Add the plans that the file does not hold yet."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    known = {line["question"] for line in _lines(file)}
+    with file.open("a", encoding="utf-8") as stream:
+        for question in questions:
+            if question.question not in known:
+                made = assistant.plan(question.question)
+                line = {"question": question.question, "plan": made.compact, "confidence": made.confidence}
+                stream.write(json.dumps(line, ensure_ascii=False) + "\n")
+                stream.flush()
+
+
+def planned(out: Path, names: Sequence[str]) -> str:
+    """How many plans differ, among the questions that all have planned; empty where none has."""
+    plans = {
+        name: {(asked.name, line["question"]): line["plan"] for asked in SETS
+               for line in _lines(out / name / asked.name / PLANS)}
+        for name in names
+    }  # fmt: skip
+    common = [key for key in plans[names[0]] if all(key in known for known in plans.values())]
+    lines = []
+    for first, second in combinations(names, 2) if common else ():
+        cells = []
+        for kind in ("all", *_kinds(common)):
+            keys = [key for key in common if kind in ("all", key[0])]
+            changed = sum(plans[first][key] != plans[second][key] for key in keys)
+            cells.append(f"{kind} {changed} of {len(keys)}")
+        lines.append(f"Planned only, plans that differ, {first} – {second}: {', '.join(cells)}\n")
+    return "".join(lines)
 
 
 def answered(directory: Path, kind: str) -> Iterator[Answered]:
@@ -205,20 +244,21 @@ def main() -> int:
     parser.add_argument("--variants", nargs="+", default=list(DEFAULT))
     parser.add_argument("--share", type=float, default=1.0, help="of each development set")
     parser.add_argument("--table", action="store_true", help="only make the table of what is there")
+    parser.add_argument("--plans", action="store_true", help="plan, do not answer")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        ask(given.variants[0], given.data, given.out, given.share)
+        ask(given.variants[0], given.data, given.out, given.share, given.plans)
         return 0
     names = given.variants if given.table else usable(given.variants)
-    if not given.table:
+    if not given.table and not given.plans:
         ensure_index("text", *(given.data / f"qa/{name}_corpus.jsonl" for name in CORPORA))
         ensure_index("graph", given.data / "kg/2wiki_train_triples.jsonl")
     for name in names if not given.table else ():
         command = [sys.executable, __file__, "--one", "--variants", name, "--data", str(given.data)]
-        command += ["--out", str(given.out), "--share", str(given.share)]
+        command += ["--out", str(given.out), "--share", str(given.share), *(["--plans"] * given.plans)]
         subprocess.run(command, check=True, env=os.environ | {"ATOMR_LLM__CPU_VARIANT": name})
-    text = table(given.out, names)
+    text = f"{table(given.out, names)}\n{planned(given.out, names)}".rstrip() + "\n"
     given.out.mkdir(parents=True, exist_ok=True)
     write_file(given.out / "builds.md", text)
     print(text, end="")

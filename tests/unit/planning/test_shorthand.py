@@ -112,6 +112,9 @@ def test_bracketed_numbers_of_the_users_question_are_left_alone() -> None:
     [
         ("Petra", "composer", "Who composed the film Petra?", "film"),
         ("Petra", "performer", "Who performed Petra?", "song"),
+        ("Petra", "director", "Who directed the 1948 film Petra?", "1948 film"),
+        ("Petra", "director", "Who directed the 1948 film of Petra?", "1948 film"),
+        ("Ann Lee", "composer", "Who composed the songs of Ann Lee?", ""),
         ("Mercury", "days to orbit", "How many days does the planet Mercury take to orbit the Sun?", "planet"),
         ("Petra", "composer", "Who composed Petra (1996 Song)?", "1996 song"),
         ("Petra", "composer", "Who composed Petra?", ""),
