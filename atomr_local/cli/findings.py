@@ -70,4 +70,4 @@ def model_run(verdict: Verdict, model: Path) -> Finding:
         return Finding("model run", "ok", f"{model.name} was tried out here and runs", facts=facts)
     tried = "; ".join(f"{one.way}: {one.what}" for one in verdict.failed)
     detail = f"{model.name} runs here {verdict.way}, which may be slower. Tried before: {tried}"
-    return Finding("model run", "ok", detail, f"A new build of llama.cpp may run it as it is: {REINSTALL}", facts)
+    return Finding("model run", "ok", detail, f"llama.cpp compiled again may run it as it is: {REINSTALL}", facts)

@@ -15,7 +15,6 @@ try:
     import click
 
     from atomr_local import __version__
-    from atomr_local.cli import minder
     from atomr_local.errors import AtomrError, Cancelled
     from atomr_local.sanitize import sanitize
 except KeyboardInterrupt:  # pressed before main() is there to tell
@@ -40,6 +39,8 @@ _COMMANDS = {
     "examples": ("examples", "examples", "Keep worked plans of your own."),
     "config": ("config", "config", "Show the settings and where they come from."),
 }
+# These load no native library that could crash.
+_LIGHT = frozenset({"config", "examples", "history", "strategies", "tree"})
 
 
 class _LazyGroup(click.Group):
@@ -68,6 +69,11 @@ def atomr(ctx: click.Context) -> None:
 
     Example: atomr ask "Which country is Lake Como in?"
     """
+    if ctx.obj is not None and ctx.invoked_subcommand not in _LIGHT:  # a process of its own
+        from atomr_local.cli import minder
+
+        minder.start()
+        ctx.obj.callback(minder.end)
     if any(name.startswith("ATOMR_") and name != "ATOMR_HOME" for name in os.environ):
         from atomr_local.settings import Settings
         from atomr_local.settings_problems import unknown_variables
@@ -79,9 +85,10 @@ def atomr(ctx: click.Context) -> None:
 
         if problem := no_terminal():
             raise click.UsageError(f'{problem}. Ask with `atomr ask "…"` instead.')
+        from atomr_local.cli.minder import full_screen
         from atomr_local.tui.app import run
 
-        with minder.full_screen():
+        with full_screen():
             run()
 
 
@@ -94,15 +101,17 @@ def report(error: AtomrError) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Exit status: 0 done, 1 an error, 2 wrong usage, 130 cancelled."""
+    at_end = contextlib.ExitStack()
     if arguments is None:
-        minder.start()
         _write_whole()
     for stream in (sys.stdout, sys.stderr):
         if getattr(stream, "errors", None) == "strict":  # a character that the terminal lacks is no reason to fail
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
         with _panics_told():
-            result: Any = atomr.main(args=arguments, prog_name="atomr", standalone_mode=False)
+            result: Any = atomr.main(
+                args=arguments, prog_name="atomr", standalone_mode=False, obj=at_end if arguments is None else None
+            )
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
@@ -128,7 +137,7 @@ def main(arguments: list[str] | None = None) -> None:
         report(fault(error, kept=""))
         sys.exit(1)
     finally:
-        minder.end()
+        at_end.close()
         # All is told: a further Ctrl-C ends the process at once, whatever its threads are about.
         if arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)

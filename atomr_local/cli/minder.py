@@ -47,10 +47,11 @@ _minder: list[_Minder] = []
 
 @dataclass(frozen=True)
 class _Minder:
-    """Attributes: process: its id; pipe: where it is told what happens."""
+    """Attributes: process: its id; pipe: where it is told what happens; details: the user wants to see tracebacks."""
 
     process: int
     pipe: int
+    details: bool
 
 
 def start() -> None:
@@ -77,7 +78,7 @@ def start() -> None:
         finally:
             os._exit(0)
     os.close(heard)
-    _minder.append(_Minder(process, pipe))
+    _minder.append(_Minder(process, pipe, wanted))
     faulthandler.enable(pipe, all_threads=True)
 
 
@@ -89,6 +90,8 @@ def end() -> None:
     import faulthandler
 
     faulthandler.disable()
+    if minder.details:
+        faulthandler.enable()
     _say(minder, _DONE)
     with contextlib.suppress(OSError):
         os.close(minder.pipe)

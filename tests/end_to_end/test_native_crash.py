@@ -97,7 +97,7 @@ def test_the_terminal_is_given_back(terminal: Terminal, home: Path, monkeypatch:
 def test_a_library_that_does_not_work_is_told_in_a_panel(terminal: Terminal) -> None:
     screen = terminal.wait_for("The model library does not work", seconds=START)
     assert "SIGILL" in screen
-    assert "--no-cache-dir" in screen
+    assert "PIP_NO_CACHE_DIR" in screen
     terminal.keys("Escape")
     terminal.wait_for("not ready")
     terminal.keys("C-q")

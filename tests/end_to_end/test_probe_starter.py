@@ -96,7 +96,7 @@ def test_a_library_that_always_crashes_is_one_error(
     assert out == ""
     told, hint = err.splitlines()
     assert told.startswith("The model library does not work: llama.cpp crashed (SIGSEGV)")
-    assert "--no-cache-dir" in hint
+    assert "PIP_NO_CACHE_DIR" in hint
     assert not (own_home / "cache" / "probes").exists()
 
 

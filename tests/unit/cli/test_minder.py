@@ -182,7 +182,16 @@ def test_a_thread_without_frames_is_told_by_what_others_call() -> None:
 def test_only_a_process_of_its_own_has_a_minder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minder, "start", lambda: pytest.fail("a minder was started"))
     with pytest.raises(SystemExit):
-        main(["--version"])
+        main(["doctor", "--help"])
+
+
+def test_a_process_of_its_own_has_one_where_it_may_load_a_library() -> None:
+    code = "from atomr_local.cli import minder\nminder.start = lambda: print('started')\n"
+    code += "from atomr_local.cli.main import main\nmain()"
+    for arguments, started in ((["doctor", "--help"], True), (["config", "path"], False)):
+        command = [sys.executable, "-c", code, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert ("started" in done.stdout) == started
 
 
 def test_the_python_interface_has_none() -> None:
