@@ -6,8 +6,8 @@ the first load of a model with an adapter writes one merged file into the cache,
 2021), quantised by llama.cpp; later loads read it. What cannot be prepared is loaded as it is.
 
 The name of a prepared file ends in the BLAKE2b digest of its content, so that one rename publishes both. Every load
-reads the whole file and compares: 0.13 s of one core for the starter's 145 MB, which llama.cpp reads anyway. A sample
-of blocks would be quicker and would miss the few bits that change an answer.
+reads the whole file and compares: 0.9 s of one core for a gigabyte, 0.13 s for the starter's 145 MB in Q8_0, and
+llama.cpp reads the file anyway. A sample of blocks would be quicker and would miss the few bits that change an answer.
 """
 
 from __future__ import annotations
