@@ -5,27 +5,19 @@ The full run, with every command, the model and the terminal UI, is `scripts/off
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "offline_check.py"
+from script_loader import load_script
 
 
 @pytest.fixture(scope="module")
 def check() -> Any:
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed: system calls are not watched")
-    spec = importlib.util.spec_from_file_location("offline_check", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["offline_check"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script("offline_check")
 
 
 @pytest.fixture(scope="module")
