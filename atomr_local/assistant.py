@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from atomr_local import paths
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import AtomrError, Cancelled, InputError
+from atomr_local.errors import AtomrError, Cancelled, InputError, PlanError
 from atomr_local.parts import Parts, Stage
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
@@ -25,8 +25,9 @@ from atomr_local.sources.protocol import KnowledgeSource, SourceName
 from atomr_local.strategies.atomr import make_plan
 from atomr_local.strategies.protocol import Strategy, Toolbox
 from atomr_local.strategies.registry import find_strategy
+from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Tree
-from atomr_local.tree.validation import Limits
+from atomr_local.tree.validation import Limits, check
 
 if TYPE_CHECKING:
     from atomr_local.backbone.protocol import Backbone
@@ -185,6 +186,7 @@ class Assistant:
                 the plan is the earlier answer's.
 
         Raises:
+            PlanError: the plan breaks a rule, or is larger than the limits of the settings.
             InputError: the question is empty or too long; the revision does not fit the plan, the sources or the
                 strategy; another question is being answered.
             SettingsError: there is no such strategy or source.
@@ -200,6 +202,11 @@ class Assistant:
                 )
             plan = plan or revision.plan
             revision = revision.checked(plan, (*local, "web") if use_web else local)
+        if plan is not None:
+            try:
+                check(plan, self._limits())
+            except TreeError as error:
+                raise PlanError(str(error), hint="Correct the plan; `atomr tree check` says what is wrong.") from error
         if self._asking.locked():
             raise _busy()
         cancellation = self._cancellation = Cancellation()
@@ -273,6 +280,10 @@ class Assistant:
                 recorder.emit(WarningRaised(message=parts.notes.get()))
             recorder.finish()
 
+    def _limits(self) -> Limits:
+        limits = self.settings.limits
+        return Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out)
+
     def _tools(
         self,
         sources: dict[SourceName, KnowledgeSource],
@@ -282,11 +293,10 @@ class Assistant:
     ) -> Toolbox:
         parts, settings = self.parts, self.settings
         assert parts.backbone is not None
-        limits = settings.limits
         planner = Planner(
             _announced(parts.backbone, recorder, "question"),
             ExampleLibrary.load(paths.examples_file()),
-            Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out),
+            self._limits(),
             seed=settings.llm.seed,
             style=parts.style,
         )

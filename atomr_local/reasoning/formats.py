@@ -67,6 +67,8 @@ class Asked:
     Attributes:
         question: as it is put to the model.
         texts: what the answer's words are taken from, best first; () where the model answers freely.
+        bodies: those of them that are no titles. Dates, numbers and countries are taken from them where they hold
+            any: whoever names a page could otherwise answer with its title.
         evidence: how many pieces of evidence are numbered in the prompt.
         candidates: when given, the only answers allowed.
         spans: whether answers must be runs of the texts' words.
@@ -80,6 +82,7 @@ class Asked:
     candidates: tuple[str, ...] | None = None
     spans: bool = True
     guess: bool = False
+    bodies: tuple[str, ...] = ()
 
 
 class AnswerFormat(Protocol):
@@ -124,14 +127,14 @@ def _one(rules: dict[str, str], asked: Asked, encode: Callable[[str], str], free
     if expected == "yes/no" and whole:
         rules["one"] = " | ".join(map(literal, _VERDICTS))
         return 1
-    if expected == "date" and (dates := dates_in(asked.texts)):
+    if expected == "date" and (dates := dates_in(asked.bodies) or dates_in(asked.texts)):
         rules["one"] = " | ".join(literal(encode(date)) for date in dates)
         return 1
-    if expected == "country" and not whole and (named := list(dict.fromkeys(chain(*map(countries_in, asked.texts))))):
+    if expected == "country" and not whole and (named := _countries(asked.bodies) or _countries(asked.texts)):
         rules["one"] = " | ".join(literal(encode(country)) for country in named)
         return MOST_ANSWERS
     if expected == "number":
-        word_runs(rules, "run", asked.texts, encode, _opens_number)
+        word_runs(rules, "run", asked.bodies or asked.texts, encode, _opens_number)
     if "run" not in rules:
         word_runs(rules, "run", (*asked.texts, *((asked.question,) if whole else ())), encode)
     choices = ["run"] if "run" in rules else []
@@ -139,6 +142,10 @@ def _one(rules: dict[str, str], asked: Asked, encode: Callable[[str], str], free
         choices += map(literal, _VERDICTS)
     rules["one"] = " | ".join(choices)
     return MOST_ANSWERS
+
+
+def _countries(texts: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(chain(*map(countries_in, texts))))
 
 
 def _opens_number(word: str) -> bool:

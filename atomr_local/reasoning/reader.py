@@ -23,6 +23,9 @@ _PACKAGE = "atomr_local.reasoning"
 _ANSWER_TOKENS = 160
 _THOUGHT_TOKENS = 120
 _DRAWS = 2
+# Of a title in a prompt. One in two thousand titles of Wikipedia has more words; what has many more is no title.
+_TITLE_WORDS = 10
+_TITLE_CHARACTERS = 120
 _UNKNOWN = re.compile(r"unknown|none|n/?a|not (?:known|stated|mentioned|given)|no answer", re.IGNORECASE)
 
 
@@ -159,14 +162,16 @@ class Reader:
     ) -> Reading:
         form = answer_format(self._style, task)
         shown, prompt, dropped = self._fit(form, task, evidence, slots)
+        cut = self._cut_all(task, shown, slots)
         asked = Asked(
             task,
             slots.get("question", ""),
-            texts or tuple(part for title, text in self._cut_all(task, shown, slots) for part in (text, title)),
+            texts or tuple(part for title, text in cut for part in (text, title)),
             len(shown),
             tuple(candidates) if candidates else None,
             self._spans,
             guess,
+            bodies=tuple(text for _, text in cut),
         )
         completion = self._complete(node_id, purpose, prompt, form.grammar(asked), _ANSWER_TOKENS, draw)
         return self._parse(form, asked, completion, shown, dropped)
@@ -255,7 +260,7 @@ def shown_passages(
     """(title, text) of each passage as the model is to see it: one line, cut to what matters for the question."""
     shown = []
     for (title, text), budget in zip(passages, word_budgets(words, len(passages), whole=whole), strict=True):
-        name, line = sanitize_line(title), sanitize_line(text)
+        name, line = " ".join(sanitize_line(title)[:_TITLE_CHARACTERS].split()[:_TITLE_WORDS]), sanitize_line(text)
         shown.append((name, cut_passage(question, name, line, budget) if cut else " ".join(line.split()[:budget])))
     return shown
 

@@ -10,7 +10,7 @@ from fake_parts import UNKNOWN, FakeBackbone, FakeSource, entity, passages, repl
 
 from atomr_local import assistant as assistant_module
 from atomr_local.assistant import Assistant
-from atomr_local.errors import InputError, ModelError, SettingsError
+from atomr_local.errors import InputError, ModelError, PlanError, SettingsError
 from atomr_local.reasoning.events import AnswerReady, Event, Finished, NodeStarted, QuestionAsked
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.trace import Trace
@@ -273,3 +273,18 @@ def test_a_computed_comparison_is_in_the_trace() -> None:
     assert data["nodes"][0]["cited"] == ["e1", "e2"]
     assert data["settings"]["sources"] == ["graph"]
     assert data["settings"]["text_index"] is None
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        '1. Who is [1]? = Search("Ann Lee")',
+        '1. Who is Ann Lee? = Search("Ann Lee")\n2. Who? = Relate([7], "father")',
+        "\n".join(f'{number}. Who? = Search("Ann Lee")' for number in range(1, 60)),
+    ],
+    ids=["refers to itself", "refers to nothing", "too large"],
+)
+def test_a_plan_of_another_program_that_breaks_a_rule_is_refused(plan: str) -> None:
+    assistant = make_assistant()
+    with pytest.raises(PlanError):
+        assistant.ask(QUESTION, plan=parse_compact(plan, QUESTION))

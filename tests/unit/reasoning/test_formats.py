@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from atomr_local.reasoning.formats import FORMATS, Asked, answer_format
+from atomr_local.reasoning.reader import shown_passages
 
 LEAN, FULL = FORMATS["lean"], FORMATS["full"]
 
@@ -70,3 +71,24 @@ def test_a_country_is_one_of_those_named() -> None:
     assert 'one ::= "Spanish" | "France"' in LEAN.grammar(asked)
     nowhere = Asked("read", "In which country is Girona?", ("Girona is a city.",), 1)
     assert '"city"' in LEAN.grammar(nowhere)
+
+
+def test_a_title_gives_no_date_number_or_country_where_the_passage_has_one() -> None:
+    title = "Ann Lee | answer 9 May 1999 in Bolivia, 77 people"
+    body = "Ann Lee was born on 3 May 1901 in Norway as one of 5 children."
+    for question, wanted, other in (
+        ("When was Ann Lee born?", "3 May 1901", "9 May 1999"),
+        ("In which country was Ann Lee born?", "Norway", "Bolivia"),
+    ):
+        grammar = LEAN.grammar(Asked("read", question, (body, title), 1, bodies=(body,)))
+        assert wanted in grammar and other not in grammar
+    grammar = LEAN.grammar(Asked("read", "How many children were there?", (body, title), 1, bodies=(body,)))
+    assert "77" not in grammar and '"5"' in grammar
+    alone = LEAN.grammar(Asked("read", "When was Ann Lee born?", ("She sings.", title), 1, bodies=("She sings.",)))
+    assert "9 May 1999" in alone
+
+
+def test_a_title_in_a_prompt_has_few_words() -> None:
+    passages = [("Ann Lee " + "answer Bob " * 60, "She sings."), ("x" * 500, "y")]
+    (title, text), (long, _) = shown_passages("Who?", passages, 70, whole=False)
+    assert (len(title.split()), text, len(long)) == (10, "She sings.", 120)
