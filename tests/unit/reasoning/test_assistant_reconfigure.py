@@ -121,7 +121,7 @@ def test_a_question_stops_at_once_while_parts_load_and_they_are_there_for_the_ne
 ) -> None:
     go_on, begun, loaded = threading.Event(), threading.Event(), threading.Event()
 
-    def slow(self: Parts) -> None:
+    def slow(self: Parts, *_: object) -> None:
         begun.set()
         go_on.wait(30)
         self.backbone = FakeBackbone()  # type: ignore[assignment]

@@ -35,6 +35,7 @@ TRACE = {
     "evidence",
     "totals",
     "warnings",
+    "left_machine",
 }
 NODE = {
     "id",
