@@ -142,23 +142,26 @@ def sync_directory(directory: Path) -> None:
 
 @contextlib.contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Hold a lock for `path` among processes and threads, so that none changes the file between a read and a write.
+    """Let no other process or thread that asks for the same change `path` between a read and a write.
 
-    It waits for whoever holds the lock; the system lets go of it when that process ends. Without file locks (Windows)
-    nothing is held.
+    It waits for whoever is about it; the system lets go when that process ends. The lock is on the directory, so that
+    no file is left behind. Without file locks (Windows, some network file systems) nothing is held.
 
     Raises:
-        OSError: the lock file, beside `path`, cannot be made.
+        OSError: there is no such directory.
     """
     try:
         import fcntl
     except ImportError:
         yield
         return
-    real = Path(os.path.realpath(path))
-    with real.with_name(f".{real.name}.lock").open("ab") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+    handle = os.open(Path(os.path.realpath(path)).parent, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(handle)
 
 
 def process_alive(pid: int) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 from atomr_local import paths
 from atomr_local.credentials import Secret
 from atomr_local.errors import SettingsError
+from atomr_local.output_files import exclusive
 from atomr_local.settings import Settings, load_settings
 from atomr_local.settings_leftovers import copy_beside
 from atomr_local.settings_problems import problem
@@ -69,13 +71,25 @@ def save_settings(changes: Mapping[str, Any]) -> Path:
         SettingsError: there is no such setting, a value is not usable, or the file cannot be read or written.
     """
     path = Settings.file or paths.config_file()
-    document = _read(path)
-    for key, value in changes.items():
-        _set(document, key, _plain(value))
-    text = document.as_string()
-    settings = _check(text, path)
-    _write(path, text, secret=holds_secrets(settings))
+    with _alone(path):
+        document = _read(path)
+        for key, value in changes.items():
+            _set(document, key, _plain(value))
+        text = document.as_string()
+        settings = _check(text, path)
+        _write(path, text, secret=holds_secrets(settings))
     return path
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """No other process saves settings meanwhile: what it had changed would be lost."""
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):  # where no lock can be made, nothing can be written: told by the writing
+            if path.is_file() or not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                held.enter_context(exclusive(path))
+        yield
 
 
 def holds_secrets(settings: Settings) -> bool:

@@ -28,6 +28,7 @@ from atomr_local.backbone.engine import library
 from atomr_local.errors import ModelError
 from atomr_local.gguf import GgufHeader
 from atomr_local.offline_imports import import_without_sockets
+from atomr_local.output_files import process_alive
 
 Storage = Literal["auto", "F16", "Q8_0", "Q4_0"]
 WEIGHTS = "weights"  # the folder in the cache directory
@@ -36,7 +37,8 @@ WEIGHTS = "weights"  # the folder in the cache directory
 MOST_PARAMETERS = 500_000_000
 _KEPT = 3  # prepared files; the one unused for longest goes first
 _SCRATCH = ".making-"
-_ABANDONED = 86_400  # seconds after which what a killed process was making is deleted
+_MAKING = re.compile(r"\.making-(?:(?P<pid>\d+)-)?\w+")  # without the process in the name: of earlier versions
+_ABANDONED = 86_400  # seconds after which what an earlier version was making is deleted
 VERSION = "1"
 _DIGEST_BYTES = 16
 _NAME = re.compile(rf"[0-9a-f]{{32}}\.(?P<digest>[0-9a-f]{{{2 * _DIGEST_BYTES}}})\.gguf")
@@ -125,7 +127,8 @@ def prepare(
         folder.mkdir(parents=True, exist_ok=True)
         if shutil.disk_usage(folder).free < 6 * model.parameters + (64 << 20):
             raise ModelError(f"{folder} has no room for prepared weights of {model.path.name}")
-        with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=folder) as scratch:
+        _clear_abandoned(folder)
+        with tempfile.TemporaryDirectory(prefix=f"{_SCRATCH}{os.getpid()}-", dir=folder) as scratch:
             merged = model.path
             if adapter is not None:
                 merged = Path(scratch) / "merged.gguf"
@@ -195,6 +198,19 @@ def _kept(folder: Path, name: str, tell: Callable[[str], None] | None) -> Path |
     return None
 
 
+def _clear_abandoned(folder: Path) -> None:
+    """Delete what processes that died were making: whether they live is asked, for a clock may jump."""
+    for path in folder.glob(f"{_SCRATCH}*"):
+        match = _MAKING.fullmatch(path.name)
+        with contextlib.suppress(OSError):
+            if match is not None and match["pid"]:
+                abandoned = not process_alive(int(match["pid"]))
+            else:
+                abandoned = path.stat().st_mtime < time.time() - _ABANDONED
+            if abandoned:
+                shutil.rmtree(path, ignore_errors=True)
+
+
 def _merge(model: Path, adapter: Path, out: Path) -> None:
     import numpy as np
 
@@ -251,9 +267,6 @@ def _quantise(source: Path, out: Path, storage: Storage) -> None:
 def _evict(folder: Path, newest: Path) -> None:
     """Keep the files used last; one that another process has mapped stays usable there."""
     with contextlib.suppress(OSError):
-        for path in folder.glob(f"{_SCRATCH}*"):
-            if path.stat().st_mtime < time.time() - _ABANDONED:
-                shutil.rmtree(path, ignore_errors=True)
         others = [path for path in folder.glob("*.gguf") if path != newest]
         others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
         for path in others[_KEPT - 1 :]:

@@ -12,6 +12,7 @@ from atomr_local.indexing.foreign_errors import library_line
 # Kept free for everything else on the disk; bytes.
 RESERVE = 200_000_000
 # What libraries write of a full or failing disk when they give no error number.
+CHECK_DISK = "Check the disk"
 _FULL = ("no space left", "os error 28)", "disk is full", "disk full", "quota exceeded")
 _NO_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
 _BROKEN = ("input/output error", "disk i/o error", "os error 5)")
@@ -54,7 +55,7 @@ def write_error(what: str, error: BaseException, *, resumable: bool = False) -> 
     elif number in _NO_PLACE:
         hint = f"See to it that this user may write there, then {again}"
     else:
-        hint = f"Check the disk, then {again}"
+        hint = f"{CHECK_DISK}, then {again}"
     return KnowledgeIndexError(f"{what} cannot be written: {reason}", hint=hint)
 
 

@@ -22,6 +22,7 @@ from atomr_local.indexing.readers.wikiprops import page_props_beside
 from atomr_local.indexing.space import something_done, write_error
 from atomr_local.indexing.text_build import PASSAGE_WORDS, Selection, TextBuild, TextBuildProgress
 from atomr_local.indexing.text_catalog import CATALOG, Catalog, CatalogReader
+from atomr_local.indexing.text_recovery import after_failed_write, check_before_publishing
 from atomr_local.indexing.text_table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, PassageTable, connect, nearest
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ __all__ = [
 # What is stored and how passages are cut; an index of another layout can be searched, but not added to.
 LAYOUT = 2
 _MISSING_SHOWN = 5
+_SCANNED = 100_000  # passages; an index with more is not read through for a few that are added
 _SLOW_HASHING = 100_000_000  # bytes; less is hashed before anyone wonders
 Progress = Callable[[TextBuildProgress], None]
 Engine = Literal["local", "ray"]
@@ -138,6 +140,7 @@ def remove_from_text_index(name: str, titles: Iterable[str]) -> tuple[store.Mani
             counts = {"articles": articles, "passages": passages} | ({"aliases": aliases} if aliases else {})
             changed = {"last_change": {"what": "remove", "articles": len(gone), "at": _now()}}
             new = store.Manifest("text", name, counts, manifest.inputs, manifest.settings | changed)
+            check_before_publishing(scratch, new, Cancellation(), scan=False)
             return store.read_manifest(publishing.publish(scratch, new)), missing
     except OSError as error:
         raise write_error(f"the text index {name!r}", error) from error
@@ -204,9 +207,15 @@ def _run(
                 if base is not None and not ledger.resumed:
                     _link(base, scratch)
             build = make(ledger, files, embedder, selection, show, cancellation, trained=trained)
-            build.run()
+            try:
+                build.run()
+            except KnowledgeIndexError as error:
+                after_failed_write(scratch, error)
+                raise
             ledger.check_inputs()
             manifest = _manifest(name, build, ledger, embedder, wanted, before, asked or {})
+            scan = mode == "build" or manifest.counts["passages"] < _SCANNED
+            check_before_publishing(scratch, manifest, cancellation, scan=scan)
             return store.read_manifest(publishing.publish(scratch, manifest))
     except OSError as error:
         kept = something_done(publishing.unfinished_path("text", name))

@@ -15,6 +15,7 @@ from atomr_local.indexing.verify import PARTS, Report, damage
 _SCANNED = 2048
 _QUERIES = 50
 _NEAREST = 10
+_PROBED = 10
 # What is asked of an approximate index, and how far a query lies from the passage that it is made from.
 _RECALL = 0.98
 _NOISE = 0.5
@@ -49,6 +50,25 @@ def verify_text(report: Report, manifest: store.Manifest, embedder: str | None, 
                     report.problems.append(
                         f"the vector index finds {recall:.3f} of the 10 nearest; {_RECALL} is wanted"
                     )
+
+
+def check_written(report: Report, manifest: store.Manifest, cancellation: Cancellation, *, scan: bool) -> None:
+    """Add to the report what of a text index that was just written cannot be read back.
+
+    LanceDB can lose the error of a failed write, and then only reading shows it.
+
+    Args:
+        scan: read every passage too.
+    """
+    with damage(report):
+        table = connect(report.path).open_table(TABLE)
+        rows = int(table.count_rows())
+        if rows != (wanted := manifest.counts.get("passages")):
+            report.problems.append(f"{rows} passages are there, {wanted} were written")
+        if scan:
+            checksum, _ = _scan(Report(report.kind, report.name, report.path), table, rows, cancellation)
+            _check_catalog(report, manifest, checksum)
+        _check_indexes(report, table, rows, cancellation, in_use=False)
 
 
 def _scan(report: Report, table: Any, rows: int, cancellation: Cancellation) -> tuple[int, Any]:
@@ -104,14 +124,18 @@ def _check_catalog(report: Report, manifest: store.Manifest, checksum: int) -> N
             catalog.close()
 
 
-def _check_indexes(report: Report, table: Any, rows: int, cancellation: Cancellation) -> None:
-    """Each index must be there, cover all passages and find some of them."""
+def _check_indexes(report: Report, table: Any, rows: int, cancellation: Cancellation, *, in_use: bool = True) -> None:
+    """Each index must be there, cover all passages, and answer; one that is in use must find some of them by words."""
     named: dict[str, str] = {}
-    sample: list[dict[str, str]] | None = None
+    sample: list[dict[str, str]] = []
+    listed = False
     with damage(report, "the list of the indexes cannot be read"):
         named = {index.columns[0]: index.name for index in table.list_indices()}
-        sample = table.search().select(["id", SEARCHED]).limit(3).to_list()
-    if sample is None:
+        # What was written last too: an index that is added to begins with the old passages.
+        for offset in sorted({0, max(0, rows - _PROBED)}):
+            sample += table.search().select(["id", SEARCHED]).limit(_PROBED).offset(offset).to_list()
+        listed = True
+    if not listed:
         return
     finders = {SEARCHED: _finds_words, "id": _finds_ids}
     for column, part in PARTS.items():
@@ -124,7 +148,10 @@ def _check_indexes(report: Report, table: Any, rows: int, cancellation: Cancella
             stats = table.index_stats(named[column])
             if stats is not None and stats.num_unindexed_rows:
                 report.problems.append(f"{part} does not cover all passages")
-            if column in finders and not all(finders[column](table, row) for row in sample):
+            found = [finders[column](table, row) for row in sample] if column in finders else []
+            # A passage of nothing but words that the full-text index leaves out ("it is here") is found by none.
+            missed = not any(found) and in_use if column == SEARCHED else not all(found)
+            if found and missed:
                 report.problems.append(f"{part} does not find a passage that is there")
 
 

@@ -66,7 +66,7 @@ def warm() -> None:
     import atomr_local.history.store
     import atomr_local.sources.graph
     import atomr_local.sources.text
-    from atomr_local.backbone import llama
+    from atomr_local import parts as loading
     from atomr_local.indexing import embedding, text_build
 
     del lancedb, pyarrow, pyoxigraph, tomlkit, atomr_local
@@ -79,13 +79,12 @@ def warm() -> None:
         def pop(self, _place: Any = 0) -> str:
             return str(parts.UNKNOWN)
 
-    def load(*_: object, **__: object) -> Any:
-        backbone = parts.FakeBackbone()
-        backbone.replies = Unknowing(["Unknown"])
-        return backbone
+    def load(self: Any, *_: object) -> None:
+        self.backbone = parts.FakeBackbone()
+        self.backbone.replies = Unknowing(["Unknown"])
 
     embedding.SentenceEmbedder = lambda *_, **__: embedder.FakeEmbedder()  # type: ignore[misc, assignment]
-    llama.LlamaBackbone.load = load  # type: ignore[method-assign]
+    loading.Parts._load_backbone = load  # type: ignore[assignment, method-assign]
     text_build.BATCH, text_build.QUIET_RECORDS, text_build.COMPACT_EVERY = 4, 3, 5
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -158,3 +160,15 @@ def test_settings_in_force_change_by_name_and_none_brings_the_files_value_back(f
         changed_settings(settings, {"llm": {"threads": -1}})
     with pytest.raises(SettingsError, match="nope"):
         changed_settings(settings, {"nope": 1})
+
+
+def test_settings_that_several_processes_save_at_once_are_all_kept(file: Path) -> None:
+    script = (
+        "import sys\nfrom atomr_local.settings_file import save_settings\n"
+        "for i in range(8):\n    save_settings({sys.argv[1]: i + 2})\n"
+    )
+    keys = ("top_k", "llm.threads", "limits.nodes")
+    running = [subprocess.Popen([sys.executable, "-c", script, key]) for key in keys]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    settings = load_settings()
+    assert (settings.top_k, settings.llm.threads, settings.limits.nodes) == (9, 9, 9)
