@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from atomr_local import paths
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, InputError, PlanError
+from atomr_local.free_memory import trim_memory
 from atomr_local.parts import Parts, Stage
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
@@ -238,6 +239,7 @@ class Assistant:
         finally:
             cancellation.cancel()
             worker.join()
+            trim_memory()
             self._asking.release()
 
     def _answer(

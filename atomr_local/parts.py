@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from atomr_local import paths
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
-from atomr_local.free_memory import give_back_memory
+from atomr_local.free_memory import give_back_memory, limit_arenas
 from atomr_local.reasoning.rivals import Calibration
 from atomr_local.settings import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
@@ -136,6 +136,7 @@ class Parts:
             from atomr_local.threads import prepare_threads
 
             prepare_threads()
+            limit_arenas()
             self._probing = Cancellation()
             wanted = [SourceName(name) for name in local if SourceName(name) not in self.sources]
             with ThreadPoolExecutor(max_workers=3, thread_name_prefix="atomr-load") as pool:

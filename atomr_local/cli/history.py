@@ -149,7 +149,7 @@ def delete(numbers: tuple[int, ...], everything: bool, yes: bool) -> None:
 
     Example: atomr history delete 12 13 --yes
     """
-    from atomr_local.history.database import damaged_files
+    from atomr_local.history.mending import damaged_files
 
     _one_of(numbers, everything)
     what = "all past questions" if everything else f"{len(set(numbers))} of the past questions"
@@ -167,6 +167,28 @@ def delete(numbers: tuple[int, ...], everything: bool, yes: bool) -> None:
     if aside:
         names = ", ".join(item.name for item in aside)
         click.echo(sanitize_line(f"Damaged files that were set aside are still in {directory}: {names}"), err=True)
+
+
+@history.command()
+def repair() -> int:
+    """Check every kept question, and mend what is damaged.
+
+    Damaged words for searching are made again. Where the file itself is damaged, it is set aside beside a new one into
+    which every question is saved that can be read. Other commands do the same when they meet damage; this one looks
+    for it. Exit status 1: some questions are damaged in themselves.
+
+    Example: atomr history repair
+    """
+    with _opened() as opened:
+        damaged = opened.check()
+        kept = opened.count()
+    click.echo(
+        f"{kept} questions are kept, {'all of them whole' if not damaged else f'{len(damaged)} of them damaged'}."
+    )
+    if damaged:
+        numbers = " ".join(map(str, damaged))
+        click.echo(f"Damaged: {numbers}\n  → `atomr history delete {numbers} --yes` removes them.", err=True)
+    return 1 if damaged else 0
 
 
 def _one_of(numbers: Sequence[int], everything: bool) -> None:

@@ -1,24 +1,48 @@
-"""The history's SQLite file: opened, brought to the schema of this version, set aside when it is damaged."""
+"""The history's SQLite file: opened, and brought to the schema of this version."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from atomr_local.history.errors import HistoryDamaged, HistoryError
+from atomr_local.history.errors import HistoryDamaged, HistoryError, HistoryReadOnly
 
 # "atmr": tells a history from any other program's SQLite file.
 APPLICATION_ID = 0x61746D72
 WAIT = 30.0
-_SEARCH_VERSION = 2
-_COMPANIONS = ("-wal", "-shm")
+SEARCH_VERSION = 2
+COMPANIONS = ("-wal", "-shm")
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _IN_USE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+# A table that the schema promises is not there, or not as FTS5 left it. SQLite has no number of its own for that.
+_MISSING = re.compile(
+    r"questions_search|fts5:|invalid fts5|vtable constructor failed|no such table: (?:main\.)?questions\b"
+)
+_NOT_WRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM}
+# So long that a count that grows is written in place, in one go.
+_REMAINS = 40
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether SQLite says by it that the file is damaged, or no SQLite file."""
+    code = _code(error)
+    return code in _DAMAGED or (code == sqlite3.SQLITE_ERROR and _MISSING.search(str(error)) is not None)
+
+
+def in_use(error: sqlite3.Error) -> bool:
+    """Whether another program holds the file."""
+    return _code(error) in _IN_USE
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code of an extended one
 
 
 @contextlib.contextmanager
@@ -27,22 +51,26 @@ def told(path: Path) -> Iterator[None]:
 
     Raises:
         HistoryDamaged: the file is damaged, or no SQLite file.
+        HistoryReadOnly: it, or what lies beside it, cannot be written.
         HistoryError: anything else.
     """
     try:
         yield
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code of an extended one
-        if code in _DAMAGED:
+        if is_damage(error):
             raise HistoryDamaged(f"{path} is damaged: {error}") from error
-        if code in _IN_USE:
+        if in_use(error):
             raise HistoryError(
                 f"{path} is in use by another program", hint="Try again when that program has finished with it."
             ) from error
+        if _code(error) == sqlite3.SQLITE_READONLY:
+            raise HistoryReadOnly(path) from error
         raise HistoryError(
             f"{path} cannot be used: {error}", hint="Look at the disk's free space and the file's permissions."
         ) from error
     except OSError as error:
+        if error.errno in _NOT_WRITABLE:
+            raise HistoryReadOnly(path) from error
         raise HistoryError(
             f"{path} cannot be used: {error.strerror or error}", hint="Look at the directory's permissions."
         ) from error
@@ -67,22 +95,24 @@ def connect(path: Path, *, search: bool, wait: float = WAIT) -> sqlite3.Connecti
 
     Raises:
         HistoryDamaged: the file is damaged, or no SQLite file.
+        HistoryReadOnly: it, or what lies beside it, cannot be written.
         HistoryError: it is of a newer version or another program's, or cannot be opened.
     """
     with told(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _alone(path), told(path):
+    with alone(path), told(path):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        connection = _opened(path, wait)
+        connection = opened(path, wait)
         try:
-            _migrate(connection, path, search)
+            migrate(connection, path, search)
         except BaseException:
             connection.close()
             raise
         return connection
 
 
-def _opened(path: Path, wait: float) -> sqlite3.Connection:
+def opened(path: Path, wait: float) -> sqlite3.Connection:
+    """The file as it is."""
     # The caller holds a lock of its own around the connection; transactions are begun and ended in so many words.
     connection = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
@@ -90,9 +120,9 @@ def _opened(path: Path, wait: float) -> sqlite3.Connection:
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def alone(path: Path) -> Iterator[None]:
     """One program at a time opens the file or sets it aside; writing needs no such lock."""
-    with told(path), path.with_name(path.name + ".lock").open("a") as stream:
+    with told(path), _lock_file(path).open("a") as stream:
         with contextlib.suppress(ImportError):  # Windows; SQLite's own locks do there
             import fcntl
 
@@ -106,28 +136,38 @@ def migrations() -> list[tuple[int, str]]:
     return sorted((int(item.name[:4]), item.read_text(encoding="utf-8")) for item in steps)
 
 
-def _migrate(connection: sqlite3.Connection, path: Path, search: bool) -> None:
-    steps = migrations()
-    found = _version(connection)
-    if found > steps[-1][0]:
+def known_version(connection: sqlite3.Connection, path: Path) -> int:
+    """The version of the file's schema; 0 for a file that has none yet.
+
+    Raises:
+        HistoryError: it is of a newer version or another program's.
+    """
+    latest, found = migrations()[-1][0], _version(connection)
+    if found > latest:
         raise HistoryError(
-            f"{path} was written by a newer version (schema {found}; this one knows {steps[-1][0]})",
+            f"{path} was written by a newer version (schema {found}; this one knows {latest})",
             hint="Update atomr-local. The file is left as it is.",
         )
-    if not found:
+    if found and connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise HistoryError(f"{path} is a database of another program", hint="Move it away.")
+    return found
+
+
+def migrate(connection: sqlite3.Connection, path: Path, search: bool) -> None:
+    """Bring the file to the schema of this version; see :func:`connect`."""
+    steps = migrations()
+    if not known_version(connection, path):
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise HistoryError(f"{path} is a database of another program", hint="Move it away.")
         connection.execute("PRAGMA auto_vacuum = FULL")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    elif connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise HistoryError(f"{path} is a database of another program", hint="Move it away.")
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "cell_size_check = ON"):
         connection.execute(f"PRAGMA {pragma}")
     connection.execute("BEGIN IMMEDIATE")
     with ended(connection):
         for version, script in steps:
-            if version > _version(connection) and (search or version < _SEARCH_VERSION):
-                for statement in _statements(script):
+            if version > _version(connection) and (search or version < SEARCH_VERSION):
+                for statement in statements(script):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {version}")
         if search:
@@ -143,7 +183,7 @@ def _version(connection: sqlite3.Connection) -> int:
 
 def indexed(connection: sqlite3.Connection) -> bool:
     """Whether the file holds words for full-text search, by whatever SQLite they were put in."""
-    return _version(connection) >= _SEARCH_VERSION
+    return _version(connection) >= SEARCH_VERSION
 
 
 @contextlib.contextmanager
@@ -159,7 +199,8 @@ def ended(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _statements(script: str) -> Iterator[str]:
+def statements(script: str) -> Iterator[str]:
+    """The SQL statements of a script, one by one."""
     pending = ""
     for line in script.splitlines(keepends=True):
         pending += line
@@ -168,47 +209,39 @@ def _statements(script: str) -> Iterator[str]:
             pending = ""
 
 
-def set_aside(path: Path) -> Path | None:
-    """Move a damaged file, with what belongs to it, to a name beside it. Nothing is deleted.
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """What is known of a history without its file, from a note beside it.
 
-    Returns:
-        Its new path; None where the file is sound after all, because another program has already set the damaged
-        one aside, or because only the words for searching were damaged, which are then made again.
-
-    Raises:
-        HistoryError: it cannot be moved.
+    Attributes:
+        count: questions that were kept in it when it was last written; 0 where nobody knows.
+        highest: the highest number that was given.
     """
-    with _alone(path), told(path):
-        if _sound(path):
-            return None
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        aside, count = path.with_name(f"{path.stem}.damaged-{stamp}{path.suffix}"), 1
-        while aside.exists():
-            count += 1
-            aside = path.with_name(f"{path.stem}.damaged-{stamp}-{count}{path.suffix}")
-        # The file itself last: a write-ahead log that outlived its file would be played into the next one.
-        for ending in (*_COMPANIONS, ""):
-            with contextlib.suppress(FileNotFoundError):
-                path.with_name(path.name + ending).rename(aside.with_name(aside.name + ending))
-        return aside
+
+    count: int = 0
+    highest: int = 0
 
 
-def _sound(path: Path) -> bool:
-    connection = _opened(path, WAIT)
+def remember(path: Path, connection: sqlite3.Connection) -> None:
+    """Note beside the file how many questions it holds, so that a file that is emptied is not taken for a new one."""
+    with contextlib.suppress(sqlite3.Error, OSError):  # a question is kept without that note too
+        count, highest = connection.execute(
+            "SELECT (SELECT count(*) FROM questions), coalesce((SELECT seq FROM sqlite_sequence), 0)"
+        ).fetchone()
+        text = f"{count} {highest}".encode().ljust(_REMAINS) + b"\n"
+        lock = _lock_file(path)
+        if lock.read_bytes() != text:
+            lock.write_bytes(text)
+
+
+def remembered(path: Path) -> Remains:
+    """What :func:`remember` noted last."""
     try:
-        if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-            return False
-        if indexed(connection):
-            connection.execute("INSERT INTO questions_search (questions_search) VALUES ('rebuild')")
-    except sqlite3.DatabaseError as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
-            return False
-        raise
-    finally:
-        connection.close()
-    return True
+        count, highest = map(int, _lock_file(path).read_bytes()[: _REMAINS + 1].split())
+    except (OSError, ValueError):
+        return Remains()
+    return Remains(max(0, count), max(0, min(highest, 2**62)))
 
 
-def damaged_files(path: Path) -> list[Path]:
-    """The damaged files that were set aside beside `path`."""
-    return sorted(path.parent.glob(f"{path.stem}.damaged-*{path.suffix}"))
+def _lock_file(path: Path) -> Path:
+    return path.with_name(path.name + ".lock")

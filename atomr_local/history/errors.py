@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from atomr_local.errors import AtomrError
 
 
@@ -13,3 +15,13 @@ class HistoryError(AtomrError):
 
 class HistoryDamaged(HistoryError):
     """SQLite finds the file itself damaged."""
+
+
+class HistoryReadOnly(HistoryError):
+    """The file, or what SQLite needs beside it, cannot be written."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} cannot be written: this user may not, or the disk is read-only",
+            hint="Look at the permissions of the directory. What is kept can be read: `atomr history list`.",
+        )

@@ -19,7 +19,9 @@ from typing import Any, Literal, TypeVar
 from atomr_local import paths
 from atomr_local.errors import InputError, MissingPartError
 from atomr_local.history import database, pending
-from atomr_local.history.errors import HistoryDamaged, HistoryError
+from atomr_local.history.errors import HistoryDamaged, HistoryError, HistoryReadOnly
+from atomr_local.history.mending import sound
+from atomr_local.history.opening import open_history, open_read_only, reopen_damaged
 from atomr_local.history.share import LARGEST_TRACE, parse_trace
 from atomr_local.reasoning.trace import Trace
 from atomr_local.sanitize import sanitize, sanitize_line
@@ -82,22 +84,18 @@ class History:
     def __init__(self, path: Path) -> None:
         """Open the history at `path`, or begin it.
 
-        A file that is damaged as a whole is set aside and a new one begun.
+        A damaged file is mended, or set aside and what can be read of it saved into a new one; on a read-only disk it
+        is only read (see `opening.py`).
 
         Raises:
             HistoryError: the file is of a newer version or another program's, or cannot be opened.
         """
         self.path = path
         self.notes: list[str] = []
-        self._search = database.has_fts5()
+        self._fts5 = database.has_fts5()
         self._lock = threading.RLock()
-        try:
-            self._connection = database.connect(path, search=self._search)
-        except HistoryDamaged as error:
-            aside = database.set_aside(path)
-            if aside is not None:
-                self.notes.append(_aside_note(error, aside))
-            self._connection = database.connect(path, search=self._search)
+        self._opening = open_history(path, search=self._fts5)
+        self._tell(self._opening.notes)
 
     @classmethod
     def open(cls, path: Path | None = None) -> History:
@@ -107,7 +105,8 @@ class History:
         """
         history = cls(path or history_file())
         with contextlib.suppress(HistoryError):  # a history that can be read only keeps its notes
-            pending.take_in(history)
+            if not history.read_only:
+                pending.take_in(history)
         return history
 
     def __enter__(self) -> History:
@@ -118,7 +117,19 @@ class History:
 
     def close(self) -> None:
         with self._lock:
-            self._connection.close()
+            self._opening.close()
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written; what is kept can be read."""
+        return self._opening.read_only
+
+    @property
+    def _search(self) -> bool:
+        return self._opening.search
+
+    def _tell(self, notes: Iterable[str]) -> None:
+        self.notes.extend(note for note in notes if note not in self.notes)
 
     def record(self, trace: Trace, *, asked_at: datetime | None = None, origin: Origin = "asked") -> int:
         """Keep a question; it is on the disk when this returns. Gives its number.
@@ -156,9 +167,10 @@ class History:
                         "INSERT INTO questions_search (rowid, question, answer) VALUES (?, ?, ?)",
                         (number, row[2], row[3]),
                     )
+            database.remember(self.path, connection)
             return number
 
-        return self._do(write, anew=True)
+        return self._do(write, writing=True)
 
     def has(self, digest: str) -> bool:
         """Whether a question with this digest is kept (see :func:`digest_of`).
@@ -203,13 +215,17 @@ class History:
         if before is not None:
             condition += " AND id < ?"
             values.append(before)
-        rows = self._do(
-            lambda connection: connection.execute(
+
+        def read(connection: sqlite3.Connection) -> list[Any]:
+            found = connection.execute(
                 f"SELECT {_SUMMARY} FROM questions WHERE {condition} ORDER BY id DESC LIMIT ?",  # noqa: S608 - constants
                 (*values, -1 if limit is None else limit),
             ).fetchall()
-        )
-        return [_summary(row) for row in rows]
+            if search is not None and not found and before is None:
+                self._check(connection)  # damaged words find nothing, and FTS5 says nothing
+            return found
+
+        return [_summary(row) for row in self._do(read)]
 
     def questions(self, limit: int, *, containing: str = "") -> list[str]:
         """Different questions that were asked here, the latest first; case and white space make no difference.
@@ -317,27 +333,54 @@ class History:
                 if self._search:
                     # Words taken out stay in the index's older segments until these are merged.
                     connection.execute("INSERT INTO questions_search (questions_search) VALUES ('optimize')")
+            database.remember(self.path, connection)
             return len(wanted)
 
-        count = self._do(remove)
+        count = self._do(remove, writing=True)
         return count, self._do(_empty_log)
 
-    def _do(self, work: Callable[[sqlite3.Connection], _Given], *, anew: bool = False) -> _Given:
-        """Do the work; where the file proves damaged, set it aside, and do it on the new one if `anew`."""
+    def check(self) -> list[int]:
+        """Check everything, mend what is damaged (see `notes`), and give the numbers of questions that stay damaged.
+
+        Raises:
+            HistoryError: it cannot be read, or is damaged and cannot be written.
+        """
+
+        def whole(connection: sqlite3.Connection) -> list[int]:
+            self._check(connection)
+            return [number for (number,) in connection.execute("SELECT id FROM questions ORDER BY id")]
+
+        damaged = []
+        for number in self._do(whole):
+            try:
+                self.get(number)
+            except HistoryError:
+                damaged.append(number)
+        return damaged
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        # To check the words, SQLite would write.
+        if not sound(connection, self._search and not self.read_only):
+            raise HistoryDamaged(f"{self.path} is damaged")
+
+    def _do(self, work: Callable[[sqlite3.Connection], _Given], *, writing: bool = False) -> _Given:
+        """Do the work; where the file proves damaged, mend it, say so, and do it then."""
         with self._lock:
+            if writing and self.read_only:
+                raise HistoryReadOnly(self.path)
             try:
                 with database.told(self.path):
-                    return work(self._connection)
+                    return work(self._opening.connection)
             except HistoryDamaged as error:
-                self._connection.close()
-                aside = database.set_aside(self.path)
-                self._connection = database.connect(self.path, search=self._search)
-                if aside is not None:
-                    if not anew:
-                        raise HistoryError(_aside_note(error, aside)) from error
-                    self.notes.append(_aside_note(error, aside))
+                read_only = self.read_only
+                self._opening.close()
+                if read_only:
+                    self._opening = open_read_only(self.path, search=self._fts5, damaged=True)
+                else:
+                    self._opening = reopen_damaged(self.path, error, search=self._fts5)
+                self._tell(self._opening.notes)
                 with database.told(self.path):
-                    return work(self._connection)
+                    return work(self._opening.connection)
 
 
 def encode(trace: Trace) -> bytes:
@@ -400,7 +443,3 @@ def _damaged(number: int, problem: str) -> HistoryError:
 def _none_such(numbers: Sequence[int]) -> InputError:
     named = ", ".join(map(str, numbers[:10]))
     return InputError(f"the history has no question {named}", hint="`atomr history list` shows those it has.")
-
-
-def _aside_note(error: HistoryDamaged, aside: Path) -> str:
-    return f"{error.message}. It has been set aside as {aside.name}, beside a new history."

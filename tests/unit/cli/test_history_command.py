@@ -223,3 +223,30 @@ def test_wrong_usage_of_history(capsys: Capture, arguments: tuple[str, ...]) -> 
 @pytest.mark.parametrize("command", [[], ["list"], ["show"], ["export"], ["import"], ["delete"]])
 def test_every_history_help_has_an_example(capsys: Capture, command: list[str]) -> None:
     assert "Example: atomr history " in out_of(capsys, "history", *command, "--help")
+
+
+def test_repair_checks_every_question_and_mends_the_file(capsys: Capture) -> None:
+    with History.open() as history:
+        numbers = [history.record(trace(f"{QUESTION} {number}")) for number in range(3)]
+    assert out_of(capsys, "history", "repair") == "3 questions are kept, all of them whole.\n"
+    with closing(sqlite3.connect(history_file(), isolation_level=None)) as connection:
+        connection.execute("DELETE FROM questions_search_data WHERE id > 10")
+        connection.execute("UPDATE questions SET trace = x'00' WHERE id = ?", (numbers[1],))
+    assert atomr("history", "repair") == 1
+    printed = capsys.readouterr()
+    assert printed.out == "3 questions are kept, 1 of them damaged.\n"
+    assert "no question was lost" in printed.err
+    assert f"atomr history delete {numbers[1]} --yes" in printed.err
+    assert atomr("history", "delete", str(numbers[1]), "--yes") == 0
+    assert out_of(capsys, "history", "repair") == "2 questions are kept, all of them whole.\n"
+
+
+def test_each_command_says_that_an_emptied_file_was_not_new(capsys: Capture) -> None:
+    with History.open() as history:
+        history.record(trace())
+    history_file().write_bytes(b"")
+    assert atomr("history", "list") == 0
+    printed = capsys.readouterr()
+    assert "is empty, though 1 question was kept in it. It has been set aside as history.damaged-" in printed.err
+    assert atomr("history", "list") == 0
+    assert capsys.readouterr().err == "No questions are kept yet.\n"

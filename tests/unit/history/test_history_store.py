@@ -17,7 +17,7 @@ import pytest
 from history_fakes import ESCAPES, a_trace
 
 from atomr_local.errors import InputError, MissingPartError
-from atomr_local.history import database
+from atomr_local.history import database, mending
 from atomr_local.history.errors import HistoryError
 from atomr_local.history.store import History, encode, history_file
 from atomr_local.reasoning.trace import EvidenceTrace, Trace
@@ -222,12 +222,12 @@ def test_a_damaged_file_is_set_aside_with_all_its_bytes(file: Path, damage: str)
         number = history.record(a_trace("Who is kept after it?"))
         assert [item.id for item in history.entries()] == [number]
         (note,) = history.notes
-    (aside,) = database.damaged_files(file)
+    (aside,) = mending.damaged_files(file)
     assert aside.read_bytes() == broken
     assert aside.name in note
 
 
-def test_damage_met_while_reading_is_told_and_set_aside(file: Path) -> None:
+def test_damage_met_while_reading_is_told_and_what_can_be_read_is_saved(file: Path) -> None:
     with History.open(file) as history:
         for number in range(50):
             history.record(a_trace(f"Question {number}?"))
@@ -238,11 +238,23 @@ def test_damage_met_while_reading_is_told_and_set_aside(file: Path) -> None:
     file.write_bytes(broken)
     with History.open(file) as history:
         assert history.entries(limit=1)[0].question == "Question 49?"  # the damage lies elsewhere
-        with pytest.raises(HistoryError, match=r"set aside as history\.damaged-"):
-            history.entries()
-        assert history.entries() == []
-    (aside,) = database.damaged_files(file)
+        assert history.notes == []
+        read = history.entries()
+        (note,) = history.notes
+    (aside,) = mending.damaged_files(file)
     assert aside.read_bytes() == broken
+    lost = 50 - len(read)
+    assert 0 < lost < 10
+    assert (
+        f"set aside as {aside.name}, beside a new history. {len(read)} questions were saved, {lost} could not" in note
+    )
+    with History.open(file) as history:  # said once
+        assert history.notes == []
+        assert history.entries() == read
+        assert all(history.get(item.id).trace == a_trace(item.question) for item in read)
+        assert len(history.entries(search="question")) == len(read)
+        assert history.record(a_trace()) == 51  # no number is given twice
+        assert history.check() == []
 
 
 def test_damaged_search_words_are_made_again(file: Path) -> None:
@@ -252,7 +264,7 @@ def test_damaged_search_words_are_made_again(file: Path) -> None:
         connection.execute("DELETE FROM questions_search_data WHERE id > 10")
     with History.open(file) as history:
         assert [item.id for item in history.entries(search="frankenstein")] == [number]
-    assert database.damaged_files(file) == []
+    assert mending.damaged_files(file) == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,155 @@
+"""A damaged history: the words for searching made again, or what can be read saved into a new file.
+
+The damaged file is never written to and never deleted: it is kept beside the new one, under a name that says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from atomr_local.history import database
+from atomr_local.history.database import COMPANIONS, WAIT, alone, told
+from atomr_local.history.salvage import salvage
+
+_SCRATCH = ".salvage-"
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What was done about a damaged or emptied history.
+
+    Attributes:
+        aside: where the damaged file is now; None where there was none, or nothing but the search was damaged.
+        saved: questions in the new file; None where the old file goes on.
+        lost: questions that could not be read; None where nobody knows how many there were.
+    """
+
+    aside: Path | None = None
+    saved: int | None = None
+    lost: int | None = None
+
+    def told(self, what: str) -> str:
+        """In words, for the person whose history it is. `what` says what was wrong."""
+        if self.saved is None:
+            return f"{what}. The words for searching have been made again; no question was lost."
+        where = f"It has been set aside as {self.aside.name}, beside a new history. " if self.aside else ""
+        if not self.saved and self.lost is None:
+            kept = "No question could be read from it."
+        else:
+            kept = f"{self.saved} {'question was' if self.saved == 1 else 'questions were'} saved"
+            kept += {None: ".", 0: ", which is all."}.get(self.lost, f", {self.lost} could not be read.")
+        return f"{what}. {where}{kept}"
+
+
+def mend(path: Path, *, search: bool) -> Mended | None:
+    """Make the history at `path` usable again, which proved to be damaged; see :func:`emptied` for empty files.
+
+    Returns:
+        None where it is whole after all: another program has mended it meanwhile.
+
+    Raises:
+        HistoryError: it cannot be read, moved or written.
+    """
+    with alone(path), told(path):
+        remains = database.remembered(path)
+        if path.exists() and path.stat().st_size:
+            if _whole(path, search):
+                return None
+            if search and _search_remade(path):
+                return Mended()
+        for left in path.parent.glob(f"{_SCRATCH}*"):  # of a salvage that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        aside = set_aside(path)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=_SCRATCH) as directory:
+            fresh = Path(directory, path.name)
+            saved = salvage(aside or path, fresh, search=search, remains=remains)
+            fresh.replace(path)
+        lost = max(0, remains.count - saved) if remains.count else None
+        return Mended(aside, saved, lost)
+
+
+def emptied(path: Path) -> str:
+    """What is wrong with a file that is empty or gone though questions were kept in it; "" where nothing is."""
+    count = database.remembered(path).count
+    log = path.with_name(path.name + "-wal")
+    if not path.exists():
+        # A log that outlived its file would be played into the next one.
+        return f"{path} is gone, though {_questions(count)} kept in it" if count else ""
+    if path.stat().st_size == 0 and (count or (log.exists() and log.stat().st_size)):
+        return f"{path} is empty, though {_questions(count)} kept in it" if count else f"{path} is empty"
+    return ""
+
+
+def _questions(count: int) -> str:
+    return "1 question was" if count == 1 else f"{count} questions were"
+
+
+def _whole(path: Path, search: bool) -> bool:
+    try:
+        with contextlib.closing(database.opened(path, WAIT)) as connection:
+            return sound(connection, search)
+    except sqlite3.DatabaseError as error:
+        if database.is_damage(error):
+            return False
+        raise
+
+
+def sound(connection: sqlite3.Connection, search: bool) -> bool:
+    """Whether the file is whole, its index and the words for searching included.
+
+    Raises:
+        sqlite3.DatabaseError: it cannot be read; so told of most kinds of damage.
+    """
+    if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+        return False
+    if search and database.indexed(connection):
+        # Fails where the words are not those of the questions (https://sqlite.org/fts5.html, section 6.4).
+        connection.execute("INSERT INTO questions_search (questions_search, rank) VALUES ('integrity-check', 1)")
+    return True
+
+
+def _search_remade(path: Path) -> bool:
+    """Make the words for searching again, where nothing else of the file is damaged."""
+    script = next(script for version, script in database.migrations() if version == database.SEARCH_VERSION)
+    with contextlib.closing(database.opened(path, WAIT)) as connection:
+        try:
+            if connection.execute("PRAGMA integrity_check(questions)").fetchall() != [("ok",)]:
+                return False
+            connection.execute("BEGIN IMMEDIATE")
+            with database.ended(connection):
+                connection.execute("DROP TABLE IF EXISTS questions_search")
+                for statement in database.statements(script):
+                    connection.execute(statement)
+                connection.execute("INSERT INTO questions_search (questions_search) VALUES ('rebuild')")
+            return sound(connection, True)
+        except sqlite3.DatabaseError as error:
+            if database.in_use(error):
+                raise
+            return False  # its tables cannot even be taken out: the questions are saved into a new file
+
+
+def set_aside(path: Path) -> Path | None:
+    """Move a damaged file, with what belongs to it, to a name beside it. Its new path; None where it is gone."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    aside, count = path.with_name(f"{path.stem}.damaged-{stamp}{path.suffix}"), 1
+    while any(aside.with_name(aside.name + ending).exists() for ending in ("", *COMPANIONS)):
+        count += 1
+        aside = path.with_name(f"{path.stem}.damaged-{stamp}-{count}{path.suffix}")
+    moved = False
+    # The file itself last: a write-ahead log that outlived its file would be played into the next one.
+    for ending in (*COMPANIONS, ""):
+        with contextlib.suppress(FileNotFoundError):
+            path.with_name(path.name + ending).rename(aside.with_name(aside.name + ending))
+            moved = True
+    return aside if moved else None
+
+
+def damaged_files(path: Path) -> list[Path]:
+    """The damaged files that were set aside beside `path`."""
+    return sorted(path.parent.glob(f"{path.stem}.damaged-*{path.suffix}"))

@@ -1,0 +1,133 @@
+"""How the history is opened: to be written, mended where it is damaged, or only read where nothing can be written."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from atomr_local.history import database, mending
+from atomr_local.history.errors import HistoryDamaged, HistoryReadOnly
+from atomr_local.history.salvage import salvage
+
+
+@dataclass
+class Opening:
+    """An open history.
+
+    Attributes:
+        search: whether the words for searching can be used.
+        read_only: nothing can be written.
+        notes: what the user should know of the opening.
+        scratch: a directory of copies, to be removed when the connection is closed.
+    """
+
+    connection: sqlite3.Connection
+    search: bool
+    read_only: bool = False
+    notes: tuple[str, ...] = ()
+    scratch: Path | None = None
+
+    def close(self) -> None:
+        self.connection.close()
+        if self.scratch is not None:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def open_history(path: Path, *, search: bool) -> Opening:
+    """Open the history at `path`, or begin it.
+
+    What is damaged is mended (see `mending.py`); where nothing can be written there, it is opened for reading.
+
+    Raises:
+        HistoryError: it is of a newer version or another program's, or cannot be opened.
+    """
+    notes: list[str] = []
+    try:
+        with database.told(path):
+            what = mending.emptied(path)
+        if what:
+            notes += _mended(path, what, search)
+        try:
+            connection = database.connect(path, search=search)
+        except HistoryDamaged as error:
+            notes += _mended(path, error.message, search)
+            connection = database.connect(path, search=search)
+    except HistoryReadOnly:
+        return open_read_only(path, search=search)
+    database.remember(path, connection)
+    return Opening(connection, search, notes=tuple(notes))
+
+
+def reopen_damaged(path: Path, error: HistoryDamaged, *, search: bool) -> Opening:
+    """Mend the history, which proved to be damaged while it was open (and has been closed), and open it anew."""
+    notes = _mended(path, error.message, search)
+    opening = open_history(path, search=search)
+    opening.notes = (*notes, *opening.notes)
+    return opening
+
+
+def open_read_only(path: Path, *, search: bool, damaged: bool = False) -> Opening:
+    """Open the history for reading; nothing is written in its directory.
+
+    Args:
+        damaged: read what can be read of it from a copy.
+    """
+    scratch: Path | None = None
+    try:
+        with database.told(path):
+            log = path.with_name(path.name + "-wal")
+            whole = not damaged
+            if not path.exists():
+                connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+                database.migrate(connection, path, search)
+                return Opening(connection, search, read_only=True)
+            place = path
+            if damaged or (log.exists() and log.stat().st_size):  # what stands in the log only would not be seen
+                scratch = Path(tempfile.mkdtemp(prefix="atomr-history-"))
+                place = scratch / path.name
+                if damaged:
+                    salvage(path, place, search=search)
+                else:
+                    shutil.copyfile(path, place)
+                    shutil.copyfile(log, place.with_name(log.name))
+                connection = database.opened(place, database.WAIT)
+            else:
+                uri = path.absolute().as_uri() + "?mode=ro&immutable=1"
+                connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+                connection.text_factory = lambda data: data.decode("utf-8", "replace")
+            try:
+                database.known_version(connection, path)
+                connection.execute("PRAGMA query_only = ON")
+                connection.execute("SELECT id FROM questions LIMIT 1").fetchone()
+                search = search and database.indexed(connection)
+                if search:
+                    connection.execute("SELECT rowid FROM questions_search LIMIT 1").fetchone()
+            except BaseException:
+                connection.close()
+                raise
+    except HistoryDamaged as error:
+        _remove(scratch)
+        if not whole:
+            raise
+        opening = open_read_only(path, search=search, damaged=True)
+        opening.notes = (f"{error.message}. It cannot be mended, for it cannot be written; what can be read is shown.",)
+        return opening
+    except BaseException:
+        _remove(scratch)
+        raise
+    return Opening(connection, search, read_only=True, scratch=scratch)
+
+
+def _mended(path: Path, what: str, search: bool) -> list[str]:
+    mended = mending.mend(path, search=search)
+    return [mended.told(what)] if mended is not None else []
+
+
+def _remove(scratch: Path | None) -> None:
+    if scratch is not None:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(scratch)
