@@ -26,6 +26,7 @@ import errno
 import json
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -46,7 +47,7 @@ from fault_injection.processes import Child, Ended, Fault, compile_shim, run
 ERRORS = ("ENOSPC", "EIO", "EROFS")
 DAYS = 86_400
 CLOCKS = (-3650 * DAYS, -DAYS, 40 * DAYS, 3650 * DAYS)
-_LONGEST_MESSAGE = 6
+_ERROR = re.compile(r"[A-Z][\w ,']{3,50}: \S")
 
 
 class Bench:
@@ -160,9 +161,9 @@ def _told(ended: Ended, fault: Fault) -> Iterator[str]:
         if mark in ended.err:
             yield f"{mark}: {ended.err[-1500:]}"
     if ended.status == 1:
-        lines = [line for line in ended.err.splitlines() if line.strip()]
-        errors = [line for line in lines if not line.startswith(("[", "…", " ", "\r")) and not line.endswith("…")]
-        if not lines or not any(": " in line for line in lines) or len(errors) > _LONGEST_MESSAGE:
+        # Progress goes to standard error too; what is told last is the error, and what to do about it.
+        lines = [line for line in ended.err.splitlines() if line.strip() and not line.startswith(" ")]
+        if not lines or not _ERROR.match(lines[-1]):
             yield f"it failed without one clear error: {ended.err[-600:]!r}"
 
 

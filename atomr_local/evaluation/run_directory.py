@@ -15,8 +15,9 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Prediction, prediction_of
@@ -83,7 +84,7 @@ class RunDirectory:
 class RunWriter:
     """Appends finished questions; each is on the disk when :meth:`add` returns."""
 
-    def __init__(self, predictions: IO[bytes], traces: IO[bytes], done: frozenset[str]) -> None:
+    def __init__(self, predictions: FileIO, traces: FileIO, done: frozenset[str]) -> None:
         self._predictions = predictions
         self._traces = traces
         self.done = done
@@ -110,7 +111,11 @@ def writing(path: Path, description: Mapping[str, Any]) -> Iterator[RunWriter]:
         _make_directory(path)
         with _locked(path / _LOCK_FILE, path):
             done = _begin_or_resume(RunDirectory(path), described)
-            with (path / PREDICTIONS_FILE).open("ab") as predictions, (path / TRACES_FILE).open("ab") as traces:
+            # Without buffers: what a failed write leaves in one would be written when the file is closed.
+            with (
+                (path / PREDICTIONS_FILE).open("ab", buffering=0) as predictions,
+                (path / TRACES_FILE).open("ab", buffering=0) as traces,
+            ):
                 yield RunWriter(predictions, traces, done)
     except OSError as error:
         raise InputError(f"{error.filename or path} cannot be written: {error.strerror or error}") from error
@@ -214,10 +219,18 @@ def _line(fields: Mapping[str, Any]) -> str:
     return text
 
 
-def _append(stream: IO[bytes], fields: Mapping[str, Any]) -> None:
-    stream.write(f"{_line(fields)}\n".encode())
-    stream.flush()
-    os.fsync(stream.fileno())
+def _append(stream: FileIO, fields: Mapping[str, Any]) -> None:
+    """Add a line that is on the disk on return; on an error nothing of it stays, as far as the disk allows."""
+    end = os.fstat(stream.fileno()).st_size
+    left = memoryview(f"{_line(fields)}\n".encode())
+    try:
+        while left:
+            left = left[stream.write(left) :]
+        os.fsync(stream.fileno())
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.ftruncate(stream.fileno(), end)
+        raise
 
 
 def _cut_torn_line(path: Path) -> None:

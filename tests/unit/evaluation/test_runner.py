@@ -269,3 +269,21 @@ def test_a_run_does_not_write_into_pipes(tmp_path: Path, name: str) -> None:
 def test_a_device_is_no_directory_for_a_run() -> None:
     with pytest.raises(InputError, match="/dev/full cannot be written: it is not a directory"):
         go(Path("/dev/full"))
+
+
+def test_a_line_that_could_not_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+    script = (
+        "import json, resource, signal, sys\nfrom pathlib import Path\n"
+        "from atomr_local.evaluation.run_directory import writing\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "def add(i, size):\n    run.add({'id': f'q{i}', 'question': '?', 'predicted': 'x' * size, 'gold': ['x']}, {'id': f'q{i}'})\n"
+        "with writing(Path(sys.argv[1]), {}) as run:\n"
+        "    add(0, 10)\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))\n"
+        "    try:\n        add(1, 9000)\n    except OSError:\n        print('told')\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))\n"
+        "    add(2, 10)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("told\n", "")
+    assert [item.id for item in RunDirectory(tmp_path).predictions()] == ["q0", "q2"]
