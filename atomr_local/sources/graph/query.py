@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -128,10 +129,18 @@ class RunningQuery:
                 hint="Make it smaller, or raise --timeout.",
                 title="Query stopped",
             )
+        self._problems.seek(0)
+        said = self._problems.read().decode("utf-8", "replace").strip()
+        # Where the stack ends the process dies of SIGSEGV; Rust says so where it is told in time.
+        if status == -signal.SIGSEGV or "overflowed its stack" in said:
+            return QueryError(
+                "the query could not be finished: it is nested too deeply, or a chain in it is too long",
+                hint="Take out brackets and operators that are not needed, or ask in several queries.",
+                title="Query stopped",
+            )
         if status < 0:
             return _unfinished("it needed too much memory")
-        self._problems.seek(0)
-        return _unfinished(self._problems.read().decode("utf-8", "replace").strip()[-300:])
+        return _unfinished(said[-300:])
 
 
 @contextlib.contextmanager

@@ -17,6 +17,9 @@ _REFUSED = {
         ("INSERT", "DELETE", "CLEAR", "DROP", "CREATE", "COPY", "MOVE", "ADD"), "it would change the graph"
     ),
 }
+# The parser and the evaluation go down some levels of their stack for each; 8 MiB hold at least ten times this.
+MOST_NESTED = 200
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _CODEPOINT = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 _TOKEN = re.compile(
     r"""
@@ -39,12 +42,20 @@ def checked_query(text: str) -> str:
     """The query as it may be run: line ends made uniform, which Oxigraph and we could otherwise see differently.
 
     Raises:
-        QueryError: it holds an update or would leave this machine.
+        QueryError: it holds an update, would leave this machine, or is nested too deeply.
     """
     query = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     # SPARQL lets \u escapes stand anywhere; whichever way the engine reads them, neither reading may be refused.
     for reading in (query, _CODEPOINT.sub(_decoded, query)):
+        depth = 0
         for match in _TOKEN.finditer(reading):
+            if (other := match["other"]) is not None:
+                depth += (other in _OPENING) - (other in _CLOSING)
+                if depth > MOST_NESTED:
+                    raise QueryError(
+                        f"groups and brackets are nested more than {MOST_NESTED} deep",
+                        hint="Take out brackets that are not needed, or ask in several queries.",
+                    )
             word = match["word"]
             if word is not None and word.upper() in _REFUSED:
                 raise QueryError(

@@ -13,7 +13,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, QueryError
 from atomr_local.indexing import store
 from atomr_local.sources.graph.query import run_query, running_query
-from atomr_local.sources.graph.query_guard import checked_query
+from atomr_local.sources.graph.query_guard import MOST_NESTED, checked_query
 
 
 @pytest.fixture(scope="module")
@@ -229,3 +229,32 @@ def test_no_byte_is_lost_when_the_process_is_stopped_for_a_while(
         stop_while_it_waits(running._pipe._process)
         rows += [row for batch in batches for row in batch]
     assert [row["v10"] for row in rows] == ["0123456789" * 1024] * 200
+
+
+@pytest.mark.parametrize(
+    "nested",
+    [
+        "SELECT * #{",
+        "SELECT * { ?s ?p ?o FILTER(#(",
+        "SELECT * { ?s (#( ?o",
+        "SELECT * { ?s ?p #(",
+        "ASK { ?s ?p [ ?p #[",
+    ],
+)
+def test_nesting_is_bounded_before_the_query_is_parsed(nested: str) -> None:
+    before, _, bracket = nested.partition("#")
+    closing = {"{": "}", "(": ")", "[": "]"}[bracket[0]]
+    query = before + bracket[0] * MOST_NESTED * 2 + "1 = 1" + closing * MOST_NESTED * 2
+    with pytest.raises(QueryError, match="nested more than 200 deep"):
+        checked_query(query)
+    assert checked_query(before + bracket[0] * 100 + closing * 100)
+    assert checked_query(f'SELECT * {{ ?s ?p "{bracket[0] * 1000}" }} # {bracket[0] * 1000}')
+    assert checked_query("SELECT * { " + "{ ?s ?p ?o } UNION " * 1000 + "{} }")
+
+
+def test_a_stack_that_overflows_is_no_lack_of_memory(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("atomr_local.sources.graph.query_guard.MOST_NESTED", 10**9)
+    query = "SELECT * " + "{" * 50_000 + "?s ?p ?o" + "}" * 50_000
+    with pytest.raises(QueryError, match="nested too deeply") as raised:
+        run_query(directory, query)
+    assert "memory" not in raised.value.message + raised.value.hint
