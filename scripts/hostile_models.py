@@ -128,7 +128,7 @@ def is_found(what: str, file: Path, cache: Path) -> bool:
     if what == "weights":
         return not is_whole(file)
     if what == "prompt":
-        return damaged_snapshots(cache / PREFIXES)[1] > 0
+        return bool(damaged_snapshots(cache / PREFIXES)[1])
     return bool(verify_model(file).problem)
 
 

@@ -17,15 +17,17 @@ _DIGEST_BYTES = 32
 _SUFFIX = ".prefix"
 
 
-def damaged_snapshots(root: Path) -> tuple[int, int]:
-    """Read all states kept on disk for all models: how many there are, and how many of them are damaged."""
-    found = damaged = 0
+def damaged_snapshots(root: Path) -> tuple[int, list[Path]]:
+    """Read all states kept on disk for all models: how many there are, and those that are damaged."""
+    found, damaged = 0, []
     for path in root.glob(f"*/*{_SUFFIX}"):
         found += 1
         try:
-            damaged += not _is_whole(path, path.read_bytes())
+            whole = _is_whole(path, path.read_bytes())
         except OSError:
-            damaged += 1
+            whole = False
+        if not whole:
+            damaged.append(path)
     return found, damaged
 
 

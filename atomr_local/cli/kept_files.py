@@ -6,17 +6,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ADVICE = "The next question makes it anew."
+ADVICE = "It is not used: the next question that needs it makes it anew. `atomr models verify --repair` deletes it now."
 
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """Something in the cache. `note` says how far the check goes; `problem` is empty when it is whole."""
+    """Something in the cache.
+
+    Attributes:
+        note: how far the check goes.
+        problem: what is wrong; empty when it is whole.
+        damaged: the files that are not whole.
+    """
 
     name: str
     path: Path
     note: str
     problem: str = ""
+    damaged: tuple[Path, ...] = ()
+
+    def delete(self) -> None:
+        """Delete what is damaged.
+
+        Raises:
+            OSError: it cannot be deleted.
+        """
+        for path in self.damaged:
+            path.unlink(missing_ok=True)
 
 
 def kept_files() -> Iterator[KeptFile]:
@@ -33,8 +49,9 @@ def kept_files() -> Iterator[KeptFile]:
             problem = "" if is_whole(path) else "its content is not what was written"
         except OSError as error:
             problem = f"it cannot be read: {error.strerror or error}"
-        yield KeptFile(name, path, "its checksum fits what was written", problem)
+        yield KeptFile(name, path, "its checksum fits what was written", problem, (path,) if problem else ())
     count, damaged = damaged_snapshots(cache / PREFIXES)
     if count:
-        problem = f"{damaged} of {count} are not what was written" if damaged else ""
-        yield KeptFile("read prompts", cache / PREFIXES, f"the checksums of all {count} fit what was written", problem)
+        problem = f"{len(damaged)} of {count} are not what was written" if damaged else ""
+        note = f"the checksums of all {count} fit what was written"
+        yield KeptFile("read prompts", cache / PREFIXES, note, problem, tuple(damaged))

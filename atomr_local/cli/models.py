@@ -16,7 +16,8 @@ from atomr_local.catalog.find import CatalogEntry, chosen_paths, find_model, lis
 from atomr_local.catalog.offered import catalogue
 from atomr_local.catalog.record import Verdict, verify_embedder, verify_model
 from atomr_local.catalog.starter import REINSTALL, installed_digests
-from atomr_local.cli.kept_files import ADVICE, kept_files
+from atomr_local.cli.kept_files import ADVICE, KeptFile, kept_files
+from atomr_local.errors import InputError
 from atomr_local.fetching.estimates import FAST, SLOW, duration
 from atomr_local.gguf import check_model
 from atomr_local.indexing.space import human_size
@@ -113,11 +114,13 @@ def use(name: str) -> None:
 @models.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-def verify(names: tuple[str, ...], as_json: bool) -> None:
+@click.option("--repair", is_flag=True, help="Delete what is damaged in the cache: it is made anew.")
+def verify(names: tuple[str, ...], as_json: bool, repair: bool) -> None:
     """Read models, adapters and embedders through, all or those named, and say what is wrong; exit 1 if something is.
 
     Each is compared with the checksum recorded when it was fetched, published with it, or listed by the package that
-    installed it. Without names, prepared weights and read prompts in the cache are checked too.
+    installed it. Without names, prepared weights and read prompts in the cache are checked too; what of them is damaged
+    is never used.
 
     Example: atomr models verify qwen2.5-1.5b-instruct
     """
@@ -132,7 +135,8 @@ def verify(names: tuple[str, ...], as_json: bool) -> None:
             path = find_model(name)
             checks.append((name, path, verify_model(path)))
     damaged = [check for check in checks if check[2].problem]
-    kept = [] if names else [(item.name, item.path, Verdict(item.note, item.problem)) for item in kept_files()]
+    in_cache = [] if names else list(kept_files())
+    kept = [(item.name, item.path, Verdict(item.note, item.problem)) for item in in_cache]
     damaged_kept = [check for check in kept if check[2].problem]
     if as_json:
         rows = [{"name": name, "path": str(path)} | asdict(verdict) for name, path, verdict in checks + kept]
@@ -146,10 +150,22 @@ def verify(names: tuple[str, ...], as_json: bool) -> None:
             click.echo(f"  → {REINSTALL}", err=True)
         if len(damaged) > len(installed):
             click.echo("  → Get what is damaged again: atomr models pull NAME --replace", err=True)
-        if damaged_kept:
+        if damaged_kept and not repair:
             click.echo(f"  → {ADVICE}", err=True)
+    if repair and damaged_kept:
+        _delete(in_cache)
+        damaged_kept = []
     if damaged or damaged_kept:
         sys.exit(1)
+
+
+def _delete(kept: list[KeptFile]) -> None:
+    for item in kept:
+        try:
+            item.delete()
+        except OSError as error:
+            raise InputError(f"{item.path} cannot be deleted: {error.strerror or error}") from error
+    click.echo("What was damaged in the cache is deleted; the next question makes it anew.", err=True)
 
 
 def _verify(entry: CatalogEntry) -> Verdict:

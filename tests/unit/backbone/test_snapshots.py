@@ -229,11 +229,11 @@ def test_a_state_in_the_place_of_another_is_not_used(tmp_path: Path) -> None:
 
 
 def test_damaged_states_are_counted(tmp_path: Path) -> None:
-    assert damaged_snapshots(tmp_path) == (0, 0)
+    assert damaged_snapshots(tmp_path) == (0, [])
     kept = store(tmp_path / "model")
     for prefix in (A, B, C):
         kept.put(prefix, state(10))
-    assert damaged_snapshots(tmp_path) == (3, 0)
+    assert damaged_snapshots(tmp_path) == (3, [])
     path = files(tmp_path)[0]
     path.write_bytes(path.read_bytes()[:-1])
-    assert damaged_snapshots(tmp_path) == (3, 1)
+    assert damaged_snapshots(tmp_path) == (3, [path])

@@ -66,6 +66,11 @@ def test_damage_in_the_cache_is_found(capsys: Capture, weights: Path, read_promp
     assert status == 1
     assert str(weights) in broken["prepared"]["detail"] and "anew" in broken["prepared"]["advice"]
     assert "1 of 1" in broken["read"]["detail"]
+    status, rows, told = run(capsys, "models", "verify", "--repair")
+    assert status == 0 and "deleted" in told
+    assert not weights.exists() and not read_prompt.exists()
+    status, rows, _ = run(capsys, "models", "verify")
+    assert status == 0
 
 
 def test_what_to_do_is_told(capsys: Capture, weights: Path) -> None:
@@ -74,7 +79,7 @@ def test_what_to_do_is_told(capsys: Capture, weights: Path) -> None:
         main(["models", "verify"])
     told = capsys.readouterr()
     assert "damaged: its content is not what was written" in told.out
-    assert "The next question makes it anew" in told.err
+    assert "makes it anew" in told.err and "--repair" in told.err
 
 
 def test_the_shipped_adapter_has_the_checksum_of_its_card(tmp_path: Path) -> None:
