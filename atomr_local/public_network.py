@@ -29,6 +29,8 @@ from atomr_local.sanitize import sanitize_line
 
 _AZURE_METADATA = ipaddress.ip_address("168.63.129.16")  # the one metadata service that has a public address
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_PRIVATE = [ipaddress.ip_network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")]
+_METADATA_V6 = ipaddress.ip_address("fd00:ec2::254")
 _ADDRESSES_TRIED = 4
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS = 3
@@ -77,6 +79,23 @@ def names_private(host: str | None) -> bool:
     except ValueError:
         return False
     return not is_public(name)
+
+
+def names_local_server(host: str | None) -> bool:
+    """Whether a host is written as this machine or as an address of a private network, where people run servers.
+
+    Link-local addresses, among them the metadata services of clouds, are none of these.
+    """
+    name = (host or "").casefold().rstrip(".").strip("[]")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    if address == _METADATA_V6:
+        return False
+    return address.is_loopback or any(address in network for network in _PRIVATE if network.version == address.version)
 
 
 def public_addresses(host: str, port: int, seconds: float, resolve: Resolver = socket.getaddrinfo) -> list[str]:

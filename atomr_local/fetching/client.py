@@ -19,7 +19,14 @@ import httpx
 from atomr_local import __version__
 from atomr_local.credentials import shown_url
 from atomr_local.errors import AtomrError
-from atomr_local.public_network import NotPublicError, PublicTransport, TooMuchError, bounded_body, names_private
+from atomr_local.public_network import (
+    NotPublicError,
+    PublicTransport,
+    TooMuchError,
+    bounded_body,
+    names_local_server,
+    names_private,
+)
 from atomr_local.sanitize import sanitize_line
 
 T = TypeVar("T")
@@ -247,7 +254,7 @@ class Client:
                 self.sleep(pause)
 
     def _own(self, host: str | None) -> bool:
-        return names_private(host) or (host is not None and host == self._trusted)
+        return names_local_server(host) or (host is not None and host == self._trusted)
 
     def _permitted(self, url: str, first: str | None) -> SplitResult:
         """The parts of an address that may be asked on the way that began at the host `first`.

@@ -21,6 +21,7 @@ from atomr_local.public_network import (
     PublicClient,
     TooMuchError,
     is_public,
+    names_local_server,
     names_private,
     public_addresses,
 )
@@ -50,6 +51,13 @@ def test_hosts_that_are_written_as_private() -> None:
         assert names_private(host)
     for host in ("example.org", "8.8.8.8", "", None, "localhost.example.org"):
         assert not names_private(host)
+
+
+def test_a_server_of_ones_own_is_no_metadata_service() -> None:
+    for host in ("localhost", "127.0.0.1", "[::1]", "10.0.0.1", "192.168.1.5", "fd12::1"):
+        assert names_local_server(host)
+    for host in ("169.254.169.254", "fe80::1", "0.0.0.0", "224.0.0.1", "100.100.100.200", "fd00:ec2::254", "", None):
+        assert not names_local_server(host)
 
 
 class Resolver:

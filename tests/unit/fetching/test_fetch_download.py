@@ -330,6 +330,8 @@ def test_a_name_that_leads_to_a_private_address_is_not_asked(monkeypatch: pytest
             client.document("https://models.example/x")
         with pytest.raises(FetchError, match="not encrypted"):
             client.document("http://models.example/x")
+    with Client(tries=1) as client, pytest.raises(FetchError, match="not a public address"):
+        client.document("https://169.254.169.254/latest/meta-data")
     assert asked == ["models.example"]
     assert "--base-url" in str(caught.value.hint)
 
