@@ -27,7 +27,8 @@ def describe_run(settings: Settings, questions: Path, plans: Path | None = None)
         KnowledgeIndexError: an index named in the settings is not built, or none is named where several are.
     """
     shown = settings.model_dump(mode="json", exclude=set(UNDECIDING))
-    shown["endpoint"].pop("api_key")
+    for name in ("api_key", "deadline", "allow_unencrypted_credentials"):
+        shown["endpoint"].pop(name)
     names: dict[IndexKind, str] = {"text": settings.text_index, "graph": settings.graph_index}
     return {
         "schema": SCHEMA,
