@@ -66,6 +66,7 @@ class Part:
         files: what is damaged: globs below the home directory.
         commands: what is run; the last is the one that verifies, where there is one.
         editable: what the files say is for people to change.
+        preparing: so many of the first commands are not asked for results.
     """
 
     share: int
@@ -73,6 +74,7 @@ class Part:
     commands: tuple[tuple[str, ...], ...]
     verified: bool = False
     editable: bool = False
+    preparing: int = 0
 
 
 PARTS = {
@@ -105,14 +107,14 @@ PARTS = {
         1, ("indexes/text/.*/*.json", "indexes/text/.*/ledger*"),
         (("text", "build", "{home}/corpus.jsonl", "--name", "u"),
          ("text", "search", "mill of Town 7", "--text-index", "u", "--json"),
-         ("indexes", "verify", "u", "--json")), verified=True,
+         ("indexes", "verify", "u", "--json")), verified=True, preparing=1,
     ),
     "graph-build": Part(
         1, ("indexes/graph/.*/**/*",),
         (("graph", "build", "{home}/facts.jsonl", "--name", "h"),
          ("graph", "find", "Town 7", "--graph-index", "h", "--json"),
          ("graph", "query", _ALL_FACTS, "--graph-index", "h", "--json"),
-         ("indexes", "verify", "h", "--json")), verified=True,
+         ("indexes", "verify", "h", "--json")), verified=True, preparing=1,
     ),
 }  # fmt: skip
 
@@ -372,7 +374,9 @@ def judge(part: Part, how: str, said: Sequence[Said], wanted: Sequence[Said]) ->
     for one in said:
         if one.status == 99 or any(sign in one.err for sign in _BAD_SIGNS):
             return "traceback", one.err[-1500:]
-    results, expected = (said[:-1], wanted[:-1]) if part.verified else (said, wanted)
+    last = -1 if part.verified else None
+    results, expected = said[part.preparing : last], wanted[part.preparing : last]
+    commands = part.commands[part.preparing : last]
     differs = [
         index for index, (one, other) in enumerate(zip(results, expected, strict=True)) if _plain(one) != _plain(other)
     ]
@@ -388,8 +392,8 @@ def judge(part: Part, how: str, said: Sequence[Said], wanted: Sequence[Said]) ->
     if told and not part.verified:
         return "told", told[0].err.strip().splitlines()[0][:200]
     if part.editable:
-        return "edited", " ".join(part.commands[unsaid[0]])
-    return "silent", f"{' '.join(part.commands[unsaid[0]])}: {results[unsaid[0]].out[:600]}"
+        return "edited", " ".join(commands[unsaid[0]])
+    return "silent", f"{' '.join(commands[unsaid[0]])}: {results[unsaid[0]].out[:600]}"
 
 
 def _plain(said: Said) -> tuple[int, str]:

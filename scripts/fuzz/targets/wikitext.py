@@ -19,7 +19,7 @@ DICTIONARY = (
     b"{{nowrap|", b"{{formatnum:1}}", b"__TOC__", b"----", b"~~~~", b"<pre>", b"<li", b"\xed\xa0\x80", b"\x00",
     b"\xe2\x80\xa8", b"{{circa|", b"{{frac|1|2}}",
 )  # fmt: skip
-_LONGEST = 15_000  # what takes longer to read has its own limits, which need a process of its own
+_LONGEST = 4_000  # what takes longer to read has its own limits, which need a process of its own
 
 
 def seeds() -> Iterator[bytes]:
