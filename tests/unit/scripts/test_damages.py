@@ -58,10 +58,10 @@ def test_a_damage_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(damages.os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_no_damage_kills_hangs_or_misleads(tmp_path: Path) -> None:
-    parts = ["graph", "settings", "traces"]
+    parts = ["graph", "history", "settings", "traces"]
     damages.import_for(parts)
     run = damages.Run(tmp_path, 20261122, parts, limit=120.0)
     outcomes = [run.one(number)[0] for number in range(10)]
     assert not [outcome for outcome in outcomes if outcome.kind in damages.FAILURES]
     assert {"told"} <= {outcome.kind for outcome in outcomes}
-    assert len({outcome.part for outcome in outcomes}) >= 2
+    assert len({outcome.part for outcome in outcomes}) >= 3
