@@ -68,7 +68,7 @@ def terminal(home: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iter
     shutil.rmtree(home / "cache" / "probes", ignore_errors=True)
     started = Terminal(
         home, {**GRAPH_ONLY, "ATOMR_LLM__WEIGHTS": "file"},
-        program=f"sh -c '{sys.executable} {tmp_path / 'program.py'}; echo ended $?; stty -a; exec cat'",
+        program=f"sh -c '{sys.executable} {tmp_path / 'program.py'}; status=$?; stty -a; echo ended $status; exec cat'",
     )  # fmt: skip
     yield started
     started.close()
