@@ -15,7 +15,7 @@ from typing import Any
 
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.foreign_errors import panics_as_errors
-from atomr_local.indexing.space import something_done, write_error
+from atomr_local.indexing.space import CHECK_DISK, something_done, write_error
 from atomr_local.offline_imports import import_without_sockets
 
 TABLE = "passages"
@@ -180,7 +180,8 @@ class PassageTable:
         """Make sure that no row is missing in an index."""
         if left := unindexed(self._table):
             raise KnowledgeIndexError(
-                f"rows are missing in the indexes {', '.join(left)}", hint="Build the index again."
+                f"rows are missing in the indexes {', '.join(left)}",
+                hint=f"{CHECK_DISK}, then run the same command again: it makes them again.",
             )
 
 

@@ -9,7 +9,7 @@ import pytest
 from fake_embedder import FakeEmbedder
 
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.indexing import publishing, store
+from atomr_local.indexing import publishing, store, text_table
 from atomr_local.indexing.text_index import add_to_text_index, build_text_index
 from atomr_local.indexing.text_table import PassageTable
 from atomr_local.indexing.verify import verify_indexes
@@ -94,3 +94,21 @@ def test_indexes_that_fail_at_the_end_are_made_again_by_the_next_run(
     build_text_index([file], "mine", embedder=FakeEmbedder(), tell=told.append)
     assert "going on with an unfinished build" in told[0].casefold()  # the passages were kept
     assert whole()
+
+
+def test_rows_that_an_index_cannot_take_in_are_taken_in_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_text_index([corpus(tmp_path, 0, 20)], "mine", embedder=FakeEmbedder())
+    more = corpus(tmp_path, 20, 30)
+    left: list[str] = ["searched_idx"]
+    monkeypatch.setattr(text_table, "unindexed", lambda _table: left)
+    with pytest.raises(KnowledgeIndexError, match="rows are missing in the indexes searched_idx") as caught:
+        add_to_text_index([more], "mine", embedder=FakeEmbedder())
+    assert "it makes them again" in caught.value.hint
+    left.clear()
+    made: list[int] = []
+    index = PassageTable.index
+    monkeypatch.setattr(PassageTable, "index", lambda self, trained: made.append(1) or index(self, trained))
+    assert add_to_text_index([more], "mine", embedder=FakeEmbedder()).counts["passages"] == 50
+    assert made == [1] and whole()
