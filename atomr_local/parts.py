@@ -139,11 +139,12 @@ class Parts:
             limit_arenas()
             self._probing = Cancellation()
             wanted = [SourceName(name) for name in local if SourceName(name) not in self.sources]
+            files = self._model_files() if self.backbone is None else None  # before a wait for indexes to be built
             with ThreadPoolExecutor(max_workers=3, thread_name_prefix="atomr-load") as pool:
                 jobs = []
                 if self.backbone is None:
                     stage("loading model")
-                    jobs.append(pool.submit(self._load_backbone, stage))
+                    jobs.append(pool.submit(self._load_backbone, stage, files))
                 if wanted:
                     stage("opening indexes")
                     jobs.append(pool.submit(self._load_sources, wanted, stage))
@@ -241,10 +242,19 @@ class Parts:
 
     # On the threads that load.
 
-    def _load_backbone(self, stage: Stage) -> None:
+    def _model_files(self) -> tuple[Path, Path | None] | None:
+        """The model file and its adapter; None where a server is asked instead."""
+        if self.settings.endpoint.url:
+            return None
+        from atomr_local.catalog.find import find_adapter, find_model
+
+        path = find_model(self.settings.model)
+        return path, find_adapter(self.settings.adapter, path)
+
+    def _load_backbone(self, stage: Stage, files: tuple[Path, Path | None] | None) -> None:
         settings = self.settings
         self.style, self.calibration = "full", Calibration()
-        if settings.endpoint.url:
+        if files is None:
             from atomr_local.backbone.openai import OpenAIBackbone
 
             endpoint = settings.endpoint
@@ -260,10 +270,9 @@ class Parts:
             return
         from atomr_local.backbone.llama import LlamaBackbone
         from atomr_local.backbone.probe import working_way
-        from atomr_local.catalog.find import adapter_card, find_adapter, find_model
+        from atomr_local.catalog.find import adapter_card
 
-        path = find_model(settings.model)
-        adapter = find_adapter(settings.adapter, path)
+        path, adapter = files
         card = adapter_card(adapter) if adapter is not None else {}
         self.style = "lean" if card.get("prompts") == "lean" else "full"
         self.calibration = Calibration.from_card(card)

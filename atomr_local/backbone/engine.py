@@ -61,6 +61,7 @@ def import_library() -> Any:
         MissingPartError: llama-cpp-python is not installed.
     """
     prepare_threads()
+    os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # else it starts a debugger when it aborts
     try:
         import llama_cpp
     except (ImportError, OSError, RuntimeError) as error:

@@ -9,6 +9,7 @@ import pytest
 
 from atomr_local import paths
 from atomr_local.cli.main import main
+from atomr_local.errors import ModelError
 from atomr_local.indexing import store
 from atomr_local.parts import Parts
 from atomr_local.settings import load_settings
@@ -40,3 +41,12 @@ def test_the_command_line_tells_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Como" in out
     assert "mine cannot be used, starter is used instead" in err
     assert "`atomr indexes verify mine`" in err
+
+
+def test_a_model_that_is_not_there_is_told_before_indexes_are_built(tmp_path: Path) -> None:
+    parts = Parts(load_settings(model=str(tmp_path / "absent.gguf")))
+    stages: list[str] = []
+    with pytest.raises(ModelError, match=r"absent\.gguf"):
+        parts.load(("text", "graph"), stages.append)
+    assert stages == []
+    assert not paths.indexes_dir().exists()
