@@ -42,6 +42,7 @@ class Report:
     """What a run of one target did.
 
     Attributes:
+        seconds, processor: time by the clock, and of the processor: on a busy machine far less.
         inputs: how many were checked.
         edges: branches of the instrumented packages that were reached; 0 without atheris.
         finds: faults, by what they are.
@@ -51,6 +52,7 @@ class Report:
     target: str
     engine: str
     seconds: float = 0.0
+    processor: float = 0.0
     inputs: int = 0
     edges: int = 0
     slowest: float = 0.0
@@ -60,7 +62,8 @@ class Report:
     def line(self) -> str:
         found = "; ".join(self.finds) or "no finds"
         return (
-            f"{self.target:14} {self.inputs:>9} inputs {self.edges:>5} edges {self.seconds:>6.0f} s  "
+            f"{self.target:14} {self.inputs:>9} inputs {self.edges:>5} edges {self.seconds:>6.0f} s "
+            f"({self.processor:.0f} s of the processor)  "
             f"slowest {self.slowest:.1f} s  {found}"
         )
 
@@ -75,7 +78,7 @@ def fuzz(name: str, seconds: int, work: Path, seed: int, engine: str) -> Report:
     work = work / name
     work.mkdir(parents=True, exist_ok=True)
     (work / "slowest").unlink(missing_ok=True)
-    began = time.monotonic()
+    began, before = time.monotonic(), _processor_time()
     while (left := seconds - (time.monotonic() - began)) > 1:
         status, said = _run_engine(name, int(left) or 1, work, seed + report.stopped, engine)
         (work / "log.txt").write_text(said, encoding="utf-8")
@@ -90,10 +93,17 @@ def fuzz(name: str, seconds: int, work: Path, seed: int, engine: str) -> Report:
             break
     report.finds = sorted(set(report.finds))
     report.seconds = round(time.monotonic() - began, 1)
+    report.processor = round(_processor_time() - before, 1)
     if (work / "slowest").exists():
         report.slowest = float((work / "slowest").read_text())
     (work / "report.json").write_text(json.dumps(asdict(report), indent=2) + "\n", encoding="utf-8")
     return report
+
+
+def _processor_time() -> float:
+    """Seconds that the ended child processes have taken."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _run_engine(name: str, seconds: int, work: Path, seed: int, engine: str) -> tuple[int, str]:
