@@ -16,10 +16,9 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import httpcore
 import httpx
@@ -32,8 +31,6 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _PRIVATE = [ipaddress.ip_network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")]
 _METADATA_V6 = ipaddress.ip_address("fd00:ec2::254")
 _ADDRESSES_TRIED = 4
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_MAX_REDIRECTS = 3
 _PIECE = 1 << 16
 _SHOWN = 200
 
@@ -269,124 +266,10 @@ def bounded_body(response: httpx.Response, size: int, deadline: float | None = N
         raise httpx.DecodingError("the compressed answer is cut off")
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """An answer: its status and its text."""
-
-    status: int
-    text: str
-
-
-class PublicClient:
-    """Gets pages of named hosts. Not thread-safe.
-
-    Args:
-        hosts: that may be contacted; redirects elsewhere are refused.
-        seconds: that one page may take in all, redirects included.
-        size: bytes of a page at most.
-        types: media types that are taken.
-        use_proxy: go through the proxy that the environment names. It, not this program, resolves names then.
-        proxy: its address, instead of the environment's.
-        own, resolve: see :class:`PublicTransport`.
-    """
-
-    def __init__(
-        self,
-        hosts: Collection[str],
-        *,
-        seconds: float,
-        size: int,
-        types: Collection[str],
-        headers: dict[str, str] | None = None,
-        use_proxy: bool = False,
-        proxy: str | None = None,
-        own: Callable[[str], bool] = lambda _host: False,
-        resolve: Resolver = socket.getaddrinfo,
-    ) -> None:
-        self._hosts = frozenset(hosts)
-        self._seconds = seconds
-        self._size = size
-        self._types = frozenset(types)
-        context = httpx.create_ssl_context()
-        self._transport = None if use_proxy else PublicTransport(context, own=own, resolve=resolve)
-        self._client = httpx.Client(
-            headers={"accept-encoding": "gzip", **(headers or {})},
-            timeout=seconds,
-            follow_redirects=False,
-            trust_env=use_proxy,
-            proxy=proxy,
-            verify=context,
-            transport=self._transport,
-        )
-
-    def __enter__(self) -> PublicClient:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._client.close()
-
-    def page(self, method: str, url: str, data: dict[str, str] | None = None) -> Page:
-        """Ask for a page.
-
-        Raises:
-            NotPublicError: the address, or one that it redirects to, may not be contacted.
-            TooMuchError: the answer is over its bounds.
-            httpx.HTTPError: no connection, or it broke; TimeoutException: it took too long.
-        """
-        deadline = time.monotonic() + self._seconds
-        if self._transport is not None:
-            self._transport.network.deadline = deadline
-        encrypted = False
-        for _ in range(_MAX_REDIRECTS + 1):
-            encrypted = self._check(url, encrypted)
-            with self._client.stream(method, url, data=data) as response:
-                location = response.headers.get("location", "")
-                if response.status_code not in _REDIRECTS or not location:
-                    return self._read(response, deadline)
-                url = _joined(url, location)
-                if response.status_code in (301, 302, 303):
-                    method, data = "GET", None
-        raise NotPublicError(f"{_host(url)} redirects more than {_MAX_REDIRECTS} times")
-
-    def _check(self, url: str, encrypted: bool) -> bool:
-        """Whether the address is encrypted.
-
-        Raises:
-            NotPublicError: it may not be contacted.
-        """
-        try:
-            parts = urlsplit(url)
-            usable = parts.scheme in ("http", "https") and "@" not in parts.netloc and parts.port != 0
-        except ValueError:
-            usable = False
-        if not usable or parts.hostname not in self._hosts or not url.isascii():
-            raise NotPublicError(f"an address of {_host(url)} was to be opened, which was not asked for: refused")
-        if encrypted and parts.scheme != "https":
-            raise NotPublicError(f"{_host(url)} leads to an address that is not encrypted: refused")
-        return parts.scheme == "https"
-
-    def _read(self, response: httpx.Response, deadline: float) -> Page:
-        kind = response.headers.get("content-type", "").partition(";")[0].strip().casefold()
-        if response.status_code == 200 and kind not in self._types:
-            raise TooMuchError(f"the answer is of the type {sanitize_line(kind)[:60]!r}, which was not asked for")
-        body = b"".join(bounded_body(response, self._size, deadline))
-        try:
-            text = body.decode(response.charset_encoding or "utf-8", "replace")
-        except LookupError:
-            text = body.decode("utf-8", "replace")
-        return Page(response.status_code, text)
-
-
-def _joined(url: str, location: str) -> str:
+def host_shown(url: str) -> str:
+    """The host of an address that may be anything, for a message."""
     try:
-        return urljoin(url, location)
-    except ValueError:
-        return ""
-
-
-def _host(url: str) -> str:
-    try:
-        host = urlsplit(url).hostname
+        host = urlsplit(url if "//" in url else f"//{url}").hostname
     except ValueError:
         host = None
     return sanitize_line(host or "an address that is none")[:_SHOWN]

@@ -23,12 +23,6 @@ _UNREACHED = re.compile(r"dns|connect(?:ion)?error|failed to lookup|name resolut
 _REFUSALS = (202, 403, 429)
 _PAGE_BYTES = 4 << 20
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
-# The engine refuses programs that do not look like a browser.
-_HEADERS = {
-    "user-agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-    "accept": "text/html,application/xhtml+xml",
-    "accept-language": "en-US,en;q=0.5",
-}
 
 
 def _own(_host: str) -> bool:
@@ -149,15 +143,16 @@ class WebSource:
     def _duckduckgo(self, query: str, count: int) -> list[dict[str, Any]]:
         """One request to DuckDuckGo's engine alone.
 
-        ddgs writes the request and reads the result page. The connection is :class:`PublicClient`'s: that of ddgs
-        follows redirects anywhere and reads answers of any length. The front end of ddgs is not used either: it takes
-        the 202 of a rate limit for "no results", and asks other engines when it does not know the one named.
+        ddgs writes the request and reads the result page. The connection is :class:`PublicClient`'s. It looks like a
+        browser's, as that of ddgs does; but that one follows redirects anywhere and reads answers of any length. The
+        front end of ddgs is not used either: it takes the 202 of a rate limit for "no results", and asks other engines
+        when it does not know the one named.
         """
-        import httpx
         from ddgs.engines.duckduckgo import Duckduckgo
         from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
-        from atomr_local.public_network import NotPublicError, PublicClient, TooMuchError
+        from atomr_local.public_client import PublicClient
+        from atomr_local.public_network import NotPublicError, TooMuchError
 
         def ask(url: str, data: dict[str, str] | None) -> str:
             host = urlsplit(url).hostname or ""
@@ -166,19 +161,16 @@ class WebSource:
                 seconds=self._timeout,
                 size=_PAGE_BYTES,
                 types=_PAGE_TYPES,
-                headers=_HEADERS,
-                use_proxy=self._use_proxy,
-                proxy=os.environ.get("DDGS_PROXY") if self._use_proxy else None,
+                proxy=_environment_proxy(url) if self._use_proxy else None,
                 own=_own,
             )
             try:
-                with client:
-                    page = client.page("POST", url, data)
-            except httpx.TimeoutException as error:
+                page = client.page("POST", url, data)
+            except TimeoutError as error:
                 raise TimeoutException(str(error)) from error
             except (NotPublicError, TooMuchError) as error:
                 raise SourceError(f"the web search failed: {error.message}", hint="Try again later.") from error
-            except httpx.TransportError as error:
+            except ConnectionError as error:
                 raise DDGSException(f"ConnectError: {error}") from error
             if page.status in _REFUSALS:
                 raise RatelimitException(f"status {page.status}")
@@ -197,6 +189,19 @@ class WebSource:
 
         rows = (Engine().search(query, region=self._region) or [])[:count]
         return [{"title": row.title, "href": row.href, "body": row.body} for row in rows]
+
+
+def _environment_proxy(url: str) -> str | None:
+    """The proxy that the environment names for an address; DDGS_PROXY, which ddgs reads, goes first."""
+    from urllib.request import getproxies_environment, proxy_bypass_environment
+
+    if proxy := os.environ.get("DDGS_PROXY"):
+        return proxy
+    parts = urlsplit(url)
+    if proxy_bypass_environment(parts.netloc):
+        return None
+    proxies = getproxies_environment()
+    return proxies.get(parts.scheme) or proxies.get("all")
 
 
 def safe_url(text: str) -> str | None:
