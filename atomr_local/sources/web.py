@@ -193,12 +193,12 @@ class WebSource:
 
 def _environment_proxy(url: str) -> str | None:
     """The proxy that the environment names for an address; DDGS_PROXY, which ddgs reads, goes first."""
-    from urllib.request import getproxies_environment, proxy_bypass_environment
+    from urllib.request import getproxies_environment, proxy_bypass
 
     if proxy := os.environ.get("DDGS_PROXY"):
         return proxy
     parts = urlsplit(url)
-    if proxy_bypass_environment(parts.netloc):
+    if proxy_bypass(parts.netloc):
         return None
     proxies = getproxies_environment()
     return proxies.get(parts.scheme) or proxies.get("all")
