@@ -179,7 +179,7 @@ def test_what_was_read_of_prompts_is_kept_from_one_start_to_the_next(model: Path
             loaded.close()
 
     cold = run(tmp_path)
-    [state] = (tmp_path / "prefixes").glob("*/*.state")
+    [state] = (tmp_path / "prefixes").glob("*/*.prefix")
     warm = run(tmp_path)
     assert warm.tokens == cold.tokens
     assert warm.evaluated_tokens < cold.evaluated_tokens
