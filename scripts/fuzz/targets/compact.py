@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from atomr_local.tree.bounds import MAX_CHARACTERS
 from atomr_local.tree.compact import parse_compact, split_compact, to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.escaping import is_hidden
@@ -49,7 +50,8 @@ def use(tree: Tree) -> None:
     """What must hold of every tree that a parser gives."""
     written = to_compact(tree, with_root=True)
     expect(not any(is_hidden(c) and c != "\n" for c in written), "what is written is clean", written)
-    expect(parse_compact(written) == tree, "compact round trip", written)
+    if len(written) <= MAX_CHARACTERS:  # hidden characters are written out, which can pass the bound of what is read
+        expect(parse_compact(written) == tree, "compact round trip", written)
     for problem in validate(tree):
         expect(bool(problem.message), "problems are told")
     expect(sum(map(len, ready_order(tree))) == len(tree), "each node has its turn", written)
