@@ -42,6 +42,7 @@ from atomr_local.evaluation.metrics import normalize_answer
 from atomr_local.evaluation.run_directory import write_file
 from atomr_local.evaluation.runner import run
 from atomr_local.indexing.store import STARTER, IndexKind, list_indexes
+from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import LocalSource
 
 INDEX = "builds"
@@ -174,7 +175,7 @@ def answered(directory: Path, kind: str) -> Iterator[Answered]:
     predictions = _lines(directory / "predictions.jsonl")
     traces = {trace["question"]: trace for trace in _lines(directory / "traces.jsonl")}
     for line in predictions:
-        trace = traces[line["question"]]
+        trace = traces[sanitize_line(line["question"])]
         totals = trace["totals"]
         yield Answered(
             trace["question"], kind, trace["plan"]["compact"], tuple(trace["answers"]), line["f1"], line["em"],
