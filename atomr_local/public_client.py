@@ -97,11 +97,11 @@ class PublicClient:
                 encrypted = self._check(url, encrypted)
                 left = max(0.001, deadline - time.monotonic())
                 with client.request(method, url, data=data, timeout=left, stream=True) as response:
-                    _check(relay)  # whether the answer is the relay's own
+                    _raise_failure(relay)  # the answer is the relay's own then
                     location = response.headers.get("location", "")
                     if response.status_code not in _REDIRECTS or not location:
                         page = self._read(response, deadline)
-                        _check(relay)  # whether the relay cut the answer short
+                        _raise_failure(relay)  # the relay cut the answer short then
                         return page
                     url = _joined(url, location)
                     if response.status_code in (301, 302, 303):
@@ -145,7 +145,8 @@ class PublicClient:
         return Page(response.status_code, text)
 
 
-def _check(relay: PublicRelay | None) -> None:
+def _raise_failure(relay: PublicRelay | None) -> None:
+    """Raise what the relay met, if it met anything."""
     if relay is not None and relay.failure is not None:
         raise _told(relay.failure, relay)
 
