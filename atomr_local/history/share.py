@@ -21,9 +21,11 @@ from atomr_local.reasoning.trace import (
     Basis,
     Departure,
     EvidenceTrace,
+    Guess,
     LlmUse,
     Method,
     NodeTrace,
+    Outcome,
     PlanOrigin,
     PlanTrace,
     Status,
@@ -37,6 +39,7 @@ _LONGEST_TEXT = 1_000_000
 _MOST_NODES = 2_000
 _MOST_EVIDENCE = 50_000
 _MOST_ITEMS = 50_000
+_MOST_SIGNALS = 100
 _DEEPEST_TREE = 100
 _DEEPEST_VALUE = 8
 _LARGEST = sys.float_info.max
@@ -135,6 +138,9 @@ def parse_trace(data: Any) -> Trace:
         totals=_totals(fields.inner("totals")),
         warnings=fields.texts("warnings"),
         left_machine=fields.items("left_machine", _departure, _MOST_ITEMS),
+        reason=fields.text("reason", ""),
+        advice=fields.texts("advice"),
+        guess=_guess(fields),
     )
     _check_tree(trace.nodes)
     _check_evidence(trace)
@@ -172,7 +178,23 @@ def _node(fields: _Fields) -> NodeTrace:
         error=_error(fields),
         seconds=fields.number("seconds"),
         llm=_use(fields.inner("llm")),
+        outcome=fields.one_of("outcome", (*get_args(Outcome), None), None),
+        reason=fields.text("reason", ""),
+        signals=_signals(fields.inner("signals")),
     )
+
+
+def _guess(fields: _Fields) -> Guess | None:
+    if fields.value("guess", None) is None:
+        return None
+    guess = fields.inner("guess")
+    return Guess(guess.texts("answers"), guess.share("confidence"), guess.one_of("basis", get_args(Basis), "evidence"))
+
+
+def _signals(fields: _Fields) -> dict[str, float]:
+    if len(fields.data) > _MOST_SIGNALS:
+        raise InputError(f"{fields.place.rstrip('.')}: {len(fields.data)} items, more than {_MOST_SIGNALS}")
+    return {_text(name, fields.place): fields.number(name) for name in fields.data}
 
 
 def _error(fields: _Fields) -> dict[str, str] | None:

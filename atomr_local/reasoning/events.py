@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from atomr_local.backbone.protocol import Completion
-from atomr_local.reasoning.trace import Basis, LlmUse, Method, PlanOrigin, Status, Trace
+from atomr_local.reasoning.trace import Basis, Guess, LlmUse, Method, Outcome, PlanOrigin, Status, Trace
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tree.nodes import Tree
 
@@ -151,6 +151,18 @@ class NodeFinished(Event):
     seconds: float
     llm: LlmUse = field(default_factory=LlmUse)
     kept: bool = False
+    outcome: Outcome | None = None
+    reason: str = ""
+    signals: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeJudged(Event):
+    """How a finished node ended, seen from the whole question: the step at which the trail ends says why."""
+
+    node_id: int
+    outcome: Outcome
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,11 +172,17 @@ class WarningRaised(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerReady(Event):
+    """The whole question's answer. Status "unknown": `answer` and `answers` are empty, `reason` says why in a sentence,
+    `advice` what a person may do about it, and `guess` is the best answer that was found all the same."""
+
     status: Status
     answer: str
     answers: tuple[str, ...]
     confidence: float | None
     basis: Basis
+    reason: str = ""
+    advice: tuple[str, ...] = ()
+    guess: Guess | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -367,5 +367,7 @@ class Executor:
                 error=result.error,
                 seconds=seconds,
                 llm=self._recorder.use_of(node.id),
+                outcome=result.outcome,
+                signals=result.signals,
             )
         )

@@ -13,7 +13,7 @@ from atomr_local.indexing.names import base_key, name_key, words
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reader import Reader, Reading
 from atomr_local.reasoning.results import Result, add_evidence, distinct, text_values
-from atomr_local.reasoning.retrieval import Gathered, Retriever, sureness
+from atomr_local.reasoning.retrieval import Gathered, Retriever, match_signals, sureness
 from atomr_local.reasoning.support import holds
 from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
 from atomr_local.tree.nodes import Operator
@@ -85,6 +85,7 @@ class Operators:
         for found in gathered:
             add_evidence(result.evidence, found.evidence)
             result.dropped.extend(note for note in found.dropped if note not in result.dropped)
+        result.signals.update(match_signals(gathered))
         if operator is Operator.FILTER:
             self._filter(node_id, requests, gathered, result)
         else:
@@ -125,6 +126,7 @@ class Operators:
         if result.values:
             result.method = "direct_rag"
             result.dropped.append(GUESSED)
+            result.signals["guess"] = 1.0
         return result
 
     @staticmethod

@@ -18,6 +18,7 @@ from atomr_local.reasoning.events import (
     LeavesMachine,
     ModelCalled,
     NodeFinished,
+    NodeJudged,
     NodeStarted,
     PlanReady,
     QuestionAsked,
@@ -80,6 +81,9 @@ class Recorder:
                 self._called(event)
             case NodeFinished():
                 self._node(event)
+            case NodeJudged():
+                node = self.trace.node(event.node_id)
+                node.outcome, node.reason = event.outcome, event.reason
             case LeavesMachine():
                 self._left(event)
             case WarningRaised():
@@ -90,6 +94,9 @@ class Recorder:
                 self.trace.answers = list(event.answers)
                 self.trace.confidence = event.confidence
                 self.trace.basis = event.basis
+                self.trace.reason = event.reason
+                self.trace.advice = list(event.advice)
+                self.trace.guess = event.guess
 
     def leaves(self, what: str, to: str, query: str | None = None) -> None:
         """Tell that something is about to leave the machine: once for the same thing to the same host."""
@@ -184,3 +191,6 @@ class Recorder:
         node.error = dict(event.error) if event.error else None
         node.seconds = event.seconds
         node.llm = event.llm
+        node.outcome = event.outcome
+        node.reason = event.reason
+        node.signals = dict(event.signals)

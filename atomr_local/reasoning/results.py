@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from atomr_local.reasoning.trace import Method
+from atomr_local.reasoning.trace import Method, Outcome
 from atomr_local.sources.protocol import Evidence, Value, ValueKind
 
 
@@ -19,6 +19,7 @@ class Result:
         computation: the symbolic step that gave the answer, as text.
         dropped: what limits left out.
         computed: whether the answer comes from a symbolic step, here or below: no passage spells it out.
+        signals: what speaks for and against the answer, by name ("link", "relation", "null", "verify", …); 0 to 1.
         others: answers that might stand in this one's place, each with its confidence, the surest first.
     """
 
@@ -32,6 +33,16 @@ class Result:
     error: dict[str, str] | None = None
     others: tuple[tuple[Value, float], ...] = ()
     computed: bool = False
+    signals: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the step ended; None where it failed. A guess (signal "guess") is a value that was not found."""
+        if not self.values or "guess" in self.signals:
+            return None if self.error and not self.values else "not found"
+        if self.method == "closed_book":
+            return "memory"
+        return "computed" if self.computed and self.method is not None else "found"
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -31,12 +31,14 @@ class Gathered:
 
     Attributes:
         evidence: of all sources, with ids.
-        graph: the graph's retrieval, if it was asked.
+        graph: the graph's retrieval, if it was chosen.
+        probed: the graph's retrieval, if it was asked at all.
         values: the graph's own result, where it is sure enough to stand.
     """
 
     evidence: list[Evidence] = field(default_factory=list)
     graph: Retrieval | None = None
+    probed: Retrieval | None = None
     graph_evidence: tuple[Evidence, ...] = ()
     dropped: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -56,6 +58,15 @@ def sureness(retrieval: Retrieval) -> float:
     link = 1.0 if retrieval.link_score is None else retrieval.link_score
     relation = 1.0 if retrieval.relation_score is None else retrieval.relation_score
     return link * relation
+
+
+def match_signals(gathered: Sequence[Gathered]) -> dict[str, float]:
+    """How surely the graph linked the name ("link") and matched the relation ("relation") of several requests: the
+    least sure of them; without those that the graph was not asked or could not tell."""
+    graphs = [found.probed for found in gathered if found.probed is not None]
+    links = [graph.link_score for graph in graphs if graph.link_score is not None]
+    relations = [graph.relation_score for graph in graphs if graph.relation_score is not None]
+    return ({"link": min(links)} if links else {}) | ({"relation": min(relations)} if relations else {})
 
 
 class Retriever:
@@ -146,7 +157,7 @@ class Retriever:
         )
 
     def _ask(self, node_id: int, request: Request, chosen: Sequence[SourceName], probe: Gathered | None) -> Gathered:
-        merged = Gathered()
+        merged = Gathered(probed=probe.graph if probe is not None else None)
 
         def one(name: SourceName) -> Gathered:
             return probe if name is SourceName.GRAPH and probe is not None else self._one(node_id, name, request)
@@ -157,6 +168,7 @@ class Retriever:
             merged.problems.extend(found.problems)
             if name is SourceName.GRAPH:
                 merged.graph, merged.graph_evidence = found.graph, found.graph_evidence
+                merged.probed = found.graph
         return merged
 
     def _one(self, node_id: int, name: SourceName, request: Request) -> Gathered:

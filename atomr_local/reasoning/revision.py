@@ -195,6 +195,9 @@ class Kept:
                     error=result.error,
                     seconds=0.0,
                     kept=True,
+                    outcome=result.outcome,
+                    reason=told.reason,
+                    signals=result.signals,
                 )
             )
             memory.results[node.id] = result
@@ -227,6 +230,7 @@ class Kept:
             dropped=[_renumbered(note, steps, names) for note in node.dropped],
             error=node.error,
             computed=_computed(node) if remembered is None else remembered.computed,
+            signals=dict(node.signals),
         )
 
     def given(self, node_id: int) -> Result | None:

@@ -13,6 +13,7 @@ Status = Literal["answered", "unknown", "cancelled", "failed", "interrupted"]
 Basis = Literal["evidence", "model"]
 Method = Literal["operator", "child", "sibling", "symbolic", "direct_rag", "closed_book"]
 PlanOrigin = Literal["model", "user", "file", "fallback"]
+Outcome = Literal["found", "computed", "memory", "not found"]
 
 
 @dataclass
@@ -38,7 +39,28 @@ class PlanTrace:
 
 
 @dataclass
+class Guess:
+    """The best answer to a question that the program declines to answer."""
+
+    answers: list[str] = field(default_factory=list)
+    confidence: float | None = None
+    basis: Basis = "evidence"
+
+    @property
+    def text(self) -> str:
+        return ", ".join(self.answers)
+
+
+@dataclass
 class NodeTrace:
+    """One step.
+
+    Attributes:
+        outcome: how the step ended; None where it did not end, failed, or the trace is of an earlier version.
+        reason: for "not found": what was looked for and where, in a sentence.
+        signals: what speaks for and against the answer, by name, such as "link", "relation" or "verify"; 0 to 1.
+    """
+
     id: int
     parent: int | None
     question: str
@@ -59,6 +81,9 @@ class NodeTrace:
     error: dict[str, str] | None = None
     seconds: float = 0.0
     llm: LlmUse = field(default_factory=LlmUse)
+    outcome: Outcome | None = None
+    reason: str = ""
+    signals: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -101,6 +126,14 @@ class Totals:
 
 @dataclass
 class Trace:
+    """Everything that led to an answer.
+
+    Attributes:
+        reason: for status "unknown": why there is no answer, in a sentence; `answer` and `answers` are empty then.
+        advice: what a person may do about it, one sentence each.
+        guess: the best answer that was found all the same; None where there is none.
+    """
+
     question: str
     strategy: str
     settings: dict[str, Any]
@@ -115,6 +148,9 @@ class Trace:
     totals: Totals = field(default_factory=Totals)
     warnings: list[str] = field(default_factory=list)
     left_machine: list[Departure] = field(default_factory=list)
+    reason: str = ""
+    advice: list[str] = field(default_factory=list)
+    guess: Guess | None = None
 
     def node(self, node_id: int) -> NodeTrace:
         """The node with this id.

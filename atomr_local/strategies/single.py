@@ -48,6 +48,7 @@ class _SingleNode:
             [item.id for item in cited],
             dropped=list(reading.dropped),
             error={"title": "Answer not readable", "message": reading.problem} if reading.problem else None,
+            signals={"guess": 1.0} if GUESSED in reading.dropped else {},
         )
         tools.recorder.emit(
             NodeFinished(
@@ -64,6 +65,8 @@ class _SingleNode:
                 error=result.error,
                 seconds=round(time.perf_counter() - started, 3),
                 llm=tools.recorder.use_of(ROOT_ID),
+                outcome=result.outcome,
+                signals=result.signals,
             )
         )
         return result

@@ -64,6 +64,9 @@ def replay(trace: Trace) -> QuestionState:
                 error=node.error,
                 seconds=node.seconds,
                 llm=node.llm,
+                outcome=node.outcome,
+                reason=node.reason,
+                signals=node.signals,
             )
         )
     for item in trace.left_machine:
@@ -77,6 +80,9 @@ def replay(trace: Trace) -> QuestionState:
             answers=tuple(trace.answers),
             confidence=trace.confidence,
             basis=trace.basis,
+            reason=trace.reason,
+            advice=tuple(trace.advice),
+            guess=trace.guess,
         )
     )
     state.apply(Finished(trace=trace))

@@ -36,6 +36,9 @@ TRACE = {
     "totals",
     "warnings",
     "left_machine",
+    "reason",
+    "advice",
+    "guess",
 }
 NODE = {
     "id",
@@ -58,6 +61,9 @@ NODE = {
     "error",
     "seconds",
     "llm",
+    "outcome",
+    "reason",
+    "signals",
 }
 TOTALS = {"seconds", "llm_calls", "prompt_tokens", "evaluated_tokens", "generated_tokens", "retrievals"}
 SETTINGS = {"model", "adapter", "text_index", "graph_index", "sources", "web"}
