@@ -99,6 +99,11 @@ class Retrieval:
         decided: True when the source understood the request fully, so that empty `values` mean
             "nothing satisfies it" rather than "not understood".
         dropped: what a limit left out, in words.
+        linked: the entity that the request's first argument was taken for; None where it was not found (graph only).
+        near: where a relation gave no values: labels of properties that the linked entity has, the likest first, at
+            most :data:`MOST_NEAR` (graph only).
+        type_fit: how well the values' types suit what the question asks for, 0 (a date where a person is asked for) to
+            1; None where either is not known (graph only).
     """
 
     evidence: tuple[Evidence, ...] = ()
@@ -107,6 +112,12 @@ class Retrieval:
     relation_score: float | None = None
     decided: bool = False
     dropped: tuple[str, ...] = field(default=())
+    linked: Value | None = None
+    near: tuple[str, ...] = ()
+    type_fit: float | None = None
+
+
+MOST_NEAR = 8
 
 
 class KnowledgeSource(Protocol):

@@ -63,7 +63,8 @@ class Filter:
         heads = self._relate.heads(entity, request.question)
         if not heads:
             return Retrieval(link_score=0.0)
-        undecided = Retrieval(link_score=heads[0].score, relation_score=0.0)
+        linked = self._graph.entity_value(heads[0].iri, heads[0].score)
+        undecided = Retrieval(link_score=heads[0].score, relation_score=0.0, linked=linked)
         for head in heads:
             verdict = self._decide(head, condition.text, {}, cancellation)
             if verdict is None or verdict.satisfied is None:
@@ -84,7 +85,8 @@ class Filter:
             for sentence, answer in verdict.reasons
         )  # fmt: skip
         kept = (Value(entity.text, ValueKind.ENTITY, head.iri, score),) if verdict.satisfied else ()
-        return Retrieval(evidence, kept, head.score, verdict.score, decided=True)
+        linked = self._graph.entity_value(head.iri, head.score)
+        return Retrieval(evidence, kept, head.score, verdict.score, decided=True, linked=linked)
 
     def _decide(
         self, head: Head, text: str, decided: dict[str, Verdict | None], cancellation: Cancellation

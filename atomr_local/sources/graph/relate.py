@@ -93,7 +93,7 @@ class Relate:
         unknown = Retrieval(
             link_score=heads[0].score, relation_score=ranked[0].score if ranked else 0.0, decided=understood
         )
-        return found or unknown
+        return found or replace(unknown, linked=self._linked(heads[0]))
 
     def _read_otherwise(
         self, heads: Sequence[Head], request: Request, is_entity: bool, cancellation: Cancellation
@@ -193,7 +193,7 @@ class Relate:
             values = self._rise(values, level, request, found)
             if not values:
                 # Where the place lies is not known here; what is known of it may help a reader.
-                return Retrieval(tuple(found.evidence), (), head.score, chosen[0].score)
+                return Retrieval(tuple(found.evidence), (), head.score, chosen[0].score, linked=self._linked(head))
         elif asks_how_many(request.question) and countable(values, chosen) and not found.dropped:
             values = self._count(values, head, chosen[0], request, found)
         return Retrieval(
@@ -204,7 +204,11 @@ class Relate:
             # Statements of other times than the one asked for do not say that there is no answer.
             decided=bool(values) or time is None,
             dropped=tuple(found.dropped),
+            linked=self._linked(head),
         )
+
+    def _linked(self, head: Head) -> Value:
+        return self._graph.entity_value(head.iri, head.score)
 
     def _rise(self, places: Sequence[Value], level: Level, request: Request, found: _Found) -> list[Value]:
         """What of the level contains the places; the places themselves where only the question asks for the level
@@ -251,7 +255,7 @@ class Relate:
         score = round(head.score * stating[0].score, 4)
         values = tuple(self._graph.entity_value(iri, score) for iri in risen.places)
         evidence = tuple(self._steps(risen.steps, score, request))
-        return Retrieval(evidence, values, head.score, stating[0].score, decided=True)
+        return Retrieval(evidence, values, head.score, stating[0].score, decided=True, linked=self._linked(head))
 
     def _count(self, values: Sequence[Value], head: Head, match: Match, request: Request, found: _Found) -> list[Value]:
         """How many values there are of the kind asked for, in the values' place."""
@@ -364,9 +368,14 @@ class Relate:
                     text = f"{names[0]} — {', '.join(labels)}: {names[1]}."
                     evidence.append(_evidence(request, names[0], text, score, answer))
                 if values:
-                    return Retrieval(tuple(evidence), tuple(_distinct(values)), head.score, tail.score, decided=True)
+                    return Retrieval(
+                        tuple(evidence), tuple(_distinct(values)), head.score, tail.score, decided=True,
+                        linked=self._linked(head),
+                    )  # fmt: skip
         if is_entity and tails:
-            return Retrieval(link_score=heads[0].score, relation_score=tails[0].score, decided=True)
+            return Retrieval(
+                link_score=heads[0].score, relation_score=tails[0].score, decided=True, linked=self._linked(heads[0])
+            )
         return None
 
 

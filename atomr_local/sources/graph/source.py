@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,12 @@ from atomr_local.errors import AtomrError, Cancelled, SourceError
 from atomr_local.indexing.names import words
 from atomr_local.sources.graph.access import Graph, bound
 from atomr_local.sources.graph.filtering import Filter
+from atomr_local.sources.graph.holdings import nearest_held
+from atomr_local.sources.graph.kinds import Types, asked_type
 from atomr_local.sources.graph.linking import LINKED, Candidate, Linker
 from atomr_local.sources.graph.meaning import Meaning
 from atomr_local.sources.graph.relate import Relate
-from atomr_local.sources.graph.relations import RelationMatcher
+from atomr_local.sources.graph.relations import UNDERSTOOD, RelationMatcher
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName
 from atomr_local.tree.nodes import Operator
 
@@ -46,6 +49,8 @@ class GraphSource:
         self._matcher = RelationMatcher(list(graph.properties.values()), meaning)
         self._relate = Relate(graph, self.linker, self._matcher)
         self._filter = Filter(graph, self.linker, self._matcher, self._relate)
+        self._meaning = meaning
+        self.types = Types(graph)
 
     @classmethod
     def open(
@@ -82,7 +87,7 @@ class GraphSource:
             if request.operator is Operator.SEARCH:
                 return self._search(request)
             if request.operator is Operator.RELATE:
-                return self._relate.run(request, cancellation)
+                return self._judged(request, self._relate.run(request, cancellation))
             if request.operator is Operator.FILTER:
                 return self._filter.run(request, cancellation)
             return self._mentioned(request, cancellation)
@@ -93,6 +98,17 @@ class GraphSource:
 
     def close(self) -> None:
         self._graph.close()
+
+    def _judged(self, request: Request, found: Retrieval) -> Retrieval:
+        """The retrieval with how well its values' types fit, or, where there are none, with what there is instead."""
+        if found.values:
+            return replace(found, type_fit=self.types.fit(found.values, asked_type(request.question)))
+        if found.linked is None or found.linked.iri is None or len(request.arguments) < 2:
+            return found
+        # Where words settled what is asked for, the embedder is not loaded for the sake of an order.
+        meaning = None if (found.relation_score or 0.0) >= UNDERSTOOD else self._meaning
+        near = nearest_held(self._graph, meaning, found.linked.iri, request.arguments[1].text)
+        return replace(found, near=near)
 
     # -- Search
 
@@ -114,6 +130,7 @@ class GraphSource:
             values=(self._graph.entity_value(best.entity.iri, best.score),),
             link_score=best.score,
             decided=True,
+            linked=self._graph.entity_value(best.entity.iri, best.score),
         )
 
     def describe(self, candidate: Candidate, query: str) -> Evidence:
