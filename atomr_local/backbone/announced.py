@@ -34,6 +34,8 @@ class AnnouncedBackbone:
         on_text: Callable[[str], None] | None = None,
         cancellation: Cancellation | None = None,
         drafts: Sequence[str] = (),
+        watch: Sequence[str] = (),
+        watch_after: str = "",
     ) -> Completion:
         self._announce()
         return self._inner.complete(
@@ -46,6 +48,8 @@ class AnnouncedBackbone:
             on_text=on_text,
             cancellation=cancellation,
             drafts=drafts,
+            watch=watch,
+            watch_after=watch_after,
         )
 
     def close(self) -> None:

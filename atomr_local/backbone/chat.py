@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import takewhile
 
 from atomr_local.backbone.chat_template import CHATML, ChatTemplate, TemplateError, TemplateLimitError
 from atomr_local.backbone.engine import Engine
@@ -25,10 +26,16 @@ _MOST_REPEATED = 4  # times that a template writes a message
 
 @dataclass(frozen=True, slots=True)
 class EncodedPrompt:
-    """A prompt as token ids; the first `static` of them are its static part."""
+    """A prompt as token ids.
+
+    Attributes:
+        static: how many of the first tokens are its static part.
+        continued: how many of the first tokens are those of the call that it goes on from; 0: it goes on from none.
+    """
 
     tokens: tuple[int, ...]
     static: int
+    continued: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,15 @@ class ChatEncoder:
         Raises:
             ModelError: the model's template cannot render these messages.
         """
+        encoded = self._encode(prompt)
+        if not prompt.continued:
+            return encoded
+        # A template may write an earlier turn otherwise than the one that it opens: what is alike can be reused.
+        earlier = self._encode(replace(prompt, continued=())).tokens
+        alike = (one == other for one, other in zip(earlier, encoded.tokens, strict=False))
+        return replace(encoded, continued=sum(takewhile(bool, alike)))
+
+    def _encode(self, prompt: Prompt) -> EncodedPrompt:
         tokens: list[int] = []
         engine = self._engine
         runs = list(self._runs(prompt.messages))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,8 @@ class Fragment:
 
     Attributes:
         pieces: text and natural log-probability of each token; nan where the server does not tell.
+        alternatives: for each token the likeliest ones at its place, itself included, with their log-probabilities;
+            empty where the server does not tell.
         finish: the server's reason to end; None while it goes on.
         prompt_tokens, cached_tokens: what the server says it read and took from its cache; None when it says nothing.
     """
@@ -39,6 +41,39 @@ class Fragment:
     finish: str | None = None
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
+    alternatives: tuple[tuple[tuple[str, float], ...], ...] = ()
+
+
+@dataclass(slots=True)
+class Watched:
+    """Finds the probabilities of texts among the alternatives that a server lists (see the backbone's protocol).
+
+    Attributes:
+        texts, after: what is watched, and behind which output.
+        logprobs: one for each text; nan until the place has been seen, and where the server lists nothing there.
+    """
+
+    texts: tuple[str, ...]
+    after: str
+    logprobs: tuple[float, ...] = ()
+    _open: bool = True
+
+    def __post_init__(self) -> None:
+        self.logprobs = (math.nan,) * len(self.texts)
+
+    def see(self, before: str, alternatives: Sequence[Sequence[tuple[str, float]]]) -> None:
+        """Take the alternatives of the token that follows the output `before`."""
+        if not self._open or before != self.after or not self.texts:
+            return
+        self._open = False
+        if alternatives and alternatives[0]:
+            self.logprobs = tuple(self._of(text, alternatives[0]) for text in self.texts)
+
+    @staticmethod
+    def _of(text: str, listed: Sequence[tuple[str, float]]) -> float:
+        # A tokenizer takes the longest beginning that it knows; the server does not say how it would cut the text.
+        fitting = [(len(token), logprob) for token, logprob in listed if token and text.startswith(token)]
+        return max(fitting)[1] if fitting else min(logprob for _, logprob in listed)
 
 
 @dataclass(slots=True)
@@ -103,7 +138,8 @@ def _fragment(data: bytes, hide: Callable[[str], str]) -> Fragment:
     content, finish = delta.get("content") or "", choice.get("finish_reason")
     if not isinstance(content, str) or not isinstance(finish, str | None):
         raise _unexpected()
-    return Fragment(_pieces(content, choice.get("logprobs")), finish, prompt_tokens, cached_tokens)
+    pieces, alternatives = _pieces(content, choice.get("logprobs"))
+    return Fragment(pieces, finish, prompt_tokens, cached_tokens, alternatives)
 
 
 def _unexpected() -> StreamFault:
@@ -112,21 +148,35 @@ def _unexpected() -> StreamFault:
     )
 
 
-def _pieces(content: str, logprobs: Any) -> tuple[tuple[str, float], ...]:
+_Listed = tuple[tuple[str, float], ...]
+
+
+def _pieces(content: str, logprobs: Any) -> tuple[_Listed, tuple[_Listed, ...]]:
+    """The tokens of a fragment and the alternatives to each."""
     if not content:
-        return ()
+        return (), ()
     entries = logprobs.get("content") if isinstance(logprobs, dict) else None
-    told = []
-    for entry in entries if isinstance(entries, list) else ():
-        text, logprob = (entry.get("token"), entry.get("logprob")) if isinstance(entry, dict) else (None, None)
-        # JSON's whole numbers have no bound; comparing them with one is exact, where converting them fails.
-        if not isinstance(text, str) or not isinstance(logprob, int | float) or not abs(logprob) <= _LARGEST:
-            return ((content, math.nan),)
-        told.append((text, min(0.0, float(logprob))))
+    entries = entries if isinstance(entries, list) else []
+    told = [token for entry in entries if (token := _token(entry)) is not None]
+    if len(told) < len(entries):
+        return ((content, math.nan),), ()
+    others = tuple(_alternatives(entry.get("top_logprobs")) for entry in entries)
     if told and "".join(text for text, _ in told) == content:
-        return tuple(told)
+        return tuple(told), others
     # Tokens that end within a character cannot be told apart in text.
-    return ((content, sum(logprob for _, logprob in told) / len(told) if told else math.nan),)
+    return ((content, sum(logprob for _, logprob in told) / len(told) if told else math.nan),), others[:1]
+
+
+def _token(entry: Any) -> tuple[str, float] | None:
+    text, logprob = (entry.get("token"), entry.get("logprob")) if isinstance(entry, dict) else (None, None)
+    # JSON's whole numbers have no bound; comparing them with one is exact, where converting them fails.
+    if not isinstance(text, str) or not isinstance(logprob, int | float) or not abs(logprob) <= _LARGEST:
+        return None
+    return text, min(0.0, float(logprob))
+
+
+def _alternatives(listed: Any) -> _Listed:
+    return tuple(token for entry in listed if (token := _token(entry)) is not None) if isinstance(listed, list) else ()
 
 
 def _count(value: Any) -> int | None:

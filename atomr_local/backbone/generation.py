@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from atomr_local.backbone.engine import AbortFlag, Engine
 from atomr_local.backbone.lane import Lane
 from atomr_local.backbone.output import OutputText
 from atomr_local.backbone.protocol import Completion, Finish
-from atomr_local.backbone.sampling import Sampler, compiled_grammar
+from atomr_local.backbone.sampling import Sampler, compiled_grammar, log_probabilities
 from atomr_local.errors import Cancelled, ModelError
 
 
@@ -24,6 +25,8 @@ class Call:
 
     Attributes:
         drafts: token sequences to draft from; none: nothing is drafted, so that calls side by side fill batches alike.
+        watch: tokens whose probability is asked for.
+        watch_after: where: behind this output.
     """
 
     prompt: EncodedPrompt
@@ -34,6 +37,8 @@ class Call:
     output: OutputText
     flag: AbortFlag
     drafts: tuple[tuple[int, ...], ...] = ()
+    watch: tuple[int | None, ...] = ()
+    watch_after: str = ""
 
 
 class Generation:
@@ -55,6 +60,8 @@ class Generation:
         self._held = len(call.prompt.tokens)  # tokens of the sequence that are right
         self._draft: tuple[int, ...] = ()
         self._index = 0  # where in the last batch of this lane the token stands that is written on from
+        self._watching = bool(call.watch)
+        self._watched = (math.nan,) * len(call.watch)
         self._drafter: Drafter | None = None
         if call.drafts and call.temperature <= 0 and engine.can_trim:
             self._drafter = Drafter([*call.drafts, call.prompt.tokens[call.prompt.static :]])
@@ -71,7 +78,8 @@ class Generation:
         """
         call = self.call
         grammar = self._open.enter_context(compiled_grammar(self._engine, call.grammar))
-        self._evaluated = self.lane.cache.evaluate(call.prompt.tokens, call.prompt.static, call.flag)
+        prompt = call.prompt
+        self._evaluated = self.lane.cache.evaluate(prompt.tokens, prompt.static, call.flag, prompt.continued)
         self._sampler = Sampler(call.temperature, call.seed, grammar)
         return self.advance(lambda _: self.lane.logits())
 
@@ -87,7 +95,10 @@ class Generation:
         while True:
             if call.flag.is_set:
                 raise Cancelled()
-            token, logprob = self._sampler.choose(logits(self._index))
+            row = logits(self._index)
+            if self._watching and call.output.text == call.watch_after:
+                self._watched, self._watching = log_probabilities(row, call.watch), False
+            token, logprob = self._sampler.choose(row)
             if token is None or engine.is_end(token):
                 return self._end("stop")
             call.output.add(engine.token_bytes(token), logprob)
@@ -116,5 +127,5 @@ class Generation:
         text, tokens = self.call.output.finish()
         seconds = time.perf_counter() - self._started
         submitted = len(self.call.prompt.tokens)
-        self.completion = Completion(text, tokens, finish, submitted, self._evaluated, seconds)
+        self.completion = Completion(text, tokens, finish, submitted, self._evaluated, seconds, self._watched)
         return ()

@@ -154,6 +154,8 @@ class LlamaBackbone:
         on_text: Callable[[str], None] | None = None,
         cancellation: Cancellation | None = None,
         drafts: Sequence[str] = (),
+        watch: Sequence[str] = (),
+        watch_after: str = "",
     ) -> Completion:
         """See :class:`atomr_local.backbone.protocol.Backbone`.
 
@@ -175,7 +177,9 @@ class LlamaBackbone:
         stop = (*stop, *self._encoder.stop)
         known = tuple(self._encoder.plain(text) for text in drafts) if self._drafting else ()
         output = OutputText(stop, on_text)
-        future = self._scheduler.submit(Call(encoded, max_tokens, grammar, temperature, seed, output, flag, known))
+        watched = tuple(next(iter(self._encoder.plain(text)), None) for text in watch)
+        call = Call(encoded, max_tokens, grammar, temperature, seed, output, flag, known, watched, watch_after)
+        future = self._scheduler.submit(call)
         if cancellation is not None:
 
             def stop_now() -> None:

@@ -19,7 +19,7 @@ from concurrent.futures import CancelledError
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from atomr_local.backbone.event_stream import EventStream, StreamFault, error_text
+from atomr_local.backbone.event_stream import EventStream, StreamFault, Watched, error_text
 from atomr_local.backbone.output import OutputText
 from atomr_local.backbone.protocol import BackboneInfo, Completion, Finish, Prompt
 from atomr_local.cancellation import Cancellation
@@ -37,7 +37,8 @@ _TOKEN_BYTES = 1 << 13
 _BYTES_PER_TOKEN = 3
 _TURN_TOKENS = 8
 # Optional parts of a request, in the order in which they are given up when a server refuses it.
-_OPTIONAL = ("stream_options", "logprobs", "grammar")
+_OPTIONAL = ("stream_options", "top_logprobs", "logprobs", "grammar")
+_TOP_TOKENS = 20  # the most that OpenAI's own servers give; others give at least as many
 _REFUSALS = (400, 422, 500, 501)
 _SAID = 300
 
@@ -46,7 +47,8 @@ class OpenAIBackbone:
     """The backbone of an endpoint. One event loop on a thread of its own does the talking.
 
     Attributes:
-        unsupported: optional parts of requests that the server turned out to refuse: grammar, logprobs, stream_options.
+        unsupported: optional parts of requests that the server turned out to refuse: grammar, logprobs, top_logprobs,
+            stream_options.
     """
 
     def __init__(
@@ -126,11 +128,15 @@ class OpenAIBackbone:
         on_text: Callable[[str], None] | None = None,
         cancellation: Cancellation | None = None,
         drafts: Sequence[str] = (),
+        watch: Sequence[str] = (),
+        watch_after: str = "",
     ) -> Completion:
         """See :class:`atomr_local.backbone.protocol.Backbone`.
 
         A server that gives no log-probabilities yields a completion whose tokens are its fragments and whose
-        mean_probability is None. Token counts are the server's where it tells, else estimates.
+        mean_probability is None. Watched texts are looked for among the likeliest tokens that the server lists; one
+        that is not there gets the probability of the least likely of them, for its own can be no larger. Token
+        counts are the server's where it tells, else estimates.
         """
         if max_tokens < 1:
             raise ValueError("max_tokens must be at least 1")
@@ -148,13 +154,16 @@ class OpenAIBackbone:
             request["stop"] = list(stop)
         if grammar is not None:
             request["grammar"] = grammar
+        if watch:
+            request["top_logprobs"] = _TOP_TOKENS
         # What was sent to prove who asks is no answer: writing it ends the call before any of it is handed on.
         output = OutputText((*stop, *self._address.telling()), on_text)
         started = time.perf_counter()
-        completion = self._run(self._answer(request, self.count_tokens(prompt), output), cancellation)
+        watched = Watched(tuple(watch), watch_after)
+        completion = self._run(self._answer(request, self.count_tokens(prompt), output, watched), cancellation)
         if output.stop in self._address.telling():
             raise _fault("the server sent the key or password back in its answer", hint="Ask whoever runs the server.")
-        return replace(completion, seconds=time.perf_counter() - started)
+        return replace(completion, seconds=time.perf_counter() - started, watched=watched.logprobs)
 
     def close(self) -> None:
         """Break off what runs and close the connections. Idempotent."""
@@ -223,7 +232,7 @@ class OpenAIBackbone:
         async with self._faults(), self._limited(limit), self._client.stream("GET", url) as response:
             return response.status_code, await _body(response)
 
-    async def _answer(self, request: dict[str, Any], estimate: int, output: OutputText) -> Completion:
+    async def _answer(self, request: dict[str, Any], estimate: int, output: OutputText, watched: Watched) -> Completion:
         async with self._turn, self._limited(self._deadline):
             given_up = set(self.unsupported)
             refusal: ModelError | None = None
@@ -232,7 +241,7 @@ class OpenAIBackbone:
                 async with self._faults(), self._request(sent) as response:
                     if response.status_code == 200:
                         self.unsupported = frozenset(given_up)
-                        return await self._read(response, request["max_tokens"], estimate, output)
+                        return await self._read(response, request["max_tokens"], estimate, output, watched)
                     body = await _body(response)
                 # Nothing optional may be to blame: what the full request was told is what the user has to know.
                 refusal = refusal or self._refusal(response.status_code, body)
@@ -252,7 +261,9 @@ class OpenAIBackbone:
     def _request(self, content: dict[str, Any]) -> contextlib.AbstractAsyncContextManager[Any]:
         return self._client.stream("POST", f"{self._url}/chat/completions", json=content)
 
-    async def _read(self, response: Any, max_tokens: int, estimate: int, output: OutputText) -> Completion:
+    async def _read(
+        self, response: Any, max_tokens: int, estimate: int, output: OutputText, watched: Watched
+    ) -> Completion:
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             raise _fault("the server does not stream its answers")
         events = EventStream(_ANSWER_BYTES + _TOKEN_BYTES * max_tokens, self._address.hide)
@@ -265,7 +276,8 @@ class OpenAIBackbone:
                     prompt_tokens, cached_tokens = fragment.prompt_tokens, fragment.cached_tokens
                 if fragment.finish:
                     finish = "length" if fragment.finish == "length" else "stop"
-                for text, logprob in fragment.pieces:
+                for index, (text, logprob) in enumerate(fragment.pieces):
+                    watched.see(output.text, fragment.alternatives[index : index + 1])
                     if output.stopped or count == max_tokens:  # the server goes on all the same
                         finish, surplus = "length", True
                         break

@@ -26,6 +26,11 @@ class OutputText:
         self.stopped = False
         self.stop = ""
 
+    @property
+    def text(self) -> str:
+        """What has come so far, without an unfinished character."""
+        return self._text
+
     def add(self, data: bytes, logprob: float) -> None:
         """One more token, whose `data` may end within a character."""
         fragment = self._decoder.decode(data)

@@ -27,14 +27,22 @@ class Prompt:
         static: instructions and worked examples, the same for many calls, so that the prefix cache can
             reuse their evaluation.
         dynamic: what is particular to this call.
+        continued: turns that go on from an earlier call with the same static and dynamic part: what the model wrote
+            there, and what it is asked next. The prefix cache then reads these turns only.
     """
 
     static: tuple[Message, ...]
     dynamic: tuple[Message, ...]
+    continued: tuple[Message, ...] = ()
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        return self.static + self.dynamic
+        return self.static + self.dynamic + self.continued
+
+    def going_on(self, written: str, asked: str) -> Prompt:
+        """The next turn of this conversation: the model wrote `written` and is now asked `asked`."""
+        turns = (Message("assistant", written), Message("user", asked))
+        return Prompt(self.static, self.dynamic, (*self.continued, *turns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,8 @@ class Completion:
         prompt_tokens: tokens submitted.
         evaluated_tokens: prompt tokens that the model really had to read (the rest came from the prefix cache).
         seconds: wall time.
+        watched: for each watched text the natural log-probability of its first token at the watched place, under
+            the unconstrained model; nan where that is not known.
     """
 
     text: str
@@ -63,6 +73,7 @@ class Completion:
     prompt_tokens: int
     evaluated_tokens: int
     seconds: float
+    watched: tuple[float, ...] = ()
 
     @property
     def generated_tokens(self) -> int:
@@ -114,6 +125,8 @@ class Backbone(Protocol):
         on_text: Callable[[str], None] | None = None,
         cancellation: Cancellation | None = None,
         drafts: Sequence[str] = (),
+        watch: Sequence[str] = (),
+        watch_after: str = "",
     ) -> Completion:
         """Continue the prompt.
 
@@ -123,6 +136,9 @@ class Backbone(Protocol):
             temperature: 0 is greedy and deterministic.
             drafts: texts of the kind that the output will be, from which what comes next may be guessed; they
                 change how long it takes, never what comes.
+            watch: texts whose probability is asked for, where the output may begin with them; they change nothing
+                of what comes.
+            watch_after: the watched place is where the output so far is this text, instead of its beginning.
             on_text: called with each fragment as it is generated, on the model's thread.
 
         Raises:

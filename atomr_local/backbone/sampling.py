@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from atomr_local.backbone.engine import Engine, quiet_c_stderr
@@ -64,6 +65,25 @@ def compiled_grammar(engine: Engine, text: str | None) -> Iterator[Grammar | Non
         engine.api.llama_sampler_free(handle)
 
 
+def log_probabilities(logits: Any, tokens: Sequence[int | None]) -> tuple[float, ...]:
+    """Natural log-probabilities of tokens under the unconstrained model (temperature 1); nan for None.
+
+    Raises:
+        ModelError: the logits are not numbers.
+    """
+    normaliser = _normaliser(logits)
+    return tuple(math.nan if token is None else min(0.0, float(logits[token]) - normaliser) for token in tokens)
+
+
+def _normaliser(logits: Any) -> float:
+    import numpy as np
+
+    top = float(logits.max())
+    if not np.isfinite(top):
+        raise ModelError("the model computed no numbers: its weights or its adapter are damaged")
+    return top + float(np.log(np.exp(logits - top).sum(dtype=np.float64)))
+
+
 class Sampler:
     """Draws tokens from logits.
 
@@ -89,10 +109,7 @@ class Sampler:
             ModelError: the logits are not numbers.
         """
         np = self._np
-        top = float(logits.max())
-        if not np.isfinite(top):
-            raise ModelError("the model computed no numbers: its weights or its adapter are damaged")
-        normaliser = top + float(np.log(np.exp(logits - top).sum(dtype=np.float64)))
+        normaliser = _normaliser(logits)
         token: int | None = self._draw(logits)
         if self._grammar is not None:
             if not self._grammar.allowed(np.array([token]))[0]:

@@ -122,7 +122,8 @@ class Scheduler:
 
     def _lane_for(self, call: Call) -> Lane:
         """The idle lane that holds most of the prompt."""
-        best = max(self._idle, key=lambda lane: lane.cache.reusable(call.prompt.tokens, call.prompt.static))
+        prompt = call.prompt
+        best = max(self._idle, key=lambda lane: lane.cache.reusable(prompt.tokens, prompt.static, prompt.continued))
         self._idle.remove(best)
         if not self._reuse:
             best.forget()

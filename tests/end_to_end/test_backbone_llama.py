@@ -419,3 +419,28 @@ def test_drafts_change_no_word(drafts: tuple[str, ...]) -> None:
         assert quick.complete(prompt, max_tokens=80, grammar=grammar, drafts=drafts).tokens == made.tokens
     plain.close()
     quick.close()
+
+
+def test_the_next_turn_reads_what_is_new_and_gives_what_a_cold_start_gives(backbone: LlamaBackbone) -> None:
+    first = prompt(f"{LONG} In which room is item 7?")
+    written = backbone.complete(first, max_tokens=12).text
+    warm = backbone.complete(first.going_on(written, "Check."), max_tokens=4)
+    assert warm.evaluated_tokens < 30 < warm.prompt_tokens - 300
+    forget(backbone)
+    cold = backbone.complete(first.going_on(written, "Check."), max_tokens=4)
+    assert cold.evaluated_tokens > 300
+    assert cold.tokens == warm.tokens
+
+
+def test_watched_texts_have_the_probability_of_their_first_token(backbone: LlamaBackbone) -> None:
+    asked = prompt("Is water wet? Answer yes or no.")
+    free = backbone.complete(asked, max_tokens=3)
+    watching = backbone.complete(asked, max_tokens=3, watch=(free.text, "Unknown"))
+    assert watching.tokens == free.tokens
+    assert watching.watched[0] == pytest.approx(free.tokens[0].logprob)
+    assert watching.watched[1] <= 0
+    grammar = r'root ::= "{\"is\": \"" ("yes" | "no")'
+    later = backbone.complete(asked, max_tokens=12, grammar=grammar, watch=("yes", "no"), watch_after='{"is": "')
+    assert any(logprob == pytest.approx(later.tokens[-1].logprob) for logprob in later.watched)
+    never = backbone.complete(asked, max_tokens=3, watch=("yes",), watch_after="nowhere")
+    assert math.isnan(never.watched[0])

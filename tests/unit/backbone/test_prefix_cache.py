@@ -48,9 +48,9 @@ class FakeSequence:
         return True
 
 
-def cold(tokens: Sequence[int], static: int) -> Cells:
+def cold(tokens: Sequence[int], static: int, continued: int = 0) -> Cells:
     sequence = FakeSequence()
-    PrefixCache(sequence, GRID).evaluate(tokens, static, None)
+    PrefixCache(sequence, GRID).evaluate(tokens, static, None, continued)
     return sequence.cells
 
 
@@ -64,17 +64,29 @@ def test_any_history_leaves_the_cells_of_a_cold_evaluation(can_trim: bool) -> No
         for _ in range(12):
             tokens = [0] * random_.randrange(12) + [random_.randrange(2) for _ in range(random_.randrange(1, 12))]
             static = random_.randrange(len(tokens) + 1)
+            continued = random_.randrange(static, len(tokens) + 1) if random_.random() < 0.5 else 0
             sequence.fail_after = random_.randrange(3) if random_.random() < 0.2 else None
             try:
-                evaluated = cache.evaluate(tokens, static, None)
+                evaluated = cache.evaluate(tokens, static, None, continued)
             except Cancelled:
                 continue
-            assert sequence.cells == cold(tokens, static)
+            assert sequence.cells == cold(tokens, static, continued)
             assert 1 <= evaluated <= len(tokens)
             reused += len(tokens) - evaluated
             for token in range(random_.randrange(5)):
                 sequence.decode([token], None) if sequence.fail_after is None else None
     assert reused > 500
+
+
+def test_a_prompt_that_goes_on_from_the_last_one_reads_only_what_is_new() -> None:
+    sequence = FakeSequence()
+    cache = PrefixCache(sequence, GRID)
+    earlier = [0, 0, *range(1, 12)]
+    cache.evaluate(earlier, 2, None)
+    sequence.decode([50], None)  # what the model wrote
+    assert cache.reusable([*earlier, 50, 60, 61], 2, len(earlier)) == len(earlier)
+    assert cache.evaluate([*earlier, 50, 60, 61], 2, None, len(earlier)) == 3
+    assert sequence.cells == cold([*earlier, 50, 60, 61], 2, len(earlier))
 
 
 def test_kinds_of_prompts_may_alternate() -> None:

@@ -63,6 +63,8 @@ class AnsweringBackbone(FakeBackbone):
         on_text: Callable[[str], None] | None = None,
         cancellation: Cancellation | None = None,
         drafts: Sequence[str] = (),
+        watch: Sequence[str] = (),
+        watch_after: str = "",
     ) -> Completion:
         if cancellation is not None:
             cancellation.check()
