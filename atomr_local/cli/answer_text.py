@@ -62,7 +62,8 @@ def _citation(item: EvidenceTrace) -> str:
 
 def _branch(trace: Trace, node: NodeTrace, depth: int) -> list[str]:
     cited = "".join(f" [{item}]" for item in node.cited) if node.cited and depth else ""
-    how = f"  ({sanitize_line(node.computation)})" if node.method == "symbolic" and node.computation else ""
+    computed = node.method in ("symbolic", "computed")
+    how = f"  ({sanitize_line(node.computation)})" if computed and node.computation else ""
     label = f"{node.id}. " if node.parent is not None else ""
     error = f"  ! {sanitize_line(node.error['message'])}" if node.error else ""
     line = f"  {'  ' * depth}{label}{sanitize_line(node.resolved_question)} → {sanitize_line(node.answer or '—')}"

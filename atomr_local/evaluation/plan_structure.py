@@ -98,7 +98,9 @@ def _term(node: Node, found: Mapping[int, Structure], rests_on: Mapping[int, fro
         return Structure.of(str(node.kind), [found[i] for i in node.call.references])
     if not node.children:
         # The root is the user's own question: a bracketed number in it is text.
-        return Structure.combine([found[i] for i in node.references] if node.kind is NodeKind.DIRECT else [])
+        # An operation draws its operands together as a direct step does: gold plans hold no operations.
+        drawn = node.references if node.kind in (NodeKind.DIRECT, NodeKind.OPERATION) else ()
+        return Structure.combine([found[i] for i in drawn])
     last = node.children[-1].id
     if rests_on[last].issuperset(child.id for child in node.children):
         return found[last]

@@ -100,7 +100,8 @@ def _cited(node: NodeTrace | None, numbers: Mapping[str, int]) -> str:
 
 def _branch(trace: Trace, node: NodeTrace, numbers: Mapping[str, int], depth: int) -> list[str]:
     label = f"({node.id}) " if node.parent is not None else ""
-    how = f", computed: {_code(node.computation)}" if node.method == "symbolic" and node.computation else ""
+    computed = node.method in ("symbolic", "computed")
+    how = f", computed: {_code(node.computation)}" if computed and node.computation else ""
     unsure = ", not found in the cited evidence" if node.supported is False else ""
     failed = f", failed: {_escaped(node.error['message'])}" if node.error else ""
     question = _escaped(node.resolved_question or node.question)

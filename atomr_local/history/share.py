@@ -32,6 +32,8 @@ from atomr_local.reasoning.trace import (
     Totals,
     Trace,
 )
+from atomr_local.tree.answer_types import AnswerType
+from atomr_local.tree.operations import Operation
 
 LARGEST_FILE = 256 << 20
 LARGEST_TRACE = 64 << 20
@@ -43,7 +45,7 @@ _MOST_SIGNALS = 100
 _DEEPEST_TREE = 100
 _DEEPEST_VALUE = 8
 _LARGEST = sys.float_info.max
-_KINDS = ("root", "parent", "search", "relate", "filter", "direct")
+_KINDS = ("root", "parent", "search", "relate", "filter", "direct", "operation")
 _SOURCES = ("text", "graph", "web")
 _EVIDENCE_ID = re.compile(r"e[0-9]{1,9}")
 _LOCATOR_TEXTS = ("sparql", "url", "retrieved_at")
@@ -141,6 +143,8 @@ def parse_trace(data: Any) -> Trace:
         reason=fields.text("reason", ""),
         advice=fields.texts("advice"),
         guess=_guess(fields),
+        understood_as=fields.text("understood_as", ""),
+        expects=_expects(fields),
     )
     _check_tree(trace.nodes)
     _check_evidence(trace)
@@ -181,6 +185,9 @@ def _node(fields: _Fields) -> NodeTrace:
         outcome=fields.one_of("outcome", (*get_args(Outcome), None), None),
         reason=fields.text("reason", ""),
         signals=_signals(fields.inner("signals")),
+        operation=fields.one_of("operation", (*map(str, Operation), None), None),
+        operands=fields.list_of("operands", _plain),
+        words=fields.texts("words"),
     )
 
 
@@ -195,6 +202,14 @@ def _signals(fields: _Fields) -> dict[str, float]:
     if len(fields.data) > _MOST_SIGNALS:
         raise InputError(f"{fields.place.rstrip('.')}: {len(fields.data)} items, more than {_MOST_SIGNALS}")
     return {_text(name, fields.place): fields.number(name) for name in fields.data}
+
+
+def _expects(fields: _Fields) -> dict[str, Any] | None:
+    if fields.value("expects", None) is None:
+        return None
+    expects = fields.inner("expects")
+    several = expects.one_of("several", (True, False), False)
+    return {"type": expects.one_of("type", tuple(map(str, AnswerType))), "several": several}
 
 
 def _error(fields: _Fields) -> dict[str, str] | None:

@@ -141,6 +141,15 @@ def renumbered(tree: Tree) -> Tree:
         call = node.call and OperatorCall(node.call.operator, tuple(map(argument, node.call.arguments)))
         question = node.question if node is tree.root else text(node.question)
         children = tuple(map(again, node.children))
-        return Node(numbers[node.id], question, call, children, text(node.instruction))
+        operation = node.operation and node.operation.with_operands(argument)
+        return replace(
+            node,
+            id=numbers[node.id],
+            question=question,
+            call=call,
+            children=children,
+            instruction=text(node.instruction),
+            operation=operation,
+        )
 
     return Tree(again(tree.root))

@@ -61,6 +61,7 @@ class PlanReady(Event):
         return {
             "event": "plan_ready",
             "question": self.tree.question,
+            "expects": self.tree.expects.to_dict() if self.tree.expects is not None else None,
             "compact": self.compact,
             "origin": self.origin,
             "attempts": self.attempts,

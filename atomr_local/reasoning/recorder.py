@@ -29,14 +29,29 @@ from atomr_local.reasoning.events import (
 from atomr_local.reasoning.trace import Departure, EvidenceTrace, LlmUse, NodeTrace, PlanTrace, Trace
 from atomr_local.sanitize import sanitize, sanitize_all
 from atomr_local.sources.protocol import Evidence
-from atomr_local.tree.nodes import Literal, Node
+from atomr_local.tree.nodes import Argument, Literal, Node, Tree
 
 
-def _written(node: Node) -> list[Any]:
-    """The operator's arguments as the plan has them: texts, and lists of node ids for references."""
-    if node.call is None:
-        return []
-    return [argument.text if isinstance(argument, Literal) else list(argument.ids) for argument in node.call.arguments]
+def _written(arguments: Sequence[Argument]) -> list[Any]:
+    """Arguments as the plan has them: texts, and lists of node ids for references."""
+    return [argument.text if isinstance(argument, Literal) else list(argument.ids) for argument in arguments]
+
+
+def _planned(tree: Tree, node: Node) -> NodeTrace:
+    """The node before anything is known of it."""
+    operation = node.operation
+    return NodeTrace(
+        id=node.id,
+        parent=tree.parent_of(node.id),
+        question=node.question,
+        kind=str(node.kind),
+        resolved_question=node.question,
+        arguments=_written(node.call.arguments) if node.call is not None else [],
+        refs=list(node.references),
+        operation=str(operation.operation) if operation is not None else None,
+        operands=_written(operation.operands) if operation is not None else [],
+        words=list(operation.words) if operation is not None else [],
+    )
 
 
 class Recorder:
@@ -160,18 +175,9 @@ class Recorder:
 
     def _plan(self, event: PlanReady) -> None:
         self.trace.plan = PlanTrace(event.compact, event.origin, event.attempts, list(event.problems))
-        self.trace.nodes = [
-            NodeTrace(
-                id=node.id,
-                parent=event.tree.parent_of(node.id),
-                question=node.question,
-                kind=str(node.kind),
-                resolved_question=node.question,
-                arguments=_written(node),
-                refs=list(node.references),
-            )
-            for node in event.tree.nodes()
-        ]
+        self.trace.understood_as = event.tree.question
+        self.trace.expects = event.tree.expects.to_dict() if event.tree.expects is not None else None
+        self.trace.nodes = [_planned(event.tree, node) for node in event.tree.nodes()]
 
     def _called(self, event: ModelCalled) -> None:
         made = event.completion

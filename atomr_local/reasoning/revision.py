@@ -255,18 +255,20 @@ def _form(tree: Tree, node: Node, numbers: Mapping[int, int]) -> Any:
     def named(text: str) -> str:
         return " ".join(REFERENCE.sub(lambda match: f"[{numbers[int(match[1])]}]", text).split())
 
-    call: tuple[Any, ...] = ()
-    if node.call is not None:
-        call = tuple(
-            named(argument.text) if isinstance(argument, Literal) else tuple(numbers[i] for i in argument.ids)
-            for argument in node.call.arguments
-        )
+    arguments = node.call.arguments if node.call is not None else node.operation.operands if node.operation else ()
+    call: tuple[Any, ...] = tuple(
+        named(argument.text) if isinstance(argument, Literal) else tuple(numbers[i] for i in argument.ids)
+        for argument in arguments
+    )
+    if node.operation is not None:
+        call = (str(node.operation.operation), node.operation.words, *call)
     return (
         node.kind,
         call,
         named(node.question),
         named(node.instruction),
         tuple(numbers[child.id] for child in node.children),
+        tree.expects,
         tree.question if node.call is None else "",  # steps are computed with a look at the whole question
     )
 

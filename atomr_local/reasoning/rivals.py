@@ -92,7 +92,7 @@ def leaves_confidence(tree: Tree, results: Mapping[int, Result]) -> float:
     product = 1.0
     for node in tree.nodes():
         result = results.get(node.id)
-        if result is None or result.method in {"symbolic"}:
+        if result is None or result.method in {"symbolic", "computed"}:
             continue
         by_model = result.method in {"child", "sibling"} and result.computation is None
         if node.call is None and not by_model:

@@ -11,7 +11,7 @@ SCHEMA = "atomr.trace/1"
 # "interrupted": the program died while it answered; written by the history alone.
 Status = Literal["answered", "unknown", "cancelled", "failed", "interrupted"]
 Basis = Literal["evidence", "model"]
-Method = Literal["operator", "child", "sibling", "symbolic", "direct_rag", "closed_book"]
+Method = Literal["operator", "child", "sibling", "symbolic", "computed", "direct_rag", "closed_book"]
 PlanOrigin = Literal["model", "user", "file", "fallback"]
 Outcome = Literal["found", "computed", "memory", "not found"]
 
@@ -53,12 +53,16 @@ class Guess:
 
 @dataclass
 class NodeTrace:
-    """One step.
+    """One node of the plan and what it came to.
 
     Attributes:
         outcome: how the step ended; None where it did not end, failed, or the trace is of an earlier version.
         reason: for "not found": what was looked for and where, in a sentence.
         signals: what speaks for and against the answer, by name, such as "link", "relation" or "verify"; 0 to 1.
+        arguments: of the operator, as the plan has them: texts, and lists of node ids for references.
+        operation: name of the typed operation that computes the node, such as "Compare"; None where there is none.
+        operands: of the operation, in the form of `arguments`.
+        words: of the operation, such as the direction "earlier".
     """
 
     id: int
@@ -84,6 +88,9 @@ class NodeTrace:
     outcome: Outcome | None = None
     reason: str = ""
     signals: dict[str, float] = field(default_factory=dict)
+    operation: str | None = None
+    operands: list[Any] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -132,6 +139,9 @@ class Trace:
         reason: for status "unknown": why there is no answer, in a sentence; `answer` and `answers` are empty then.
         advice: what a person may do about it, one sentence each.
         guess: the best answer that was found all the same; None where there is none.
+        question: what the person typed.
+        understood_as: the question as the plan understood it; "" where there was no plan.
+        expects: {"type", "several"} of the answer that the plan expects; None where it does not say.
     """
 
     question: str
@@ -151,6 +161,8 @@ class Trace:
     reason: str = ""
     advice: list[str] = field(default_factory=list)
     guess: Guess | None = None
+    understood_as: str = ""
+    expects: dict[str, Any] | None = None
 
     def node(self, node_id: int) -> NodeTrace:
         """The node with this id.

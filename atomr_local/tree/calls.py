@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.escaping import quote, shown, unescape
-from atomr_local.tree.nodes import Argument, Literal, Operator, OperatorCall, References
+from atomr_local.tree.operators import Argument, Literal, Operator, OperatorCall, References
 
 MAX_ARGUMENTS = 8
 
@@ -77,11 +77,21 @@ def parse_call(text: str) -> NestedCall:
     Raises:
         TreeError: the text is not a call, is cut off, names an unknown operator, or nests calls twice.
     """
+    name, arguments = split_call(text)
+    return NestedCall(_operator(name), arguments)
+
+
+def split_call(text: str) -> tuple[str, tuple[Argument | OperatorCall, ...]]:
+    """Name and arguments of one call, whatever its name.
+
+    Raises:
+        TreeError: the text is not a call, is cut off, or nests calls that are not operators or nests them twice.
+    """
     text = text.strip()
-    call, end = _parse_call(text, 0, nested=False)
+    name, arguments, end = _split(text, 0, nested=False)
     if re.compile(_TRAILING).match(text, end) is None:
         raise TreeError(f"unexpected text after the operator: {shown(text[end:])}")
-    return call
+    return name, arguments
 
 
 def parse_quoted(text: str) -> str | None:
@@ -90,28 +100,32 @@ def parse_quoted(text: str) -> str | None:
     return unescape(match.group()[1:-1]) if match else None
 
 
-def _parse_call(text: str, start: int, *, nested: bool) -> tuple[NestedCall, int]:
-    name = _NAME.match(text, start)
-    if name is None:
-        raise TreeError(f"not an operator: {shown(text[start:])}")
+def _operator(name: str) -> Operator:
     try:
-        operator = Operator(name.group(1))
+        return Operator(name)
     except ValueError:
-        raise TreeError(f"unknown operator {shown(name.group(1))}: use Search, Relate or Filter") from None
+        raise TreeError(f"unknown operator {shown(name)}: use Search, Relate or Filter") from None
+
+
+def _split(text: str, start: int, *, nested: bool) -> tuple[str, tuple[Argument | OperatorCall, ...], int]:
+    named = _NAME.match(text, start)
+    if named is None:
+        raise TreeError(f"not an operator: {shown(text[start:])}")
+    name = named.group(1)
     arguments: list[Argument | OperatorCall] = []
-    position = name.end()
+    position = named.end()
     while True:
         position = _skip_space(text, position)
-        argument, position = _parse_argument(text, position, operator, nested=nested)
+        argument, position = _parse_argument(text, position, name, nested=nested)
         arguments.append(argument)
         if len(arguments) > MAX_ARGUMENTS:
-            raise TreeError(f"{operator} has more than {MAX_ARGUMENTS} arguments")
+            raise TreeError(f"{shown(name)} has more than {MAX_ARGUMENTS} arguments")
         position = _skip_space(text, position)
         if position >= len(text) or text[position] not in ",)":
-            raise TreeError(f"{operator} is cut off: its closing bracket is missing")
+            raise TreeError(f"{shown(name)} is cut off: its closing bracket is missing")
         position += 1
         if text[position - 1] == ")":
-            return NestedCall(operator, tuple(arguments)), position
+            return name, tuple(arguments), position
 
 
 def _skip_space(text: str, position: int) -> int:
@@ -120,12 +134,12 @@ def _skip_space(text: str, position: int) -> int:
     return position
 
 
-def _parse_argument(text: str, start: int, operator: Operator, *, nested: bool) -> tuple[Argument | OperatorCall, int]:
+def _parse_argument(text: str, start: int, name: str, *, nested: bool) -> tuple[Argument | OperatorCall, int]:
     if _NAME.match(text, start):
         if nested:
             raise TreeError("operators stand inside one another more than once")
-        call, end = _parse_call(text, start, nested=True)
-        return call.plain(), end
+        inner, arguments, end = _split(text, start, nested=True)
+        return NestedCall(_operator(inner), arguments).plain(), end
     if (match := _REFERENCES.match(text, start)) and _ARGUMENT_ENDS.match(text, match.end()):
         return References(tuple(int(i) for i in re.findall(r"[0-9]+", match.group()))), match.end()
     if (match := _STRING.match(text, start)) and _ARGUMENT_ENDS.match(text, match.end()):
@@ -137,8 +151,8 @@ def _parse_argument(text: str, start: int, operator: Operator, *, nested: bool) 
     if (match := _BARE.match(text, start)) and (bare := match.group().strip()) and bare.count('"') % 2 == 0:
         return Literal(unescape(bare)), match.end()
     if start >= len(text) or text[start] not in ",)":
-        raise TreeError(f"{operator} has an argument that is cut off or not understood: {shown(text[start:])}")
-    raise TreeError(f"{operator} has an empty argument")
+        raise TreeError(f"{shown(name)} has an argument that is cut off or not understood: {shown(text[start:])}")
+    raise TreeError(f"{shown(name)} has an empty argument")
 
 
 def _closing_quote(text: str, start: int) -> int | None:

@@ -7,8 +7,12 @@ r"""The compact notation: an outline, one question a line, about half the tokens
     2. Who is the father of [1]? = Relate([1], "father")
 
 A line is `id. question`, deeper by any number of spaces than its parent (one is written). ` = Operator(…)` after the
-question makes it an operator leaf; ` = Direct("…")` a direct leaf with an instruction; a leaf with neither is direct.
-Line `0.` holds the root's question and may be left out where the question is known and the root has children.
+question makes it an operator leaf; one of the operations of :mod:`atomr_local.tree.operations`, such as
+` = Compare([1], [3], "earlier")`, makes it computed; ` = Direct("…")` a direct leaf with an instruction; a leaf with
+none of these is direct. Line `0.` holds the root's question, as understood, and may hold the answer that it expects,
+`0. Who wrote Emma? = Answer(person)`. It may be left out where the question is known and the root has children.
+
+Read, names of operators and operations may be in any letter case.
 
 Questions and quoted arguments use the escapes of :mod:`atomr_local.tree.escaping`. In questions, besides: a white
 space character at either end is written `\uXXXX`, `=` as `\=` where an operator would be read after it, and `[` as
@@ -20,18 +24,21 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from atomr_local.tree.answer_types import ANSWER, Expects, format_expects, parse_expects
 from atomr_local.tree.bounds import check_count, check_depth, check_size
 from atomr_local.tree.calls import format_call, parse_call, parse_quoted
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.escaping import code_point, escape, quote, unescape
 from atomr_local.tree.nodes import ROOT_ID, Node, OperatorCall, Tree
+from atomr_local.tree.operations import Operation, OperationCall, format_operation, named_operation, parse_operation
+from atomr_local.tree.operators import Operator
 
 _DIRECT = "Direct"
 _LINE = re.compile(r"( *)(0|[1-9][0-9]{0,3})\. +(\S.*)", re.DOTALL)
 _ROOT_LINE = re.compile(r" *0\. ")
 _BEGINNINGS = "|".join(
     sorted(
-        {name[:n] for name in ("Search", "Relate", "Filter", _DIRECT) for n in range(1, len(name) + 1)}, reverse=True
+        {name[:n] for name in (*Operator, *Operation, _DIRECT, ANSWER) for n in range(1, len(name) + 1)}, reverse=True
     )
 )
 # `=` that begins an operator, whole or cut off at the end of the line.
@@ -50,11 +57,13 @@ class _Draft:
     depth: int
     call: OperatorCall | None = None
     instruction: str = ""
+    operation: OperationCall | None = None
+    expects: Expects | None = None
     children: list[_Draft] = field(default_factory=list)
 
     def build(self) -> Node:
         children = tuple(child.build() for child in self.children)
-        return Node(self.id, self.question, self.call, children, self.instruction)
+        return Node(self.id, self.question, self.call, children, self.instruction, self.operation, self.expects)
 
 
 def parse_compact(text: str, question: str | None = None) -> Tree:
@@ -98,7 +107,7 @@ def _attach(drafts: list[_Draft], lines: list[tuple[int, str]]) -> None:
         parent = path[-1]
         if parent.children and parent.children[0].indent != draft.indent:
             raise TreeError(f"node {draft.id} is indented unlike its neighbours", line=number)
-        if parent.call is not None or parent.instruction:
+        if parent.call is not None or parent.operation is not None or parent.instruction:
             raise TreeError(f"node {parent.id} has an operator and cannot have questions below it", line=number)
         draft.depth = parent.depth + 1
         check_depth(draft.depth, line=number)
@@ -122,15 +131,27 @@ def _parse_line(line: str, number: int) -> _Draft:
         if _OPEN_REFERENCE.search(content):
             raise TreeError(f"node {node_id} is cut off inside a reference", line=number)
         return draft
-    operation = content[assignment.end() :].strip()
     try:
-        if operation.startswith(f"{_DIRECT}("):
-            draft.instruction = _parse_direct(operation)
-        else:
-            draft.call = parse_call(operation).plain()
+        _assign(draft, content[assignment.end() :].strip())
     except TreeError as error:
         raise TreeError(f"node {node_id}: {error.message}", line=number) from None
     return draft
+
+
+def _assign(draft: _Draft, written: str) -> None:
+    """Read what stands behind the `=` of a line."""
+    name = written.partition("(")[0].strip()
+    if name == _DIRECT:
+        draft.instruction = _parse_direct(written)
+    elif name.casefold() == ANSWER.casefold():
+        if draft.id != ROOT_ID:
+            raise TreeError(f"{ANSWER} belongs to line 0, the question itself")
+        draft.expects = parse_expects(written)
+    elif named_operation(name) is not None:
+        draft.operation = parse_operation(written)
+    else:
+        known = name.capitalize() in set(Operator)
+        draft.call = parse_call(written.replace(name, name.capitalize(), 1) if known else written).plain()
 
 
 def _parse_direct(operation: str) -> str:
@@ -154,18 +175,23 @@ def _write_question(question: str) -> str:
 def to_compact(tree: Tree, *, with_root: bool = False) -> str:
     """The tree in compact notation, without a newline at the end.
 
-    The root's line is written if `with_root` is set or the root is a leaf, as nothing else says what it is then.
+    The root's line is written if `with_root` is set, or where nothing else says what stands there: the root is a leaf
+    or states the answer that it expects.
     """
     lines: list[str] = []
     stack = [(tree.root, -1)]
     while stack:
         node, depth = stack.pop()
         stack.extend((child, depth + 1) for child in reversed(node.children))
-        if node is tree.root and not with_root and node.children:
+        if node is tree.root and not with_root and node.children and node.expects is None:
             continue
         line = f"{' ' * max(depth, 0)}{node.id}. {_write_question(node.question)}"
         if node.call is not None:
             line += f" = {format_call(node.call)}"
+        elif node.operation is not None:
+            line += f" = {format_operation(node.operation)}"
+        elif node.expects is not None:
+            line += f" = {format_expects(node.expects)}"
         elif node.instruction:
             line += f" = {_DIRECT}({quote(node.instruction)})"
         lines.append(line)

@@ -5,22 +5,29 @@ AtomR (KDD 2025), section 3.2. The types here are immutable and know nothing of 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from atomr_local.tree.answer_types import Expects
+from atomr_local.tree.operations import OperationCall
+from atomr_local.tree.operators import REFERENCE, Argument, Literal, Operator, OperatorCall, References
+
+__all__ = [
+    "REFERENCE",
+    "ROOT_ID",
+    "Argument",
+    "Literal",
+    "Node",
+    "NodeKind",
+    "Operator",
+    "OperatorCall",
+    "References",
+    "Tree",
+]
+
 ROOT_ID = 0
-REFERENCE = re.compile(r"\[(\d{1,4})\]")
-
-
-class Operator(StrEnum):
-    """The three atomic knowledge operators (AtomR, section 3.1)."""
-
-    SEARCH = "Search"
-    RELATE = "Relate"
-    FILTER = "Filter"
 
 
 class NodeKind(StrEnum):
@@ -30,50 +37,19 @@ class NodeKind(StrEnum):
     RELATE = "relate"
     FILTER = "filter"
     DIRECT = "direct"
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A quoted argument; `[i]` inside it stands for the answer of node i."""
-
-    text: str
-
-    @property
-    def references(self) -> tuple[int, ...]:
-        return tuple(int(match) for match in REFERENCE.findall(self.text))
-
-
-@dataclass(frozen=True, slots=True)
-class References:
-    """A bare argument, `[3]` or `[5, 7]`: the answers of these nodes."""
-
-    ids: tuple[int, ...]
-
-    @property
-    def references(self) -> tuple[int, ...]:
-        return self.ids
-
-
-Argument = Literal | References
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorCall:
-    operator: Operator
-    arguments: tuple[Argument, ...]
-
-    @property
-    def references(self) -> tuple[int, ...]:
-        """Ids referred to by any argument, in order, each once."""
-        return tuple(dict.fromkeys(i for argument in self.arguments for i in argument.references))
+    OPERATION = "operation"
 
 
 @dataclass(frozen=True)
 class Node:
     """One question of the tree.
 
-    A node with a `call` is a leaf that runs an operator; one with children is answered from them; one with
-    neither is answered directly from the earlier nodes that its question or `instruction` refers to (`[DR]`).
+    A node with a `call` is a leaf that runs an operator; one with an `operation` is computed from earlier nodes; one
+    with children is answered from them; one with none of these is answered directly from the earlier nodes that its
+    question or `instruction` refers to (`[DR]`).
+
+    Attributes:
+        expects: the answer that the whole question asks for, as the plan states it; the root's alone.
     """
 
     id: int
@@ -81,27 +57,39 @@ class Node:
     call: OperatorCall | None = None
     children: tuple[Node, ...] = ()
     instruction: str = ""
+    operation: OperationCall | None = None
+    expects: Expects | None = None
 
     @property
     def kind(self) -> NodeKind:
         if self.call is not None:
             return NodeKind[self.call.operator.name]
+        if self.operation is not None:
+            return NodeKind.OPERATION
         if self.id == ROOT_ID:
             return NodeKind.ROOT
         return NodeKind.PARENT if self.children else NodeKind.DIRECT
 
     @property
+    def references_in_words(self) -> tuple[int, ...]:
+        """Ids referred to by the question or the instruction, in order, each once."""
+        found = REFERENCE.findall(f"{self.question} {self.instruction}")
+        return tuple(dict.fromkeys(int(match) for match in found))
+
+    @property
     def references(self) -> tuple[int, ...]:
-        """Ids referred to by the question, the instruction or the operator's arguments, in order, each once."""
-        ids = [int(match) for match in REFERENCE.findall(f"{self.question} {self.instruction}")]
+        """Ids referred to by the question, the instruction, the operator or the operation, in order, each once."""
+        ids = list(self.references_in_words)
         if self.call is not None:
             ids.extend(self.call.references)
+        if self.operation is not None:
+            ids.extend(self.operation.references)
         return tuple(dict.fromkeys(ids))
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A question and its decomposition. The root has id 0 and holds the question itself."""
+    """A question and its decomposition. The root has id 0 and holds the question as it was understood."""
 
     root: Node
     _parents: dict[int, int] = field(init=False, repr=False, compare=False, default_factory=dict)
@@ -113,7 +101,18 @@ class Tree:
 
     @property
     def question(self) -> str:
+        """The question as understood; what the person typed may be worded otherwise."""
         return self.root.question
+
+    @property
+    def expects(self) -> Expects | None:
+        """The answer that the question asks for; None where the plan does not state it."""
+        return self.root.expects
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the plan is the question alone, to be answered by one direct look-up."""
+        return self.root.kind is NodeKind.ROOT and not self.root.children
 
     def nodes(self) -> Iterator[Node]:
         """Every node, breadth first, the root included."""

@@ -14,6 +14,9 @@ text is an operator. Read besides, because published trees hold them and they ha
   free number. So does an operator written in place of a child. Both are written back as they were.
 - children numbered `3.1`: the number 301 (at most 99.99); `[3.1]` becomes `[301]`. Written back as `3.1`.
 
+A computed node (:mod:`atomr_local.tree.operations`) is written as direct reasoning over its operands, and the expected
+answer is left out: the notation has no form for either (:func:`published`).
+
 What a round trip changes in the JSON: the quoting and spacing of operators, pieces joined by `+`, brackets and full
 stops after an operator, a missing `[END]` after an instruction, a missing full stop after `3.1`. The tree stays equal.
 """
@@ -24,7 +27,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from atomr_local.tree.bounds import MAX_ID, check_count, check_depth, check_size
 from atomr_local.tree.calls import format_call, format_references, looks_like_call, parse_call
@@ -282,12 +285,29 @@ def implied_question(call: OperatorCall) -> str:
             return f"Which of {first} satisfy {rest}?"
 
 
+def published(tree: Tree) -> Tree:
+    """The tree without what the paper's notation cannot say: operations become direct reasoning over their operands."""
+
+    def plain(node: Node) -> Node:
+        instruction = node.instruction
+        if node.operation is not None and not set(node.operation.references) <= set(node.references_in_words):
+            operands = " and ".join(f"[{i}]" for i in node.operation.references)
+            instruction = f"Given answers of {operands}, answer: {node.question}"
+        children = tuple(map(plain, node.children))
+        return replace(node, operation=None, expects=None, instruction=instruction, children=children)
+
+    return Tree(plain(tree.root))
+
+
 def to_paper(tree: Tree) -> Entries:
-    """The tree in the paper's notation, entries in the order of the outline; :func:`parse_paper` gives the tree back.
+    """The tree in the paper's notation, entries in the order of the outline.
+
+    :func:`parse_paper` gives the tree back, as :func:`published` has it.
 
     Raises:
         TreeError: the notation cannot hold the tree, as when the root's question reads like a numbered child.
     """
+    tree = published(tree)
     for short in (True, False):
         entries = _write(tree, short=short)
         try:

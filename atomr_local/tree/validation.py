@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from atomr_local.tree.answer_types import NO_QUESTION
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import ROOT_ID, Literal, Node, NodeKind, Operator, OperatorCall, Tree
+from atomr_local.tree.operations import REFUSED_OPERANDS, OperationCall, call_problems
 
 # How many arguments each operator takes (AtomR, section 3.1). Published plans also give Relate a third one that
 # narrows the relation: Relate([1], "played against", [2]).
@@ -48,7 +50,14 @@ def check(tree: Tree, limits: Limits = DEFAULT_LIMITS) -> None:
 
 def validate(tree: Tree, limits: Limits = DEFAULT_LIMITS) -> list[Problem]:
     """Every problem of the tree; none if it can be executed as it stands."""
-    return [*_size_problems(tree, limits), *_number_problems(tree), *_node_problems(tree), *_reference_problems(tree)]
+    return [
+        *_size_problems(tree, limits),
+        *_number_problems(tree),
+        *_node_problems(tree),
+        *_expectation_problems(tree),
+        *_reference_problems(tree),
+        *_operand_problems(tree),
+    ]
 
 
 def _size_problems(tree: Tree, limits: Limits) -> Iterator[Problem]:
@@ -84,9 +93,13 @@ def _node_problems(tree: Tree) -> Iterator[Problem]:
     for node in tree.nodes():
         if not node.question.strip():
             yield Problem(node.id, f"node {node.id} has no question")
-        if node.children and (node.call is not None or node.instruction):
+        if node.children and (node.call is not None or node.operation is not None or node.instruction):
             yield Problem(node.id, f"node {node.id} has an operator and also questions below it")
-        if node.call is not None:
+        if sum((node.call is not None, node.operation is not None, bool(node.instruction))) > 1:
+            yield Problem(node.id, f"node {node.id} has more than one operator, operation or instruction")
+        if node.operation is not None:
+            yield from _operation_problems(node, node.operation)
+        elif node.call is not None:
             yield from _call_problems(node, node.call)
         elif node.kind is NodeKind.DIRECT and not node.references:
             message = f"node {node.id} has no operator, no questions below it and refers to no earlier node"
@@ -104,12 +117,45 @@ def _call_problems(node: Node, call: OperatorCall) -> Iterator[Problem]:
             yield Problem(node.id, f"node {node.id}: argument {position} of {call.operator} is empty")
 
 
+def _operation_problems(node: Node, operation: OperationCall) -> Iterator[Problem]:
+    for message in call_problems(operation):
+        yield Problem(node.id, f"node {node.id}: {message}")
+
+
+def _expectation_problems(tree: Tree) -> Iterator[Problem]:
+    for node in tree.nodes():
+        if node.expects is not None and node is not tree.root:
+            yield Problem(node.id, f"node {node.id} states the expected answer, which only the question itself may")
+    root = tree.root
+    if root.expects is None:
+        return
+    if root.call is not None or root.operation is not None or root.instruction:
+        yield Problem(root.id, "the question has an operator and also states the expected answer")
+    if root.expects.type in NO_QUESTION and root.children:
+        yield Problem(root.id, f"a plan that expects {root.expects.type} has no steps")
+
+
+def _operand_problems(tree: Tree) -> Iterator[Problem]:
+    """Operands of a kind that the operation cannot work on, where the node that they refer to tells its kind."""
+    giving = {node.id: node.operation for node in tree.nodes() if node.operation is not None}
+    for node in tree.nodes():
+        if node.operation is None:
+            continue
+        refused = REFUSED_OPERANDS.get(node.operation.operation, frozenset())
+        for reference in node.operation.references:
+            operand = giving.get(reference)
+            if operand is not None and operand.signature.gives in refused:
+                kind = operand.signature.gives
+                message = f"node {node.id}: {node.operation.operation} cannot take [{reference}], which gives {kind}"
+                yield Problem(node.id, message)
+
+
 def _reference_problems(tree: Tree) -> Iterator[Problem]:
     """References must point to nodes that are answered before: children before parents, earlier siblings first."""
     position = {node.id: index for index, node in enumerate(tree.bottom_up())}
     for node in tree.nodes():
         # The root is the user's own question: a bracketed number in it is text, unless it is an operator's argument.
-        references = node.references if node is not tree.root else (node.call.references if node.call else ())
+        references = node.references if node is not tree.root else _written_references(node)
         for reference in references:
             if reference == node.id:
                 yield Problem(node.id, f"node {node.id} refers to itself")
@@ -117,3 +163,9 @@ def _reference_problems(tree: Tree) -> Iterator[Problem]:
                 yield Problem(node.id, f"node {node.id} refers to [{reference}], which is not in the plan")
             elif position[reference] > position[node.id]:
                 yield Problem(node.id, f"node {node.id} refers to [{reference}], which is answered only later")
+
+
+def _written_references(node: Node) -> tuple[int, ...]:
+    """What the operator or the operation refers to, leaving out the words of the question."""
+    written = node.call or node.operation
+    return written.references if written is not None else ()

@@ -9,6 +9,7 @@ from atomr_local.tree.calls import format_call, parse_call, parse_quoted
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Node, Tree
+from atomr_local.tree.operations import format_operation, named_operation, parse_operation
 from atomr_local.tree.validation import Limits, validate
 
 DIRECT = "Direct"
@@ -45,6 +46,9 @@ def operation_of(node: Node) -> tuple[str, str]:
     if node.call is not None:
         name, _, rest = format_call(node.call).partition("(")
         return name, rest.removesuffix(")")
+    if node.operation is not None:
+        name, _, rest = format_operation(node.operation).partition("(")
+        return name, rest.removesuffix(")")
     if node.instruction:
         return DIRECT, f'"{node.instruction}"'
     return "", ""
@@ -61,12 +65,14 @@ def with_step(tree: Tree, node_id: int, question: str, operator: str, arguments:
     if not question:
         raise TreeError("the question is empty")
     old = tree.node(node_id)
-    new = replace(old, question=question, call=None, instruction="")
+    new = replace(old, question=question, call=None, instruction="", operation=None)
     if operator == DIRECT:
         instruction = parse_quoted(arguments.strip())
         if not instruction or not instruction.strip():
             raise TreeError(f"{DIRECT} takes one quoted text")
         new = replace(new, instruction=instruction)
+    elif operator and named_operation(operator) is not None:
+        new = replace(new, operation=parse_operation(f"{operator}({arguments.strip()})"))
     elif operator:
         new = replace(new, call=parse_call(f"{operator}({arguments.strip()})").plain())
     return Tree(_exchanged(tree.root, new))

@@ -17,6 +17,7 @@ from textual.widgets import Checkbox, Footer, Input, Label, Select, Static
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import ROOT_ID, Operator, Tree
+from atomr_local.tree.operations import Operation
 from atomr_local.tui.correction import DIRECT, Checked, check_tree, operation_of, with_step
 from atomr_local.tui.widgets.clean_input import CleanInput
 
@@ -74,14 +75,14 @@ class NodeEditor(ModalScreen[Changed | None]):
                 yield Label("Operator")
                 yield Select(
                     [
-                        *((name, name) for name in (*map(str, Operator), DIRECT)),
+                        *((name, name) for name in (*map(str, Operator), *map(str, Operation), DIRECT)),
                         ("none: from the steps it names", _NONE),
                     ],
                     value=operator or _NONE,
                     allow_blank=False,
                     id="step-operator",
                 )
-                yield Label('Arguments, such as [1], "director"')
+                yield Label('Arguments, such as [1], "director" or [1], [2], "earlier"')
                 yield CleanInput(sanitize_line(arguments), id="step-arguments", select_on_focus=False)
             yield Label("Sources that this step may ask")
             with Horizontal(id="step-sources"):

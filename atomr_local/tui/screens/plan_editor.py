@@ -27,8 +27,14 @@ if TYPE_CHECKING:
 
 _HELP = (
     'One step a line, indented by one space below the step it serves: number. question = Search("name", "kind") · '
-    'Relate([1], "relation") · Filter([1], "condition"). [1] is the answer of step 1.'
+    'Relate([1], "relation") · Filter([1], "condition") · Compare([1], [2], "earlier"). [1] is the answer of step 1. '
+    "Line 0 is the question as understood."
 )
+
+
+def _plan_text(tree: Tree, question: str) -> str:
+    """The plan as it is edited; with line 0 where it understood the question otherwise than it was typed."""
+    return to_compact(tree, with_root=tree.question != question)
 
 
 class PlanEditor(Screen["Tree | None"]):
@@ -53,7 +59,7 @@ class PlanEditor(Screen["Tree | None"]):
         super().__init__()
         self._question = question
         self._limits = limits
-        self._first = sanitize(to_compact(tree))
+        self._first = sanitize(_plan_text(tree, question))
         self._checked = check_plan(self._first, question, limits)
 
     def compose(self) -> ComposeResult:
@@ -94,7 +100,7 @@ class PlanEditor(Screen["Tree | None"]):
         if self._checked.tree is None:
             return
         try:
-            example = check_example(self._question, to_compact(self._checked.tree))
+            example = check_example(self._question, _plan_text(self._checked.tree, self._question))
             keep_example(paths.examples_file(), example)
         except AtomrError as error:
             self.app.push_screen(ErrorScreen(error))

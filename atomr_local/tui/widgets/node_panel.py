@@ -14,6 +14,8 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.tree.answer_types import format_expects
+from atomr_local.tree.operations import format_operation
 from atomr_local.tui.place import place_of
 from atomr_local.tui.state import NodeState, NodeView, QuestionState
 
@@ -31,6 +33,7 @@ METHODS = {
     "child": "from the steps below",
     "sibling": "from earlier steps",
     "symbolic": "computed",
+    "computed": "computed by the plan's operation",
     "direct_rag": "direct RAG",
     "closed_book": "the model's own knowledge, no evidence",
 }
@@ -118,6 +121,10 @@ def describe(view: NodeView) -> Iterable[RenderableType]:
     yield Text(sanitize_line(view.node.question), "bold")
     if view.resolved_question and view.resolved_question != view.node.question:
         yield field("filled in", view.resolved_question)
+    if view.node.operation is not None:
+        yield field("operation", format_operation(view.node.operation))
+    if view.node.expects is not None:
+        yield field("expects", format_expects(view.node.expects))
     if view.sources:
         yield field("sources", f"{', '.join(view.sources)} ({view.source_reason})")
     if view.result is None:

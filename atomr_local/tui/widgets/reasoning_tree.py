@@ -122,6 +122,8 @@ def label_of(view: NodeView, width: int | None = None) -> Text:
     head = Text(f"{mark} ", style=style, no_wrap=True)
     if view.node.call is not None:
         head.append(f"{view.node.call.operator} ", "bold")
+    elif view.node.operation is not None:
+        head.append(f"{view.node.operation.operation} ", "bold")
     result = view.result
     question = Text(sanitize_line(view.resolved_question), "dim" if view.state is NodeState.WAITING else "")
     figures = Text()

@@ -11,6 +11,7 @@ from fake_parts import UNKNOWN, FakeBackbone, FakeSource, entity, passages, repl
 from atomr_local import assistant as assistant_module
 from atomr_local.assistant import Assistant
 from atomr_local.errors import InputError, ModelError, PlanError, SettingsError
+from atomr_local.history.share import parse_trace
 from atomr_local.reasoning.events import AnswerReady, Event, Finished, NodeStarted, QuestionAsked
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.trace import Trace
@@ -39,6 +40,8 @@ TRACE = {
     "reason",
     "advice",
     "guess",
+    "understood_as",
+    "expects",
 }
 NODE = {
     "id",
@@ -64,6 +67,9 @@ NODE = {
     "outcome",
     "reason",
     "signals",
+    "operation",
+    "operands",
+    "words",
 }
 TOTALS = {"seconds", "llm_calls", "prompt_tokens", "evaluated_tokens", "generated_tokens", "retrievals"}
 SETTINGS = {"model", "adapter", "text_index", "graph_index", "sources", "web"}
@@ -109,7 +115,7 @@ def check(trace: Trace) -> dict[str, Any]:
     for node in data["nodes"]:
         assert set(node) == NODE
         assert set(node["llm"]) == {"calls", "prompt_tokens", "evaluated_tokens", "generated_tokens"}
-        assert node["kind"] in {"root", "parent", "search", "relate", "filter", "direct"}
+        assert node["kind"] in {"root", "parent", "search", "relate", "filter", "direct", "operation"}
         assert (node["parent"] is None) == (node["id"] == 0)
         assert node["parent"] is None or node["parent"] in ids
         assert set(node["cited"]) <= set(node["evidence"]) <= set(known)
@@ -295,3 +301,22 @@ def test_a_plan_of_another_program_that_breaks_a_rule_is_refused(plan: str) -> N
     assistant = make_assistant()
     with pytest.raises(PlanError):
         assistant.ask(QUESTION, plan=parse_compact(plan, QUESTION))
+
+
+def test_a_plan_of_operations_is_told_whole_and_read_again() -> None:
+    plan = parse_compact(
+        '0. Was Ann Lee\'s father Bob? = Answer(yes/no)\n1. Who is the father of Ann Lee? = Relate("Ann Lee", "father")\n'
+        '2. Is [1] Bob Lee? = Is([1], "Bob Lee", "same")'
+    )
+    _, trace = ask(make_assistant(reply("Bob Lee", evidence=[1]), reply("Yes")), "was bob ann lee's father", plan=plan)
+    data = check(trace)
+    assert (data["question"], data["understood_as"]) == ("was bob ann lee's father", "Was Ann Lee's father Bob?")
+    assert data["expects"] == {"type": "yes/no", "several": False}
+    node = data["nodes"][2]
+    assert (node["kind"], node["operation"], node["operands"], node["words"]) == (
+        "operation",
+        "Is",
+        [[1], "Bob Lee"],
+        ["same"],
+    )
+    assert parse_trace(data) == trace

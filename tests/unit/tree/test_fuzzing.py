@@ -6,12 +6,12 @@ import json
 import random
 
 import pytest
-from tree_examples import COMPARISON, OUTLINE, PAPER
+from tree_examples import COMPARISON, OPERATIONS, OUTLINE, PAPER
 
 from atomr_local.tree.compact import parse_compact, split_compact, to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Tree
-from atomr_local.tree.paper import parse_paper, to_paper
+from atomr_local.tree.paper import parse_paper, published, to_paper
 from atomr_local.tree.references import dependents, ready_order
 from atomr_local.tree.validation import validate
 
@@ -102,7 +102,7 @@ def _use(tree: Tree) -> None:
         entries = to_paper(tree)
     except TreeError:
         return
-    assert parse_paper(entries) == tree
+    assert parse_paper(entries) == published(tree)
 
 
 @pytest.mark.parametrize("mutate", [_mutated, _mutated_bytes])
@@ -111,7 +111,7 @@ def test_mutated_outlines(mutate: object) -> None:
     rng = random.Random(20261121)
     read = 0
     for _ in range(2_000):
-        text = mutate(rng.choice([OUTLINE, COMPARISON]), rng)
+        text = mutate(rng.choice([OUTLINE, COMPARISON, OPERATIONS]), rng)
         split_compact(text)
         try:
             tree = parse_compact(text, "q?")

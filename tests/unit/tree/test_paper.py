@@ -159,7 +159,7 @@ def test_load_json_reads_any_json() -> None:
 
 
 @settings(derandomize=True, deadline=None, max_examples=250)
-@given(trees())
+@given(trees(computed=False))
 def test_no_tree_is_lost(tree: Tree) -> None:
     try:
         entries = to_paper(tree)

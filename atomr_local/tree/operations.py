@@ -1,0 +1,327 @@
+"""Typed operations: what a plan computes from earlier answers, `Compare([1], [3], "earlier")`.
+
+A call holds operands, each a reference to one earlier node or, where :data:`SIGNATURES` says so, a quoted text, and
+after them words that say how: a direction, a number, a unit, a part of a date.
+
+Read, what small models write besides is taken where it has one reading: names in any letter case, words without
+quotes, `[1, 2]` for `[1], [2]`, a quoted reference, words in another place, other common words for a direction. What
+is not surely understood is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from atomr_local.tree.calls import MAX_ARGUMENTS, format_references, split_call
+from atomr_local.tree.errors import TreeError
+from atomr_local.tree.escaping import quote, shown
+from atomr_local.tree.operators import REFERENCE, Argument, Literal, OperatorCall, References
+
+LONGEST_UNIT = 40
+LARGEST_TOP = 100
+
+
+class Operation(StrEnum):
+    COMPARE = "Compare"
+    TOP = "Top"
+    SORT = "Sort"
+    SELECT = "Select"
+    IS = "Is"
+    ALL = "All"
+    ANY = "Any"
+    DIFFERENCE = "Difference"
+    RATIO = "Ratio"
+    SUM = "Sum"
+    AVERAGE = "Average"
+    COUNT = "Count"
+    UNION = "Union"
+    INTERSECT = "Intersect"
+    EXCEPT = "Except"
+    PART = "Part"
+    CONVERT = "Convert"
+    EACH = "Each"
+
+
+class Slot(StrEnum):
+    """What a word of an operation says."""
+
+    DIRECTION = "direction"
+    CONDITION = "condition"
+    RELATION = "relation"
+    NUMBER = "number"
+    UNIT = "unit"
+    PART = "part"
+
+
+class Gives(StrEnum):
+    """What an operation comes to, as far as its name tells."""
+
+    VALUES = "values"
+    YES_NO = "yes/no"
+    NUMBER = "a number"
+    AMOUNT = "a number or quantity"
+    DATE_PART = "part of a date"
+
+
+DIRECTIONS = ("earlier", "later", "smaller", "larger")
+CONDITIONS = (*DIRECTIONS, "same", "different")
+RELATIONS = (*CONDITIONS, "among")
+PARTS = ("year", "month", "day", "decade", "century")
+SLOT_WORDS = {
+    Slot.DIRECTION: DIRECTIONS,
+    Slot.CONDITION: CONDITIONS,
+    Slot.RELATION: RELATIONS,
+    Slot.PART: PARTS,
+}
+# Read besides. "older" and "younger" are not: of dates of birth and of ages they say opposite things.
+_OTHER_WORDS = {
+    "earliest": "earlier",
+    "before": "earlier",
+    "first": "earlier",
+    "latest": "later",
+    "after": "later",
+    "last": "later",
+    "smallest": "smaller",
+    "less": "smaller",
+    "least": "smaller",
+    "fewer": "smaller",
+    "lower": "smaller",
+    "lowest": "smaller",
+    "min": "smaller",
+    "minimum": "smaller",
+    "largest": "larger",
+    "bigger": "larger",
+    "biggest": "larger",
+    "greater": "larger",
+    "greatest": "larger",
+    "more": "larger",
+    "most": "larger",
+    "higher": "larger",
+    "highest": "larger",
+    "max": "larger",
+    "maximum": "larger",
+    "equal": "same",
+    "in": "among",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What an operation takes and gives.
+
+    Attributes:
+        least, most: number of operands; None: as many as a call may have.
+        words: the words after the operands, in order.
+        text_last: the last operand may be a quoted text.
+        optional: the word may be left out.
+    """
+
+    least: int
+    most: int | None
+    words: tuple[Slot, ...] = ()
+    gives: Gives = Gives.VALUES
+    text_last: bool = False
+    optional: bool = False
+
+
+SIGNATURES: dict[Operation, Signature] = {
+    Operation.COMPARE: Signature(1, None, (Slot.DIRECTION,)),
+    Operation.TOP: Signature(1, None, (Slot.DIRECTION, Slot.NUMBER)),
+    Operation.SORT: Signature(1, None, (Slot.DIRECTION,)),
+    Operation.SELECT: Signature(2, None, (Slot.CONDITION,), text_last=True),
+    Operation.IS: Signature(2, 2, (Slot.RELATION,), Gives.YES_NO, text_last=True),
+    Operation.ALL: Signature(2, None, gives=Gives.YES_NO),
+    Operation.ANY: Signature(2, None, gives=Gives.YES_NO),
+    Operation.DIFFERENCE: Signature(2, 2, (Slot.UNIT,), Gives.AMOUNT, optional=True),
+    Operation.RATIO: Signature(2, 2, gives=Gives.NUMBER),
+    Operation.SUM: Signature(1, None, gives=Gives.AMOUNT),
+    Operation.AVERAGE: Signature(1, None, gives=Gives.AMOUNT),
+    Operation.COUNT: Signature(1, 1, gives=Gives.NUMBER),
+    Operation.UNION: Signature(2, None),
+    Operation.INTERSECT: Signature(2, None),
+    Operation.EXCEPT: Signature(2, None),
+    Operation.PART: Signature(1, 1, (Slot.PART,), Gives.DATE_PART),
+    Operation.CONVERT: Signature(1, 1, (Slot.UNIT,), Gives.AMOUNT),
+    Operation.EACH: Signature(2, None),
+}
+
+# What an operation cannot take as an operand, by what the operand gives.
+_DATES = {Gives.YES_NO, Gives.NUMBER, Gives.AMOUNT}
+REFUSED_OPERANDS: dict[Operation, frozenset[Gives]] = {
+    **{
+        operation: frozenset({Gives.YES_NO})
+        for operation in Operation
+        if operation not in {Operation.IS, Operation.ALL, Operation.ANY, Operation.PART, Operation.EACH}
+    },
+    Operation.ALL: frozenset(Gives) - {Gives.YES_NO, Gives.VALUES},
+    Operation.ANY: frozenset(Gives) - {Gives.YES_NO, Gives.VALUES},
+    Operation.PART: frozenset(_DATES),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OperationCall:
+    """An operation with its operands, and the words after them as :data:`SIGNATURES` orders them."""
+
+    operation: Operation
+    operands: tuple[Argument, ...]
+    words: tuple[str, ...] = ()
+
+    @property
+    def signature(self) -> Signature:
+        return SIGNATURES[self.operation]
+
+    @property
+    def references(self) -> tuple[int, ...]:
+        """Ids of the nodes that the operands are the answers of, in order, each once."""
+        return tuple(dict.fromkeys(i for operand in self.operands for i in operand.references))
+
+    def word(self, slot: Slot) -> str | None:
+        """The word that fills this slot; None where the operation has no such word, or it was left out."""
+        return dict(zip(self.signature.words, self.words, strict=False)).get(slot)
+
+    @property
+    def direction(self) -> str | None:
+        """The direction, condition or relation: "earlier", "same", …; None where the operation takes none."""
+        return self.word(Slot.DIRECTION) or self.word(Slot.CONDITION) or self.word(Slot.RELATION)
+
+    @property
+    def number(self) -> int | None:
+        """How many `Top` gives; None for any other operation."""
+        word = self.word(Slot.NUMBER)
+        return int(word) if word is not None else None
+
+    @property
+    def unit(self) -> str | None:
+        return self.word(Slot.UNIT)
+
+    @property
+    def part(self) -> str | None:
+        return self.word(Slot.PART)
+
+    def with_operands(self, change: Callable[[Argument], Argument]) -> OperationCall:
+        """The call with each operand exchanged for what `change` gives, such as one with other numbers."""
+        return replace(self, operands=tuple(map(change, self.operands)))
+
+
+def named_operation(name: str) -> Operation | None:
+    """The operation of this name in any letter case; None: there is none."""
+    try:
+        return Operation(name.capitalize())
+    except ValueError:
+        return None
+
+
+def format_operation(call: OperationCall) -> str:
+    """`call` as text; :func:`parse_operation` gives it back."""
+    operands = [quote(one.text) if isinstance(one, Literal) else format_references(one) for one in call.operands]
+    return f"{call.operation.value}({', '.join([*operands, *map(quote, call.words)])})"
+
+
+def parse_operation(text: str) -> OperationCall:
+    """Read one operation.
+
+    Raises:
+        TreeError: the text is not one, is cut off, or breaks a rule of its signature, which the message names.
+    """
+    name, arguments = split_call(text)
+    operation = named_operation(name)
+    if operation is None:
+        raise TreeError(f"unknown operation {shown(name)}: use one of {', '.join(Operation)}")
+    parts: list[Argument] = []
+    for argument in arguments:
+        if isinstance(argument, OperatorCall):
+            raise TreeError(f"an operator stands inside {operation}: give it its own question")
+        parts.extend(_operands(argument))
+    operands, words = _without_words(operation, parts)
+    call = OperationCall(operation, tuple(operands), tuple(words))
+    for problem in call_problems(call):
+        raise TreeError(problem)
+    return call
+
+
+def _operands(argument: Argument) -> list[Argument]:
+    """One reference each; a text of nothing but references is read as these."""
+    if isinstance(argument, References):
+        return [References((i,)) for i in argument.ids]
+    if argument.references and not re.sub(r"\band\b|[,+\s]", "", REFERENCE.sub("", argument.text)):
+        return [References((i,)) for i in argument.references]
+    return [argument]
+
+
+def _without_words(operation: Operation, parts: list[Argument]) -> tuple[list[Argument], list[str]]:
+    """The operands, and the words in their order."""
+    left = list(parts)
+    words: list[str] = []
+    for slot in SIGNATURES[operation].words:
+        # From the end: a text to compare with stands before the word that says how.
+        for place in reversed(range(len(left))):
+            one = left[place]
+            word = _word(slot, one.text) if isinstance(one, Literal) else None
+            if word is not None:
+                words.append(word)
+                del left[place]
+                break
+        else:
+            if SIGNATURES[operation].optional:
+                continue
+            raise TreeError(f"{operation} needs {_wanted(slot)}")
+    return left, words
+
+
+def _word(slot: Slot, text: str) -> str | None:
+    """The text as a word of this slot; None where it is none."""
+    plain = " ".join(text.split())
+    if slot is Slot.NUMBER:
+        return str(int(plain)) if plain.isdecimal() and plain.isascii() and len(plain) < 5 else None
+    if slot is Slot.UNIT:
+        return plain if plain and not REFERENCE.search(plain) else None
+    word = plain.casefold().removesuffix(" than")
+    word = word.removesuffix("s") if slot is Slot.PART else _OTHER_WORDS.get(word, word)
+    return word if word in SLOT_WORDS[slot] else None
+
+
+def _wanted(slot: Slot) -> str:
+    if slot is Slot.NUMBER:
+        return f'a number from 1 to {LARGEST_TOP} in quotes, such as "3"'
+    if slot is Slot.UNIT:
+        return "a unit in quotes"
+    return f"one of the words {', '.join(SLOT_WORDS[slot])}, in quotes"
+
+
+def call_problems(call: OperationCall) -> Iterator[str]:
+    """The rules of its signature that a call breaks, in words."""
+    name, signature = call.operation, call.signature
+    most = signature.most or MAX_ARGUMENTS - len(signature.words)
+    if not signature.least <= len(call.operands) <= most:
+        wanted = str(signature.least) if most == signature.least else f"{signature.least} to {most}"
+        yield f"{name} takes {wanted} operands, not {len(call.operands)}"
+    for place, operand in enumerate(call.operands, 1):
+        if isinstance(operand, Literal):
+            if operand.references:
+                yield f"operand {place} of {name} is a text that refers to a step: write the reference alone"
+            elif not signature.text_last or place < len(call.operands) or place == 1:
+                yield f"operand {place} of {name} must be a reference such as [1], not {shown(quote(operand.text))}"
+            elif not operand.text.strip():
+                yield f"operand {place} of {name} is empty"
+        elif len(operand.ids) != 1:
+            yield f"operand {place} of {name} must refer to one step"
+    doubled = [i for i in call.references if call.operands.count(References((i,))) > 1]
+    if doubled:
+        yield f"{name} names [{doubled[0]}] twice"
+    yield from _word_problems(call)
+
+
+def _word_problems(call: OperationCall) -> Iterator[str]:
+    slots = call.signature.words
+    if len(call.words) > len(slots) or (len(call.words) < len(slots) and not call.signature.optional):
+        yield f"{call.operation} takes {len(slots)} words after its operands, not {len(call.words)}"
+        return
+    for slot, word in zip(slots, call.words, strict=False):
+        if _word(slot, word) != word or len(word) > LONGEST_UNIT:
+            yield f"{call.operation} needs {_wanted(slot)}, not {shown(quote(word), 30)}"
+        elif slot is Slot.NUMBER and not 1 <= int(word) <= LARGEST_TOP:
+            yield f"{call.operation} needs {_wanted(slot)}"
