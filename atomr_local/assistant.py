@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from atomr_local import paths
@@ -14,11 +14,19 @@ from atomr_local.free_memory import trim_memory
 from atomr_local.parts import Parts, Stage
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
-from atomr_local.reasoning.events import AnswerReady, Event, Finished, PlanReady, StageChanged, WarningRaised
+from atomr_local.reasoning.events import (
+    AnswerReady,
+    Event,
+    Finished,
+    NodeJudged,
+    PlanReady,
+    StageChanged,
+    WarningRaised,
+)
 from atomr_local.reasoning.recorder import Recorder
-from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.revision import Memory, Revision
-from atomr_local.reasoning.trace import Basis, PlanOrigin, Status, Trace
+from atomr_local.reasoning.trace import Basis, PlanOrigin, Trace
+from atomr_local.reasoning.verdict import AtHand, Verdict, judge
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import Settings, load_settings
 from atomr_local.settings_file import changed_settings
@@ -27,14 +35,16 @@ from atomr_local.strategies.atomr import make_plan
 from atomr_local.strategies.protocol import Strategy, Toolbox
 from atomr_local.strategies.registry import find_strategy
 from atomr_local.tree.errors import TreeError
-from atomr_local.tree.nodes import Tree
+from atomr_local.tree.nodes import ROOT_ID, Tree
 from atomr_local.tree.validation import Limits, check
 
 if TYPE_CHECKING:
     from atomr_local.backbone.protocol import Backbone
     from atomr_local.graph_console import GraphRows
+    from atomr_local.language.is_question import Kind
 
 _LONGEST_QUESTION = 2000
+_FAILED = "The question could not be answered."
 
 
 class Assistant:
@@ -257,6 +267,10 @@ class Assistant:
         parts = self.parts
         recorder = Recorder(question, method.name, parts.describe(local, use_web), sink)
         try:
+            kind = _kind(question) if plan is None and self.settings.means.decline else "question"
+            if kind != "question":  # nothing to plan or to look up
+                recorder.emit(_conclusion(recorder.trace, judge(recorder.trace, accept=0.0, kind=kind)))
+                return
             parts.load(
                 local if method.uses_sources else (),
                 lambda stage: recorder.emit(StageChanged(stage=stage)),
@@ -267,8 +281,8 @@ class Assistant:
             tools = self._tools(sources, recorder, cancellation, revision)
             # Known from now on, for a cancelled answer can be corrected too.
             self._remembered = (recorder.trace, tools.memory)
-            result = method.run(question, plan, origin, tools)
-            recorder.emit(_conclusion(result))
+            method.run(question, plan, origin, tools)
+            self._conclude(recorder, method, local, use_web)
         except Cancelled:
             recorder.emit(
                 AnswerReady(status="cancelled", answer="Cancelled.", answers=(), confidence=None, basis="evidence")
@@ -281,6 +295,22 @@ class Assistant:
             while not parts.notes.empty():
                 recorder.emit(WarningRaised(message=parts.notes.get()))
             recorder.finish()
+
+    def _conclude(self, recorder: Recorder, method: Strategy, local: tuple[str, ...], web: bool) -> None:
+        """Judge what was found, and tell it as the whole question's answer."""
+        trace, parts = recorder.trace, self.parts
+        used = {(kind, name) for kind, name in parts.index_names.items() if kind in local}
+        verdict = judge(
+            trace,
+            accept=parts.calibration.accept,
+            at_hand=lambda: AtHand(web, local, _other_indexes(used)),
+            kind=_planned_kind(trace),
+            retrieves=method.uses_sources,
+            decline=self.settings.means.decline,
+        )
+        for node_id, (outcome, reason) in verdict.nodes.items():
+            recorder.emit(NodeJudged(node_id=node_id, outcome=outcome, reason=reason))
+        recorder.emit(_conclusion(trace, verdict))
 
     def _limits(self) -> Limits:
         limits = self.settings.limits
@@ -354,20 +384,57 @@ def _checked(question: str) -> str:
     return question
 
 
-def _conclusion(result: Result) -> AnswerReady:
-    """The root's result as the whole question's answer, in a sentence."""
-    basis: Basis = "model" if result.method == "closed_book" else "evidence"
-    status: Status = "answered" if result.values else "unknown"
-    confidence = result.confidence if result.values else None  # of nothing found there is none
+def _kind(question: str) -> Kind:
+    """What the input is, by its letters and words."""
+    from atomr_local.language.is_question import understands
+
+    return understands(question)[0]
+
+
+def _planned_kind(trace: Trace) -> Kind:
+    """What the input is, as the plan understands it."""
+    kind = (trace.expects or {}).get("type")
+    return kind if kind in ("nothing", "language") else "question"
+
+
+def _other_indexes(used: Collection[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Kind and name of the whole indexes that were not searched."""
+    from atomr_local.indexing.store import list_indexes
+
+    try:
+        found = list_indexes()
+    except AtomrError:
+        return ()
+    whole = [(str(entry.kind), entry.name) for entry in found if not entry.damage()]
+    return tuple(item for item in whole if item not in used)
+
+
+def _conclusion(trace: Trace, verdict: Verdict) -> AnswerReady:
+    """The root's answer as the whole question's, in a sentence; or why there is none."""
+    if verdict.status != "answered":
+        return AnswerReady(
+            status=verdict.status,
+            answer="" if verdict.status == "unknown" else _FAILED,
+            answers=(),
+            confidence=None,
+            basis="evidence",
+            reason=verdict.reason,
+            advice=verdict.advice,
+            guess=verdict.guess,
+        )
+    root = trace.node(ROOT_ID)
+    basis: Basis = "model" if root.method == "closed_book" else "evidence"
     return AnswerReady(
-        status=status, answer=_sentence(result, basis), answers=result.texts, confidence=confidence, basis=basis
+        status="answered",
+        answer=_sentence(root.answers, basis),
+        answers=tuple(root.answers),
+        confidence=root.confidence,
+        basis=basis,
     )
 
 
-def _sentence(result: Result, basis: Basis) -> str:
-    if not result.values:
-        return "Unknown: neither the sources nor the model gave an answer."
-    *others, last = result.texts
+def _sentence(answers: Sequence[str], basis: Basis) -> str:
+    *others, last = answers
     listed = f"{', '.join(others)} and {last}" if others else last
     if basis == "model":
         return f"From the model's own knowledge, not from evidence: {listed}."
@@ -382,7 +449,7 @@ def _failed(recorder: Recorder, error: AtomrError) -> None:
     recorder.emit(
         AnswerReady(
             status="failed",
-            answer="The question could not be answered.",
+            answer=_FAILED,
             answers=(),
             confidence=None,
             basis="evidence",

@@ -116,6 +116,7 @@ class MeansSettings(BaseModel):
     judge_plans: bool = Field(True, description="Set a plan aside that leaves out what the question asks.")
     guess: bool = Field(True, description="Guess from the evidence, and say so, before asking the model's memory.")
     rival: bool = Field(True, description="Let a direct answer rival the tree's; keep the surer one.")
+    decline: bool = Field(True, description='Say "not found" instead of an answer that the evidence does not carry.')
 
 
 class RetrievalSettings(BaseModel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text
 from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace, left_machine
 from atomr_local.sanitize import sanitize_line
 
@@ -12,26 +13,46 @@ _STEP = re.compile(r"step (\d+): (.*)")
 _MARKS = {True: "", False: "  (not found in the cited evidence)", None: ""}
 
 
-def answer_text(trace: Trace) -> str:
-    """The whole text, sanitised, without colour; every line from outside is one line."""
-    lines = [sanitize_line(trace.answer)]
-    if trace.confidence is not None:
-        lines[0] += f"  (confidence {trace.confidence:.2f})"
+def answer_text(trace: Trace, *, guess: bool = False) -> str:
+    """The whole text, sanitised, without colour; every line from outside is one line.
+
+    Args:
+        guess: where the question was declined, show the best guess too, with what it rests on.
+    """
+    declined = trace.status == "unknown" and bool(trace.reason)  # earlier versions said it in the answer
+    lines = _not_found(trace, guess) if declined else [_sure(sanitize_line(trace.answer), trace.confidence)]
     root = next((node for node in trace.nodes if node.parent is None), None)
-    cited = root.cited if root is not None else []
+    cited = root.cited if root is not None and (guess or not declined) else []
     by_id = {item.id: item for item in trace.evidence}
     if cited:
-        lines += ["", "Evidence"]
+        lines += ["", "Evidence of the guess" if declined else "Evidence"]
         lines += [f"  {_citation(by_id[item])}" for item in cited if item in by_id]
     if root is not None and len(trace.nodes) > 1:
         lines += ["", "Tree"]
-        lines += _branch(trace, root, 0)
+        lines += _branch(trace, root, 0, guess)
     if trace.plan.origin == "fallback" and trace.strategy == "atomr":
         lines += ["", "No valid plan was found: the question was answered by direct RAG."]
     lines += [f"Note: {warning}" for warning in _folded(trace.warnings)]
     if told := departures_text(trace):
         lines += ["", told]
     return "\n".join(lines)
+
+
+def _not_found(trace: Trace, guess: bool) -> list[str]:
+    """Why there is no answer, what to do about it, and the guess or where it is."""
+    lines = [f"{NOT_FOUND.capitalize()}: {sanitize_line(trace.reason)}"]
+    lines += [f"  → {sanitize_line(item)}" for item in trace.advice]
+    if trace.guess is None or not trace.guess.answers:
+        return [*lines, "  There is no guess either."] if guess else lines
+    if not guess:
+        return [*lines, "  There is a guess: --guess shows it."]
+    whence = " from the model's own knowledge" if trace.guess.basis == "model" else ""
+    told = f"A guess{whence}, not an answer: {sanitize_line(trace.guess.text)}"
+    return [*lines, "", _sure(told, trace.guess.confidence)]
+
+
+def _sure(text: str, confidence: float | None) -> str:
+    return f"{text}  ({confidence_text(confidence)})" if confidence is not None else text
 
 
 def departures_text(trace: Trace) -> str:
@@ -60,15 +81,22 @@ def _citation(item: EvidenceTrace) -> str:
     return f"[{item.id}] {item.source}: {sanitize_line(item.title)}: {text}{place}"
 
 
-def _branch(trace: Trace, node: NodeTrace, depth: int) -> list[str]:
-    cited = "".join(f" [{item}]" for item in node.cited) if node.cited and depth else ""
+def _branch(trace: Trace, node: NodeTrace, depth: int, guess: bool) -> list[str]:
+    lost = node.outcome == "not found"
+    cited = "".join(f" [{item}]" for item in node.cited) if node.cited and depth and not lost else ""
     computed = node.method in ("symbolic", "computed")
     how = f"  ({sanitize_line(node.computation)})" if computed and node.computation else ""
     label = f"{node.id}. " if node.parent is not None else ""
     error = f"  ! {sanitize_line(node.error['message'])}" if node.error else ""
-    line = f"  {'  ' * depth}{label}{sanitize_line(node.resolved_question)} → {sanitize_line(node.answer or '—')}"
-    lines = [line + how + cited + _MARKS[node.supported] + error]
+    line = f"  {'  ' * depth}{label}{sanitize_line(node.resolved_question)} → "
+    if lost:
+        told = f"  (a guess: {sanitize_line(node.answer)})" if guess and node.answers else ""
+        lines = [f"{line}{NOT_FOUND}{told}{error}"]
+    else:
+        memory = "  (from the model's own knowledge)" if node.outcome == "memory" else ""
+        answer = sanitize_line(node.answer or "—")
+        lines = [line + answer + how + memory + cited + _MARKS[node.supported] + error]
     for child in trace.nodes:
         if child.parent == node.id:
-            lines += _branch(trace, child, depth + 1)
+            lines += _branch(trace, child, depth + 1, guess)
     return lines

@@ -16,6 +16,7 @@ from atomr_local.errors import PlanError
 from atomr_local.input_files import read_text
 from atomr_local.sanitize import sanitize
 
+NOT_FOUND_STATUS = 3
 _PLAN_BYTES = 64 << 20  # a plan may be a whole trace
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     "--plan", "plan_file", type=click.Path(path_type=Path), help="Execute this plan (compact, or the paper's JSON)."
 )
 @click.option("--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
+@click.option("--guess", is_flag=True, help="Where the answer is not found, show the best guess too, marked as one.")
+@click.option("--fail-if-unknown", is_flag=True, help="Exit with status 3 where the answer is not found (else 0).")
 @click.option("--no-history", is_flag=True, help="Do not keep this question (see `atomr history`).")
 @model_options
 def ask(
@@ -42,10 +45,16 @@ def ask(
     as_jsonl: bool,
     plan_file: Path | None,
     strategy: str | None,
+    guess: bool,
+    fail_if_unknown: bool,
     no_history: bool,
     **options: object,
 ) -> int:
     """Answer one question: the answer, its citations, and the tree with each node's answer.
+
+    Where the evidence does not carry an answer, it says "Not found", why, and what to do about it.
+
+    Exit status: 0 done, "not found" included; 1 an error; 3 not found, with --fail-if-unknown; 130 cancelled.
 
     Example: atomr ask "Who is the mother of the author of Frankenstein?"
     """
@@ -70,14 +79,14 @@ def ask(
             if trace is None:
                 return 130
             try:
-                _print(trace, as_json=as_json, as_jsonl=as_jsonl)
+                _print(trace, as_json=as_json, as_jsonl=as_jsonl, guess=guess)
             finally:  # a reader that closed the pipe early has asked all the same
                 if keep:
                     _keep(trace, pending)
-    return _status(trace)
+    return NOT_FOUND_STATUS if fail_if_unknown and trace.status == "unknown" else _status(trace)
 
 
-def _print(trace: Trace, *, as_json: bool, as_jsonl: bool) -> None:
+def _print(trace: Trace, *, as_json: bool, as_jsonl: bool, guess: bool) -> None:
     from atomr_local.cli.answer_text import answer_text, departures_text
 
     if as_json:
@@ -87,7 +96,7 @@ def _print(trace: Trace, *, as_json: bool, as_jsonl: bool) -> None:
         if told := departures_text(trace):
             click.echo(told, err=True)
     elif not as_jsonl:
-        click.echo(answer_text(trace))
+        click.echo(answer_text(trace, guess=guess))
 
 
 def _keep(trace: Trace, pending: Pending | None) -> None:

@@ -56,6 +56,8 @@ def list_(search: str | None, limit: int, as_json: bool) -> None:
 
     Example: atomr history list --search "mary shelley" --limit 5
     """
+    from atomr_local.reasoning.confidence_words import status_word
+
     with _opened() as opened:
         found = opened.entries(search=search, limit=limit)
         kept = opened.count()
@@ -64,7 +66,8 @@ def list_(search: str | None, limit: int, as_json: bool) -> None:
         return
     for item in found:
         answer = f" → {sanitize_line(item.answer)}" if item.answer else ""
-        click.echo(f"{item.id:>5}  {_time(item.asked_at)}  {item.status:<11}  {sanitize_line(item.question)}{answer}")
+        when = f"{_time(item.asked_at)}  {status_word(item.status):<11}"
+        click.echo(f"{item.id:>5}  {when}  {sanitize_line(item.question)}{answer}")
     if not kept:
         click.echo("No questions are kept yet.", err=True)
     elif not found:
@@ -77,11 +80,12 @@ def list_(search: str | None, limit: int, as_json: bool) -> None:
 @click.argument("number", metavar="ID", type=_NUMBER)
 @click.option("--json", "as_json", is_flag=True, help="Print the trace as JSON.")
 def show(number: int, as_json: bool) -> None:
-    """Print a past question as `atomr ask` did: the answer, its citations, the tree.
+    """Print a past question as `atomr ask --guess` did: the answer, its citations, the tree.
 
     Example: atomr history show 12
     """
     from atomr_local.cli.answer_text import answer_text
+    from atomr_local.reasoning.confidence_words import status_word
 
     with _opened() as opened:
         kept = opened.get(number)
@@ -90,8 +94,8 @@ def show(number: int, as_json: bool) -> None:
         return
     item = kept.summary
     how = "" if item.origin == "asked" else ", imported"
-    click.echo(f"{sanitize_line(kept.trace.question)}\n({_time(item.asked_at)}, {item.status}{how})\n")
-    click.echo(sanitize(answer_text(_single_lines(kept.trace))))
+    click.echo(f"{sanitize_line(kept.trace.question)}\n({_time(item.asked_at)}, {status_word(item.status)}{how})\n")
+    click.echo(sanitize(answer_text(_single_lines(kept.trace), guess=True)))
 
 
 @history.command()

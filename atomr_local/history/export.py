@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from atomr_local.history.store import Kept, Summary, encode
+from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text, status_word
 from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace, left_machine
 from atomr_local.sanitize import sanitize, sanitize_line
 
@@ -26,7 +27,7 @@ _BACKTICKS = re.compile(r"`+")
 def unkept(trace: Trace) -> Kept:
     """A trace that is in no history, in the form that is exported; when it was asked is not known."""
     summary = Summary(
-        0, "", "asked", sanitize_line(trace.question), sanitize(trace.answer), trace.status,
+        0, "", "asked", sanitize_line(trace.question), sanitize(trace.answer or trace.reason), trace.status,
         sanitize_line(trace.strategy), trace.confidence, trace.totals.seconds,
     )  # fmt: skip
     return Kept(summary, trace, json.loads(encode(trace)))
@@ -51,7 +52,7 @@ def _section(kept: Kept) -> str:
     root = next((node for node in trace.nodes if node.parent is None), None)
     blocks = [
         f"# {_escaped(trace.question)}",
-        f"{_escaped(trace.answer)}{_cited(root, numbers)}",
+        *_answer(trace, root, numbers),
         "\n".join(f"- {name}: {value}" for name, value in _facts(kept)),
     ]
     if root is not None:
@@ -67,14 +68,30 @@ def _section(kept: Kept) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
+def _answer(trace: Trace, root: NodeTrace | None, numbers: Mapping[str, int]) -> Iterable[str]:
+    """The answer; or why there is none, what to do about it, and the guess apart."""
+    if trace.status != "unknown" or not trace.reason:
+        yield f"{_escaped(trace.answer)}{_cited(root, numbers)}"
+        return
+    yield f"**{NOT_FOUND.capitalize()}.** {_escaped(trace.reason)}"
+    if trace.advice:
+        yield "\n".join(f"- {_escaped(item)}" for item in trace.advice)
+    if trace.guess is not None and trace.guess.answers:
+        whence = " from the model's own knowledge" if trace.guess.basis == "model" else ""
+        sure = confidence_text(trace.guess.confidence)
+        told = f" ({sure})" if sure else ""
+        yield f"A guess{whence}, not an answer: {_escaped(trace.guess.text)}{told}{_cited(root, numbers)}"
+
+
 def _facts(kept: Kept) -> Iterable[tuple[str, str]]:
     trace, summary = kept.trace, kept.summary
     if summary.asked_at:
         yield ("asked" if summary.origin == "asked" else "imported"), _escaped(summary.asked_at)
-    yield "status", trace.status
+    yield "status", status_word(trace.status)
     if trace.confidence is not None:
-        yield "confidence", f"{trace.confidence:.2f}"
-    yield "rests on", "evidence" if trace.basis == "evidence" else "the model's own knowledge, not evidence"
+        yield "confidence", confidence_text(trace.confidence)
+    if trace.answer:
+        yield "rests on", "evidence" if trace.basis == "evidence" else "the model's own knowledge, not evidence"
     yield "strategy", _escaped(trace.strategy)
     yield "plan", f"made by the {trace.plan.origin}" if trace.plan.origin in {"model", "user"} else trace.plan.origin
     for key in ("model", "adapter", "text_index", "graph_index", "sources", "web"):
@@ -106,6 +123,8 @@ def _branch(trace: Trace, node: NodeTrace, numbers: Mapping[str, int], depth: in
     failed = f", failed: {_escaped(node.error['message'])}" if node.error else ""
     question = _escaped(node.resolved_question or node.question)
     answer = f"**{_escaped(node.answer)}**" if sanitize_line(node.answer) else "—"
+    if node.outcome == "not found":
+        answer = f"*{NOT_FOUND}*"
     lines = [f"{'  ' * depth}- {label}{question} → {answer}{_cited(node, numbers)}{how}{unsure}{failed}"]
     for child in trace.nodes:
         if child.parent == node.id:

@@ -188,6 +188,7 @@ def _node(fields: _Fields) -> NodeTrace:
         operation=fields.one_of("operation", (*map(str, Operation), None), None),
         operands=fields.list_of("operands", _plain),
         words=fields.texts("words"),
+        near=fields.texts("near"),
     )
 
 

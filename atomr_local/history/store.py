@@ -143,7 +143,7 @@ class History:
             (asked_at or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds"),
             origin,
             sanitize_line(trace.question),
-            sanitize(trace.answer),
+            sanitize(trace.answer or trace.reason),
             trace.status,
             sanitize_line(trace.strategy),
             trace.confidence,

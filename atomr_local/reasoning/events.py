@@ -155,6 +155,7 @@ class NodeFinished(Event):
     outcome: Outcome | None = None
     reason: str = ""
     signals: Mapping[str, float] = field(default_factory=dict)
+    near: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from atomr_local.reasoning.rivals import UNKNOWN, Calibration, agree, joined, le
 from atomr_local.reasoning.support import supported
 from atomr_local.reasoning.symbolic import Operand, compute
 from atomr_local.sources.protocol import Evidence
+from atomr_local.tree.answer_types import NO_QUESTION
 from atomr_local.tree.nodes import Node, Tree
 
 
@@ -144,6 +145,8 @@ class Executor:
         given = self._kept.given(node.id) if self._kept is not None else None
         if given is not None:
             return given
+        if node.id == tree.root.id and tree.expects is not None and tree.expects.type in NO_QUESTION:
+            return Result()
         if node.call is not None:
             result = self._leaf(tree, node, question, results)
         elif node.children:
@@ -369,5 +372,6 @@ class Executor:
                 llm=self._recorder.use_of(node.id),
                 outcome=result.outcome,
                 signals=result.signals,
+                near=result.near,
             )
         )

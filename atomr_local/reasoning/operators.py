@@ -86,6 +86,7 @@ class Operators:
             add_evidence(result.evidence, found.evidence)
             result.dropped.extend(note for note in found.dropped if note not in result.dropped)
         result.signals.update(match_signals(gathered))
+        result.near = tuple(dict.fromkeys(label for found in gathered if found.probed for label in found.probed.near))
         if operator is Operator.FILTER:
             self._filter(node_id, requests, gathered, result)
         else:

@@ -200,3 +200,4 @@ class Recorder:
         node.outcome = event.outcome
         node.reason = event.reason
         node.signals = dict(event.signals)
+        node.near = list(event.near)

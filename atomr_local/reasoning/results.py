@@ -20,6 +20,7 @@ class Result:
         dropped: what limits left out.
         computed: whether the answer comes from a symbolic step, here or below: no passage spells it out.
         signals: what speaks for and against the answer, by name ("link", "relation", "null", "verify", …); 0 to 1.
+        near: where the graph has the entity and not what was asked: labels of properties that it has, the likest first.
         others: answers that might stand in this one's place, each with its confidence, the surest first.
     """
 
@@ -34,6 +35,7 @@ class Result:
     others: tuple[tuple[Value, float], ...] = ()
     computed: bool = False
     signals: dict[str, float] = field(default_factory=dict)
+    near: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> Outcome | None:

@@ -61,12 +61,14 @@ def sureness(retrieval: Retrieval) -> float:
 
 
 def match_signals(gathered: Sequence[Gathered]) -> dict[str, float]:
-    """How surely the graph linked the name ("link") and matched the relation ("relation") of several requests: the
-    least sure of them; without those that the graph was not asked or could not tell."""
+    """How surely the graph linked the name ("link") and matched the relation ("relation"), and how well its values suit
+    what is asked for ("type_fit"): of several requests the least sure; without what the graph could not tell."""
     graphs = [found.probed for found in gathered if found.probed is not None]
     links = [graph.link_score for graph in graphs if graph.link_score is not None]
     relations = [graph.relation_score for graph in graphs if graph.relation_score is not None]
-    return ({"link": min(links)} if links else {}) | ({"relation": min(relations)} if relations else {})
+    fits = [graph.type_fit for graph in graphs if graph.type_fit is not None]
+    told = {"link": links, "relation": relations, "type_fit": fits}
+    return {name: min(scores) for name, scores in told.items() if scores}
 
 
 class Retriever:

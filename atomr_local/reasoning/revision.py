@@ -198,6 +198,7 @@ class Kept:
                     outcome=result.outcome,
                     reason=told.reason,
                     signals=result.signals,
+                    near=result.near,
                 )
             )
             memory.results[node.id] = result
@@ -231,6 +232,7 @@ class Kept:
             error=node.error,
             computed=_computed(node) if remembered is None else remembered.computed,
             signals=dict(node.signals),
+            near=tuple(node.near),
         )
 
     def given(self, node_id: int) -> Result | None:

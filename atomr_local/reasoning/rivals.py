@@ -17,6 +17,8 @@ from atomr_local.reasoning.results import Result
 from atomr_local.tree.nodes import Tree
 
 _LEAST = 0.02
+# Of calibrated answers: more likely right than wrong.
+_ACCEPT = 0.5
 # What an operator without an answer takes from the tree's confidence.
 UNKNOWN = 0.05
 
@@ -30,12 +32,15 @@ class Calibration:
         direct: z = direct[0] + direct[1] · ln(confidence of the answer of direct RAG).
         cited: the same for an answer read from what the tree's steps cite; None: such a reading is no rival here.
         sure: a tree this surely right is not rivalled.
+        accept: an answer less surely right than this is declined. Without a card the figures are no probabilities, so
+            that less is asked of them.
     """
 
     tree: tuple[float, float] = (1.0, 1.0)
     direct: tuple[float, float] = (-0.5, 1.0)
     cited: tuple[float, float] | None = None
     sure: float = 0.6
+    accept: float = 0.3
 
     @classmethod
     def from_card(cls, card: Mapping[str, object]) -> Calibration:
@@ -49,6 +54,7 @@ class Calibration:
             _pair(given.get("direct")) or default.direct,
             _pair(given.get("cited")),
             _number(given.get("sure"), default.sure),
+            _number(given.get("accept"), _ACCEPT if _pair(given.get("tree")) else default.accept),
         )
 
     def of_tree(self, leaves: float) -> float:

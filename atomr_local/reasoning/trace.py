@@ -63,6 +63,7 @@ class NodeTrace:
         operation: name of the typed operation that computes the node, such as "Compare"; None where there is none.
         operands: of the operation, in the form of `arguments`.
         words: of the operation, such as the direction "earlier".
+        near: where the graph has the entity and not what was asked: labels of properties that it has, the likest first.
     """
 
     id: int
@@ -91,6 +92,7 @@ class NodeTrace:
     operation: str | None = None
     operands: list[Any] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
+    near: list[str] = field(default_factory=list)
 
 
 @dataclass

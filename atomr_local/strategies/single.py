@@ -67,6 +67,7 @@ class _SingleNode:
                 llm=tools.recorder.use_of(ROOT_ID),
                 outcome=result.outcome,
                 signals=result.signals,
+                near=result.near,
             )
         )
         return result

@@ -67,6 +67,7 @@ def replay(trace: Trace) -> QuestionState:
                 outcome=node.outcome,
                 reason=node.reason,
                 signals=node.signals,
+                near=tuple(node.near),
             )
         )
     for item in trace.left_machine:

@@ -69,7 +69,7 @@ def answer_of(state: QuestionState) -> str:
         cited = state.citations
         links = " ".join(f"[\\[{item}\\]]({_SCHEME}{item})" for item in cited)
         sure = "" if answer.confidence is None else f"  confidence {answer.confidence:.2f}"
-        said = plain(answer.answer)
+        said = plain(answer.answer or answer.reason)
         blocks.append(f"{f'**{said}**' if answer.status == 'answered' else f'*{said}*'} {links}{sure}".strip())
         if cited:
             rests = ", ".join(f"{plain(state.evidence[item].title)} ({state.evidence[item].source})" for item in cited)

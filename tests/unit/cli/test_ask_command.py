@@ -60,7 +60,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> FakeBackbone:
 def test_the_answer_its_evidence_and_the_tree_are_printed_clean(fakes: FakeBackbone, capsys: Capture) -> None:
     assert atomr("ask", QUESTION) == 0
     out = capsys.readouterr().out
-    assert out.splitlines()[0].startswith("The answer is Bob Lee.  (confidence 0.69")
+    assert out.splitlines()[0].startswith("The answer is Bob Lee.  (probably, 0.69")
     assert "  [e2] text: Bob Lee: Bob Lee is the father of Ann." in out
     assert "2. Who is the father of Ann Lee? → Bob Lee" in out
     assert "\x1b" not in out and "\x07" not in out
@@ -91,7 +91,10 @@ def test_jsonl_prints_one_event_a_line(fakes: FakeBackbone, capsys: Capture) -> 
 def test_an_unknown_answer_is_no_error_and_a_failure_is_one(fakes: FakeBackbone, capsys: Capture) -> None:
     fakes.replies = [reply()]
     assert atomr("ask", QUESTION, "--strategy", "closed-book") == 0
-    assert capsys.readouterr().out.startswith("Unknown")
+    assert capsys.readouterr().out.startswith("Not found: ")
+    fakes.replies = [reply()]
+    assert atomr("ask", QUESTION, "--strategy", "closed-book", "--fail-if-unknown") == 3
+    assert capsys.readouterr().err == ""
     fakes.replies = [RuntimeError("a bug")]
     assert "Internal error: RuntimeError: a bug" in refused(capsys, "ask", QUESTION, "--strategy", "closed-book")
 

@@ -70,6 +70,7 @@ NODE = {
     "operation",
     "operands",
     "words",
+    "near",
 }
 TOTALS = {"seconds", "llm_calls", "prompt_tokens", "evaluated_tokens", "generated_tokens", "retrievals"}
 SETTINGS = {"model", "adapter", "text_index", "graph_index", "sources", "web"}

@@ -200,7 +200,9 @@ def test_a_card_without_usable_numbers_leaves_the_default(card: dict[str, object
 
 def test_a_cards_numbers_are_taken() -> None:
     card = {"calibration": {"tree": [1, 2], "direct": [4, 5], "cited": [6, 7], "sure": 0.5}}
-    assert Calibration.from_card(card) == Calibration((1.0, 2.0), (4.0, 5.0), (6.0, 7.0), 0.5)
+    assert Calibration.from_card(card) == Calibration((1.0, 2.0), (4.0, 5.0), (6.0, 7.0), 0.5, accept=0.5)
+    card["calibration"]["accept"] = 0.4
+    assert Calibration.from_card(card).accept == 0.4
 
 
 def test_probabilities_grow_with_confidence_and_stay_within_bounds() -> None:

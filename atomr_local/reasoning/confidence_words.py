@@ -1,0 +1,23 @@
+"""How sure an answer is, in words: the one place that says which confidence is called what."""
+
+from __future__ import annotations
+
+NOT_FOUND = "not found"
+# Lowest confidence (calibrated, 0 to 1) of each word, the surest first; what lies below all of them is "not sure".
+_LEVELS = ((0.8, "well supported"), (0.6, "probably"))
+_LEAST = "not sure"
+
+
+def confidence_word(confidence: float) -> str:
+    """ "well supported", "probably" or "not sure"."""
+    return next((word for least, word in _LEVELS if confidence >= least), _LEAST)
+
+
+def confidence_text(confidence: float | None) -> str:
+    """The word with the figure behind it, such as "probably, 0.71"; empty where the confidence is not known."""
+    return "" if confidence is None else f"{confidence_word(confidence)}, {confidence:.2f}"
+
+
+def status_word(status: str) -> str:
+    """A trace's status as people read it: "not found" for "unknown", else the status itself."""
+    return NOT_FOUND if status == "unknown" else status
