@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scripts.natural_questions.kinds_lookup import source_for
-from scripts.natural_questions.plans import Step, Value, name_mark
-from scripts.natural_questions.questions import Core, Question, told
-from scripts.natural_questions.tables import KIND_WORDS, PERSONS, Attribute, attributes, relations, wording
-from scripts.natural_questions.world import Name, Pool, forms, order_of
+from natural_questions.kinds_lookup import source_for
+from natural_questions.plans import Step, Value, name_mark
+from natural_questions.questions import Core, Question, told
+from natural_questions.tables import KIND_WORDS, PERSONS, Attribute, attributes, relations, wording
+from natural_questions.world import Name, Pool, forms, order_of
 
 _TWO = wording("compare", "two")
 _THREE = wording("compare", "three")
@@ -225,10 +225,10 @@ def same(pool: Pool) -> Question | None:
     first, second = question.relate(0, relation), question.relate(1, relation)
     question.operate("Is", [first, second], [word], text)
     if first.values is not None and second.values is not None:
-        one, other = ({value.text for value in step.values or []} for step in (first, second))
-        if one and other and one != other and one & other:
+        mine, others = ({value.text for value in step.values or []} for step in (first, second))
+        if mine != others and mine & others:
             return None
-        question.answers = ["yes" if (one == other) == (word == "same") else "no"] if one and other else []
+        question.answers = ["yes" if (mine == others) == (word == "same") else "no"] if mine and others else []
     return question
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from scripts.natural_questions.plans import Value, name_mark
-from scripts.natural_questions.questions import Core, Question, noun_phrase, relation_core, told
-from scripts.natural_questions.tables import PERSONS, Relation, attributes, read, relations, sets, wording
-from scripts.natural_questions.world import Name, Pool, forms, year_of
+from natural_questions.plans import Value, name_mark
+from natural_questions.questions import Core, Question, noun_phrase, relation_core, told
+from natural_questions.tables import PERSONS, Relation, attributes, read, relations, sets, wording
+from natural_questions.world import Name, Pool, forms, year_of
 
 # Kinds of names that the values of a relation are, for the hop that follows.
 _OUT = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from scripts.natural_questions.kinds_lookup import source_for
-from scripts.natural_questions.plans import Step
-from scripts.natural_questions.questions import Core, Question
-from scripts.natural_questions.tables import KIND_WORDS, PERSONS, read, relations, wording
-from scripts.natural_questions.world import Pool, forms
+from natural_questions.kinds_lookup import source_for
+from natural_questions.plans import Step
+from natural_questions.questions import Core, Question
+from natural_questions.tables import KIND_WORDS, PERSONS, read, relations, wording
+from natural_questions.world import Pool, forms
 
 
 @cache
@@ -30,7 +30,7 @@ def each(pool: Pool) -> Question | None:
     parts: list[str] = []
     groups: list[Step] = []
     types: set[str] = set()
-    answers: list[str] | None = []
+    answers: list[str] = []
     if rng.random() < 0.5:
         # One name, several relations: "When and where was Ada Lovelace born?"
         kind = rng.choice(

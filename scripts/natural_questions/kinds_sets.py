@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from scripts.natural_questions.kinds_compare import extreme
-from scripts.natural_questions.kinds_lookup import source_for
-from scripts.natural_questions.plans import Step, Value, name_mark
-from scripts.natural_questions.questions import Core, Question, noun_phrase, told
-from scripts.natural_questions.tables import Attribute, Relation, attributes, relations, sets, wording
-from scripts.natural_questions.world import Name, Pool, number_of, order_of, year_of
+from natural_questions.kinds_compare import extreme
+from natural_questions.kinds_lookup import source_for
+from natural_questions.plans import Step, Value, name_mark
+from natural_questions.questions import Core, Question, noun_phrase, told
+from natural_questions.tables import Attribute, Relation, attributes, relations, sets, wording
+from natural_questions.world import Name, Pool, number_of, order_of, year_of
 
 _COUNTS = {"two": "2", "three": "3", "four": "4", "five": "5", "3": "3", "5": "5", "ten": "10", "2": "2"}
 

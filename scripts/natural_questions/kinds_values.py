@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from scripts.natural_questions.kinds_lookup import source_for
-from scripts.natural_questions.plans import Step
-from scripts.natural_questions.questions import Core, Question, noun_phrase
-from scripts.natural_questions.tables import attributes, relations, wording
-from scripts.natural_questions.world import Pool, number_of, order_of, year_of
+from natural_questions.kinds_lookup import source_for
+from natural_questions.plans import Step
+from natural_questions.questions import Core, Question, noun_phrase
+from natural_questions.tables import attributes, relations, wording
+from natural_questions.world import Pool, number_of, order_of, year_of
 
 _PARTS = wording("sets", "parts")
 _HAPPENED = wording("sets", "happened")

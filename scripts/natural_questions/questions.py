@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from scripts.natural_questions import surface
-from scripts.natural_questions.plans import Plan, Step, Value, name_mark
-from scripts.natural_questions.tables import KIND_WORDS, Relation
-from scripts.natural_questions.world import Name, Pool, World, forms
+from natural_questions import surface
+from natural_questions.plans import Plan, Step, Value, name_mark
+from natural_questions.tables import KIND_WORDS, Relation
+from natural_questions.world import Name, Pool, World, forms
 
 _YEAR = re.compile(r"\byears?\b", re.IGNORECASE)
 _PRONOUNS = {"m": ("he", "his", "him"), "f": ("she", "her", "her"), "": ("they", "their", "them")}

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.natural_questions.plans import Value
-from scripts.natural_questions.tables import PERSONS, held_out, names
+from natural_questions.plans import Value
+from natural_questions.tables import PERSONS, held_out, names
 
 _MONTHS = [
     "January",

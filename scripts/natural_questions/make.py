@@ -1,0 +1,105 @@
+"""The questions of all kinds in their shares, checked, none of a template too often. Run by `build.py`."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from natural_questions import (
+    kinds_amounts,
+    kinds_compare,
+    kinds_lookup,
+    kinds_other,
+    kinds_sets,
+    kinds_values,
+)
+from natural_questions.check import problem
+from natural_questions.questions import Question
+from natural_questions.world import Pool, starter, two_wiki
+
+Maker = Callable[[Pool], Question | None]
+# How many of each kind in 8,000.
+_SHARES: dict[str, tuple[Maker, int]] = {
+    "single": (kinds_lookup.single, 900),
+    "single_kind": (kinds_lookup.single_kind, 330),
+    "list": (kinds_lookup.inverse, 480),
+    "missing": (kinds_lookup.wrong_role, 330),
+    "yes_no": (kinds_lookup.yes_no, 300),
+    "before": (kinds_lookup.before, 150),
+    "two_hops": (lambda pool: kinds_lookup.hops(pool, 2), 640),
+    "three_hops": (lambda pool: kinds_lookup.hops(pool, 3), 200),
+    "inverse_hop": (kinds_lookup.inverse_hop, 220),
+    "described": (kinds_lookup.described, 300),
+    "compare_2": (lambda pool: kinds_compare.compare(pool, 2), 380),
+    "compare_3": (lambda pool: kinds_compare.compare(pool, 3), 230),
+    "bridge": (kinds_compare.bridge, 220),
+    "age_compared": (kinds_compare.age_at_death, 130),
+    "same": (kinds_compare.same, 240),
+    "both": (kinds_compare.both, 200),
+    "difference_of_dates": (kinds_amounts.difference_of_dates, 200),
+    "difference": (lambda pool: kinds_amounts.arithmetic(pool, "Difference"), 100),
+    "ratio": (lambda pool: kinds_amounts.arithmetic(pool, "Ratio"), 80),
+    "sum": (lambda pool: kinds_amounts.arithmetic(pool, "Sum"), 100),
+    "average": (lambda pool: kinds_amounts.arithmetic(pool, "Average"), 70),
+    "age": (kinds_amounts.age, 170),
+    "superlative": (kinds_sets.superlative, 340),
+    "ranked": (kinds_sets.ranked, 230),
+    "select": (kinds_sets.chosen, 300),
+    "filter": (kinds_sets.filtered, 180),
+    "count": (kinds_sets.counted, 200),
+    "count_select": (lambda pool: kinds_sets.chosen(pool, count=True), 110),
+    "count_filter": (lambda pool: kinds_sets.filtered(pool, count=True), 70),
+    "joined": (kinds_sets.joined, 240),
+    "member": (kinds_sets.member, 150),
+    "ordinal": (kinds_sets.ordinal, 150),
+    "date_part": (kinds_values.date_part, 240),
+    "convert": (kinds_values.converted, 150),
+    "each": (kinds_other.each, 300),
+    "summary": (kinds_other.summary, 300),
+    "phrase": (kinds_other.phrase, 330),
+    "nothing": (kinds_other.nothing, 170),
+    "language": (kinds_other.language, 250),
+}
+_MOST_OF_ONE_TEMPLATE = 0.012
+_TRIES = 80
+
+
+def build(data: Path, home: Path, total: int, seed: int) -> tuple[list[dict[str, object]], Counter[str]]:
+    """The lines, and what was refused by reason."""
+    rng = random.Random(seed)
+    pool = Pool(rng, {"starter": starter(home), "2wiki": two_wiki(data)})
+    lines: list[dict[str, object]] = []
+    seen: set[str] = set()
+    templates: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
+    whole = sum(share for _, share in _SHARES.values())
+    most = max(2, int(total * _MOST_OF_ONE_TEMPLATE))
+    for kind, (make, share) in _SHARES.items():
+        wanted = round(total * share / whole)
+        made, tries = 0, 0
+        while made < wanted and tries < wanted * _TRIES:
+            tries += 1
+            question = make(pool)
+            if question is None:
+                continue
+            line = question.line()
+            template = line.pop("template")
+            key = line["question"].casefold().strip(" ?.!")
+            if key in seen or len(line["question"]) > 330 or templates[template] >= most:
+                refused["twice or too often"] += 1
+                continue
+            wrong = problem(line)
+            if wrong:
+                refused[f"{kind}: {wrong[:90]}"] += 1
+                continue
+            # Of what is known to be missing, about a third of what is known at all is kept.
+            if not line["answerable"] and rng.random() < 0.35 and kind not in ("missing",):
+                continue
+            seen.add(key)
+            templates[template] += 1
+            made += 1
+            lines.append(line)
+    rng.shuffle(lines)
+    return [{"id": f"natural-{number:05d}", **line} for number, line in enumerate(lines)], refused
