@@ -110,16 +110,42 @@ class Quantity:
         dimension = _UNITS.get(self.unit)
         return Quantity(self.amount * dimension[1], dimension[0]) if dimension else self
 
+    def in_unit(self, unit: str) -> Quantity | None:
+        """The same quantity in another unit, in normal form; None where the two measure different things.
 
+        Temperatures convert between °C, °F and K; everything else by a factor.
+        """
+        if unit == self.unit:
+            return self
+        if self.unit in _KELVIN and unit in _KELVIN:
+            factor, offset = _KELVIN[self.unit]
+            kelvin = (self.amount + offset) * factor
+            factor, offset = _KELVIN[unit]
+            return Quantity(kelvin / factor - offset, unit)
+        one, other = _UNITS.get(self.unit), _UNITS.get(unit)
+        if one is None or other is None or one[0] != other[0]:
+            return None
+        return Quantity(self.amount * one[1] / other[1], unit)
+
+
+# temperature unit → (size of a degree in kelvin, what to add to its zero): K = (t + offset) · size.
+_KELVIN = {
+    "K": (Decimal(1), Decimal(0)),
+    "°C": (Decimal(1), Decimal("273.15")),
+    "°F": (Decimal(5) / Decimal(9), Decimal("459.67")),
+}
 # unit → (base unit, factor). Temperatures are left out: they do not convert by a factor.
 _UNITS: dict[str, tuple[str, Decimal]] = {
     unit: (base, Decimal(factor))
     for base, units in {
-        "m": {"mm": "0.001", "cm": "0.01", "m": "1", "km": "1000", "mi": "1609.344", "ft": "0.3048", "in": "0.0254",
-              "au": "149597870700", "ly": "9460730472580800"},
-        "m²": {"m²": "1", "km²": "1000000", "ha": "10000", "sq mi": "2589988.110336", "acre": "4046.8564224"},
-        "kg": {"mg": "0.000001", "g": "0.001", "kg": "1", "t": "1000", "lb": "0.45359237"},
-        "s": {"s": "1", "min": "60", "h": "3600", "d": "86400", "yr": "31557600"},
+        "m": {"mm": "0.001", "cm": "0.01", "m": "1", "km": "1000", "mi": "1609.344", "yd": "0.9144", "ft": "0.3048",
+              "in": "0.0254", "nmi": "1852", "au": "149597870700", "ly": "9460730472580800"},
+        "m²": {"m²": "1", "km²": "1000000", "ha": "10000", "sq mi": "2589988.110336", "acre": "4046.8564224",
+               "sq ft": "0.09290304"},
+        "m³": {"m³": "1", "km³": "1000000000", "L": "0.001", "mL": "0.000001"},
+        "kg": {"mg": "0.000001", "g": "0.001", "kg": "1", "t": "1000", "lb": "0.45359237", "oz": "0.028349523125"},
+        "s": {"s": "1", "min": "60", "h": "3600", "d": "86400", "wk": "604800", "yr": "31557600"},
+        "m/s": {"m/s": "1", "km/s": "1000", "km/h": "0.277777777777777777777777778", "mph": "0.44704"},
     }.items()
     for unit, factor in units.items()
 }  # fmt: skip
@@ -132,9 +158,22 @@ _UNIT_NAMES = {
     "minute": "min", "hour": "h", "hr": "h", "day": "d", "year": "yr", "astronomical unit": "au",
     "light year": "ly", "light-year": "ly", "percent": "%", "per cent": "%", "°c": "°C", "degree celsius": "°C",
     "degrees celsius": "°C", "u": "u", "da": "u", "people": "", "inhabitant": "", "person": "", "usd": "USD",
-    "dollar": "USD", "us dollar": "USD", "euro": "EUR", "kelvin": "K", "k": "K",
+    "dollar": "USD", "us dollar": "USD", "euro": "EUR", "kelvin": "K", "k": "K", "degree fahrenheit": "°F",
+    "degrees fahrenheit": "°F", "°f": "°F", "fahrenheit": "°F", "celsius": "°C", "yard": "yd", "nautical mile": "nmi",
+    "square foot": "sq ft", "square feet": "sq ft", "sq mile": "sq mi", "mi²": "sq mi", "mi2": "sq mi",
+    "cubic metre": "m³", "cubic meter": "m³", "m3": "m³", "cubic kilometre": "km³", "cubic kilometer": "km³",
+    "km3": "km³", "litre": "L", "liter": "L", "millilitre": "mL", "milliliter": "mL", "ounce": "oz", "week": "wk",
+    "metric ton": "t", "kilometre per hour": "km/h", "kilometer per hour": "km/h", "kilometres per hour": "km/h",
+    "kilometers per hour": "km/h", "kph": "km/h", "mile per hour": "mph", "miles per hour": "mph",
+    "metre per second": "m/s", "meter per second": "m/s", "metres per second": "m/s", "meters per second": "m/s",
+    "kilometre per second": "km/s", "kilometres per second": "km/s", "kilometers per second": "km/s",
 }  # fmt: skip
 _SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+_TEENS = "seventeen eighteen nineteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_NUMBER_WORDS = {word: number for number, word in enumerate(f"{_SMALL} {_TEENS}".split())}
+_NUMBER_WORDS |= {word: 10 * number for number, word in enumerate(_TENS.split(), 2)} | {"a": 1, "an": 1}
 _QUANTITY = re.compile(
     r"(?P<sign>[+\-−]?)(?P<currency>[$€£]?)\s*"
     r"(?P<number>\d{1,3}(?:[, \u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?|\.\d+)"
@@ -147,7 +186,7 @@ def unit_name(text: str) -> str | None:
     """The normal form of a unit ("" for plain counts), or None where it is not one we know."""
     name = " ".join(text.strip().rstrip(".").split())
     for form in (name, name.casefold(), name.casefold().removesuffix("s")):
-        if form in _UNITS or form in {"%", "°C", "USD", "EUR", "GBP"}:
+        if form in _UNITS or form in _KELVIN or form in {"%", "USD", "EUR", "GBP"}:
             return form
         if form in _UNIT_NAMES:
             return _UNIT_NAMES[form]
@@ -171,6 +210,15 @@ def parse_quantity(text: str) -> Quantity | None:
         return None
     amount *= _SCALES.get((match["scale"] or "").casefold(), 1)
     return Quantity(-amount if match["sign"] in ("-", "−") else amount, unit)
+
+
+def number_words(text: str) -> str:
+    """The text with a small number written as a word at its beginning in figures: "six million" → "6 million"."""
+    first, _, rest = text.strip().partition(" ")
+    number = _NUMBER_WORDS.get(first.casefold())
+    if number is None or (first.casefold() in ("a", "an") and rest.partition(" ")[0].casefold() not in _SCALES):
+        return text
+    return f"{number} {rest}".strip()
 
 
 def format_number(amount: Decimal) -> str:

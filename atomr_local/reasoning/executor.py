@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.reasoning.arguments import fill_question, resolve_arguments, subjects
+from atomr_local.reasoning.arguments import fill_question, resolve_arguments
+from atomr_local.reasoning.computing import computed_node, computed_question, evidence_of
 from atomr_local.reasoning.events import NodeFinished, NodeStarted
 from atomr_local.reasoning.expected import year_asked_for
 from atomr_local.reasoning.operators import Operators
@@ -24,10 +25,12 @@ from atomr_local.reasoning.results import Result, add_evidence, product_confiden
 from atomr_local.reasoning.revision import Kept, Memory
 from atomr_local.reasoning.rivals import UNKNOWN, Calibration, agree, joined, leaves_confidence, named_already
 from atomr_local.reasoning.support import supported
-from atomr_local.reasoning.symbolic import Operand, compute
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.answer_types import NO_QUESTION
 from atomr_local.tree.nodes import Node, Tree
+
+# Values of a reference that an operator is run for where a source looks them up together.
+_MOST_IN_SET = 200
 
 
 def _worth(earlier: float | None, result: Result) -> float:
@@ -149,6 +152,8 @@ class Executor:
             return Result()
         if node.call is not None:
             result = self._leaf(tree, node, question, results)
+        elif node.operation is not None and self._symbolic:
+            result = computed_node(tree, node, results)
         elif node.children:
             result = self._parent(tree, node, question, results)
         elif node.references:
@@ -158,7 +163,7 @@ class Executor:
         if node.id == tree.root.id:
             if result.values and node.children and self._rivals is not None:
                 result = self._rivalled(tree, question, result, results, self._rivals)
-            if not result.values:
+            if not result.values and not result.none:
                 result = self._last_resort(node.id, question, result)
             result.values = tuple(replace(value, text=year_asked_for(question, value.text)) for value in result.values)
         return result
@@ -250,17 +255,20 @@ class Executor:
 
     def _operate(self, tree: Tree, node: Node, question: str, results: Mapping[int, Result]) -> Result:
         assert node.call is not None
-        resolved = resolve_arguments(tree, node, results, self._cap)
+        resolved = resolve_arguments(tree, node, results, max(self._cap, _MOST_IN_SET))
         if not resolved.combinations:
             result = self._operators.direct_rag(node.id, question)
         else:
-            result = self._operators.run(node.id, node.call.operator, question, resolved.combinations)
+            result = self._operators.run(node.id, node.call.operator, question, resolved.combinations, self._cap)
         result.dropped.extend(resolved.dropped)
         return result
 
     def _parent(self, tree: Tree, node: Node, question: str, results: Mapping[int, Result]) -> Result:
         children = [child.id for child in node.children]
         passed = self._passed_up(tree, node, results)
+        last = results.get(children[-1])
+        if last is not None and last.none and passed is None:
+            return Result(evidence=list(last.evidence), reason=last.reason, none=True, computed=True)
         result = passed or self._over(tree, node, question, children, results, "child")
         if result.values:
             return result
@@ -303,20 +311,12 @@ class Executor:
         results: Mapping[int, Result],
         method: str,
     ) -> Result:
-        """Reason over the answers of other nodes: symbolically where that applies, else by the model."""
+        """Reason over the answers of other nodes: compute what the question surely asks for, else ask the model."""
         known = {i: results[i] for i in ids if i in results}
-        evidence: list[Evidence] = []
-        cited: list[str] = []
-        for result in known.values():
-            add_evidence(evidence, result.evidence)
-            cited.extend(item for item in result.cited if item not in cited)
-        operands = [
-            Operand(i, tree.node(i).question, result.values, subjects(tree, i, results)) for i, result in known.items()
-        ]
-        computed = compute(node.instruction or node.question, operands, tree.question) if self._symbolic else None
+        computed = computed_question(tree, node, list(known), results) if self._symbolic else None
         if computed is not None:
-            confidence = product_confidence(*(result.confidence for result in known.values()))
-            return Result(computed.values, "symbolic", confidence, evidence, cited, computed.computation, computed=True)
+            return computed
+        evidence, cited = evidence_of(known.values())
         if not any(result.values for result in known.values()):
             return Result(evidence=evidence)
         steps = [(fill_question(tree, tree.node(i).question, results), r.answer) for i, r in known.items()]
@@ -371,6 +371,7 @@ class Executor:
                 seconds=seconds,
                 llm=self._recorder.use_of(node.id),
                 outcome=result.outcome,
+                reason=result.reason,
                 signals=result.signals,
                 near=result.near,
             )

@@ -7,13 +7,14 @@ title; otherwise the model reads. An operator that gives nothing is followed by 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from atomr_local.errors import ModelError
 from atomr_local.indexing.names import base_key, name_key, words
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reader import Reader, Reading
 from atomr_local.reasoning.results import Result, add_evidence, distinct, text_values
-from atomr_local.reasoning.retrieval import Gathered, Retriever, match_signals, sureness
+from atomr_local.reasoning.retrieval import MOST_READ, Gathered, Retriever, match_signals, sureness
 from atomr_local.reasoning.support import holds
 from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
 from atomr_local.tree.nodes import Operator
@@ -43,6 +44,12 @@ def _dominant(evidence: list[Evidence], operator: Operator) -> list[Evidence]:
     return evidence[:1] if evidence[0].score / total >= share else evidence
 
 
+def _belong(reading: Result, head: Value) -> None:
+    """Say of the values, and of those that may stand in their place, whose they are."""
+    reading.values = tuple(replace(value, of=(head,)) for value in reading.values)
+    reading.others = tuple((replace(value, of=(head,)), confidence) for value, confidence in reading.others)
+
+
 class Operators:
     def __init__(
         self,
@@ -70,8 +77,18 @@ class Operators:
         self._filter_overlap = filter_overlap
         self._unsure = UNSURE if beam else 0.0
 
-    def run(self, node_id: int, operator: Operator, question: str, combinations: Sequence[tuple[Value, ...]]) -> Result:
+    def run(
+        self,
+        node_id: int,
+        operator: Operator,
+        question: str,
+        combinations: Sequence[tuple[Value, ...]],
+        most: int = MOST_READ,
+    ) -> Result:
         """Run the operator once for each combination of argument values and join the results.
+
+        Args:
+            most: runs at most, where the entities cannot be looked up together.
 
         Raises:
             ModelError: the model failed.
@@ -80,8 +97,12 @@ class Operators:
         requests = [
             Request(question, self._query(arguments), operator, arguments, self._top_k) for arguments in combinations
         ]
-        gathered = self._retriever.gather(node_id, requests)
         result = Result()
+        if len(requests) > most and not self._retriever.asks_set(node_id, requests):
+            left = len(requests) - most
+            result.dropped.append(f"{left} of {len(requests)} combinations of values left out (limit {most})")
+            requests = requests[:most]
+        gathered = self._retriever.gather(node_id, requests, most)
         for found in gathered:
             add_evidence(result.evidence, found.evidence)
             result.dropped.extend(note for note in found.dropped if note not in result.dropped)
@@ -91,8 +112,15 @@ class Operators:
             self._filter(node_id, requests, gathered, result)
         else:
             pairs = list(zip(requests, gathered, strict=True))
-            for reading in run_each(lambda pair: self._one(node_id, *pair), pairs, self._parallel):
+            readings = run_each(lambda pair: self._one(node_id, *pair), pairs, self._parallel)
+            for request, reading in zip(requests, readings, strict=True):
+                if operator is Operator.RELATE:
+                    _belong(reading, request.arguments[0])
                 self._join(result, reading)
+            if operator is Operator.RELATE and result.values:
+                result.without = tuple(
+                    request.arguments[0] for request, one in zip(requests, readings, strict=True) if not one.values
+                )
         result.values = distinct(result.values)
         if not result.values and not self._settled_empty(operator, gathered):
             self._direct_rag(node_id, question, result)
@@ -206,7 +234,8 @@ class Operators:
         for request, found in zip(requests, gathered, strict=True):
             if found.decided and found.graph is not None:
                 if found.values:
-                    self._add(result, found.values, [item.id for item in found.graph_evidence], sureness(found.graph))
+                    passed = tuple(replace(value, of=request.arguments[0].of) for value in found.values)
+                    self._add(result, passed, [item.id for item in found.graph_evidence], sureness(found.graph))
                 result.method = "operator"
             else:
                 open_requests.append((request, found))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from atomr_local.reasoning.trace import Method, Outcome
 from atomr_local.sources.protocol import Evidence, Value, ValueKind
@@ -19,6 +19,9 @@ class Result:
         computation: the symbolic step that gave the answer, as text.
         dropped: what limits left out.
         computed: whether the answer comes from a symbolic step, here or below: no passage spells it out.
+        reason: why there is no answer, a clause for people ("step 2 gave 'Paris'; a date is needed"); "" where unknown.
+        none: whether it is known that nothing is the answer, as where no entity satisfies a condition.
+        without: what the step was asked about and found nothing for, where it found something for others.
         signals: what speaks for and against the answer, by name ("link", "relation", "null", "verify", …); 0 to 1.
         near: where the graph has the entity and not what was asked: labels of properties that it has, the likest first.
         others: answers that might stand in this one's place, each with its confidence, the surest first.
@@ -34,6 +37,9 @@ class Result:
     error: dict[str, str] | None = None
     others: tuple[tuple[Value, float], ...] = ()
     computed: bool = False
+    reason: str = ""
+    none: bool = False
+    without: tuple[Value, ...] = ()
     signals: dict[str, float] = field(default_factory=dict)
     near: tuple[str, ...] = ()
 
@@ -65,10 +71,18 @@ def add_evidence(known: list[Evidence], found: Iterable[Evidence]) -> None:
 
 
 def distinct(values: tuple[Value, ...] | list[Value]) -> tuple[Value, ...]:
-    """Values in order, each once: by graph entity where known, else by text without regard to case."""
+    """Values in order, each once: by graph entity where known, else by text without regard to case.
+
+    One that is of several things, such as the length that two rivers share, stays a value of each of them.
+    """
     seen: dict[str, Value] = {}
     for value in values:
-        seen.setdefault(value.iri or value.text.casefold(), value)
+        key = value.iri or value.text.casefold()
+        known = seen.get(key)
+        if known is None:
+            seen[key] = value
+        elif value.of and value.of != known.of:
+            seen[key] = replace(known, of=distinct((*known.of, *value.of)))
     return tuple(seen.values())
 
 

@@ -14,7 +14,15 @@ from atomr_local.reasoning.reader import Reader
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import add_evidence
 from atomr_local.sanitize import sanitize
-from atomr_local.sources.protocol import Evidence, KnowledgeSource, Request, Retrieval, SourceName, Value
+from atomr_local.sources.protocol import (
+    Evidence,
+    KnowledgeSource,
+    Request,
+    Retrieval,
+    SetSource,
+    SourceName,
+    Value,
+)
 from atomr_local.tree.nodes import Operator
 
 # A graph answer stands without asking the model which source to use where the graph is at least this sure of
@@ -23,6 +31,9 @@ SURE_LINK = 0.85
 SURE_RELATION = 0.75
 # Below this the graph's own answer is not taken over as the operator's; its rows remain evidence to read.
 USABLE_RELATION = 0.5
+# Entities of a set that other sources are asked for: where the graph knows none of them, and where it knows others.
+MOST_READ, _MOST_READ_BESIDE = 16, 4
+_QUERIES_SHOWN = 3
 
 
 @dataclass
@@ -105,15 +116,61 @@ class Retriever:
         allowed = self._allowed.get(node_id)
         return tuple(name for name in self._sources if allowed is None or name in allowed)
 
-    def gather(self, node_id: int, requests: Sequence[Request]) -> list[Gathered]:
-        """Choose the sources once for the node, then ask them for every request."""
+    def gather(self, node_id: int, requests: Sequence[Request], most: int = MOST_READ) -> list[Gathered]:
+        """Choose the sources once for the node, then ask them for every request.
+
+        Args:
+            most: entities of a set that other sources than the graph are asked for.
+        """
         if not self._names(node_id):
             return [Gathered() for _ in requests]
         probes = self._probe(node_id, requests)
+        if self.asks_set(node_id, requests):
+            return self._gather_set(node_id, requests, probes, most)
         chosen, reason = self._choose(node_id, requests, probes)
         self._recorder.emit(SourcesSelected(node_id=node_id, sources=chosen, reason=reason))
         pairs = list(zip(requests, probes, strict=True))
         return run_each(lambda pair: self._ask(node_id, pair[0], chosen, pair[1]), pairs, self._parallel)
+
+    def asks_set(self, node_id: int, requests: Sequence[Request]) -> bool:
+        """Whether the requests are about several entities of a graph that looks them up together."""
+        return (
+            self._rules
+            and len(requests) > 1
+            and SourceName.GRAPH in self._names(node_id)
+            and isinstance(self._sources[SourceName.GRAPH], SetSource)
+            and all(request.arguments and request.arguments[0].iri is not None for request in requests)
+        )
+
+    def _gather_set(
+        self, node_id: int, requests: Sequence[Request], probes: Sequence[Gathered | None], most: int
+    ) -> list[Gathered]:
+        """What the graph surely says of some entities of a set stands; others are asked for the rest alone, up to a
+        limit, for each of them costs a reading."""
+        pairs = list(zip(requests, probes, strict=True))
+        opened = [
+            (request, probe)
+            for request, probe in pairs
+            if probe is None or probe.graph is None or not self._sure(request, probe.graph)
+        ]
+        read = opened[: most if len(opened) == len(pairs) else min(most, _MOST_READ_BESIDE)]
+        chosen: tuple[SourceName, ...] = (SourceName.GRAPH,)
+        reason = "rule: the graph links entity and relation surely"
+        if read:
+            chosen, reason = self._choose(node_id, [request for request, _ in read], [probe for _, probe in read])
+        only = (SourceName.GRAPH,)
+        told = chosen if len(read) == len(pairs) else tuple(dict.fromkeys((*only, *chosen)))
+        self._recorder.emit(SourcesSelected(node_id=node_id, sources=told, reason=reason))
+        being_read = {id(request) for request, _ in read}
+        gathered = run_each(
+            lambda pair: self._ask(node_id, pair[0], chosen if id(pair[0]) in being_read else only, pair[1]),
+            pairs,
+            self._parallel,
+        )
+        if len(opened) > len(read) and chosen != only:
+            left = f"{len(opened) - len(read)} of {len(pairs)} were looked up in the graph alone (limit {len(read)})"
+            gathered[0].dropped.append(left)
+        return gathered
 
     def everywhere(self, node_id: int, request: Request) -> Gathered:
         """Ask every source at hand, without choosing."""
@@ -125,7 +182,24 @@ class Retriever:
         """The graph answers in milliseconds, so it is asked first; what it knows decides whether others are."""
         if SourceName.GRAPH not in self._names(node_id):
             return [None] * len(requests)
+        graph = self._sources[SourceName.GRAPH]
+        if isinstance(graph, SetSource) and self.asks_set(node_id, requests):
+            return list(self._set(node_id, graph, requests))
         return [self._one(node_id, SourceName.GRAPH, request) for request in requests]
+
+    def _set(self, node_id: int, graph: SetSource, requests: Sequence[Request]) -> list[Gathered]:
+        """One request for all of them."""
+        self._cancellation.check()
+        query = ", ".join(dict.fromkeys(request.query for request in requests[:_QUERIES_SHOWN]))
+        more = f" and {len(requests) - _QUERIES_SHOWN} more" if len(requests) > _QUERIES_SHOWN else ""
+        self._recorder.emit(RetrievalStarted(node_id=node_id, source=SourceName.GRAPH, query=query + more))
+        try:
+            found = graph.retrieve_set(requests, self._cancellation)
+        except Cancelled:
+            raise
+        except SourceError as error:
+            return [self._failed(node_id, SourceName.GRAPH, error)] * len(requests)
+        return [self._taken_in(node_id, SourceName.GRAPH, retrieval) for retrieval in found]
 
     def _choose(
         self, node_id: int, requests: Sequence[Request], probes: Sequence[Gathered | None]
@@ -181,9 +255,15 @@ class Retriever:
         except Cancelled:
             raise
         except SourceError as error:
-            # One failing source must not take the question down: the others may still know.
-            self._recorder.emit(WarningRaised(message=f"step {node_id}: {error.title}: {error.message}"))
-            return Gathered(problems=[f"{name}: {error.message}"])
+            return self._failed(node_id, name, error)
+        return self._taken_in(node_id, name, retrieval)
+
+    def _failed(self, node_id: int, name: SourceName, error: SourceError) -> Gathered:
+        """One failing source must not take the question down: the others may still know."""
+        self._recorder.emit(WarningRaised(message=f"step {node_id}: {error.title}: {error.message}"))
+        return Gathered(problems=[f"{name}: {error.message}"])
+
+    def _taken_in(self, node_id: int, name: SourceName, retrieval: Retrieval) -> Gathered:
         # An answer that passes through as it is has to match its evidence, which the trace holds sanitised.
         retrieval = replace(retrieval, values=_shown(retrieval.values))
         evidence = self._recorder.take_in(retrieval.evidence)

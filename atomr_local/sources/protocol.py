@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
@@ -35,12 +35,15 @@ class Value:
         kind: what the text denotes.
         iri: the graph entity it denotes, where known, so that the next hop need not link it again.
         score: how sure the source is, 0 to 1; None where it cannot say.
+        of: what it is a value of, such as the river of a length; several where they share it. Values are equal without
+            regard to it.
     """
 
     text: str
     kind: ValueKind = ValueKind.TEXT
     iri: str | None = None
     score: float | None = None
+    of: tuple[Value, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +144,17 @@ class KnowledgeSource(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class SetSource(Protocol):
+    """A source that looks many requests up at once where they are one operator over several entities."""
+
+    def retrieve_set(self, requests: Sequence[Request], cancellation: Cancellation) -> list[Retrieval]:
+        """Look the requests up; what each found, in their order. What one query found is one piece of evidence.
+
+        Raises:
+            SourceError: the source failed.
+            Cancelled: `cancellation` was thrown.
+        """
+        ...

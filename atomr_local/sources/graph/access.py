@@ -164,9 +164,20 @@ class Graph:
                 hint=damage_hint("graph", self.directory),
             ) from error
 
-    def select(self, query: str) -> Answer:
-        """Run a SELECT whose values are bound terms already; at most ROW_LIMIT rows, `cut` when there are more."""
-        sparql = f"{query}\nLIMIT {ROW_LIMIT + 1}"
+    def has(self, iri: str, prop: str, *, inverse: bool = False) -> bool:
+        """Whether there is a statement of the property about the entity, or with `inverse` one that has it as value."""
+        found = self.statements(None if inverse else iri, prop, iri if inverse else None, limit=1)
+        return bool(found)
+
+    def values(self, iri: str, prop: str, *, inverse: bool = False) -> Answer:
+        """The property's values for the entity as ?value, or with `inverse` what has it as a value, with labels."""
+        head = bound(iri)
+        return select_labelled(self, f"?value {bound(prop)} {head} ." if inverse else f"{head} {bound(prop)} ?value .")
+
+    def select(self, query: str, limit: int | None = None) -> Answer:
+        """Run a SELECT whose values are bound terms already; at most `limit` rows, `cut` when there are more."""
+        limit = ROW_LIMIT if limit is None else limit
+        sparql = f"{query}\nLIMIT {limit + 1}"
         try:
             with panics_as_errors():
                 results: Any = self._store.query(sparql)
@@ -180,9 +191,9 @@ class Graph:
         terms = [
             {name: term for name, term in zip(variables, row, strict=True) if term is not None} for row in solutions
         ]
-        kept = tuple(terms[:ROW_LIMIT])
+        kept = tuple(terms[:limit])
         rows = tuple({name: term_text(term) for name, term in row.items()} for row in kept)
-        return Answer(sparql, rows, kept, len(terms) > ROW_LIMIT)
+        return Answer(sparql, rows, kept, len(terms) > limit)
 
     # -- names
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 
 from atomr_local.indexing.literals import Date, Quantity
-from atomr_local.sources.graph.conditions import Comparison, Range, Span
+from atomr_local.indexing.spans import Span
+from atomr_local.sources.graph.conditions import Comparison, Range
 
 
 def compare_dates(date: Date, comparison: Comparison, span: Span) -> bool | None:

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from atomr_local.indexing.literals import Date, Quantity, parse_date, parse_quantity, unit_name
+from atomr_local.indexing.literals import Quantity, number_words, parse_quantity, unit_name
 from atomr_local.indexing.names import name_key
+from atomr_local.indexing.spans import Span, parse_span
 from atomr_local.indexing.vocabulary import vocabulary
-
-Day = tuple[int, int, int]
 
 
 class Comparison(StrEnum):
@@ -24,15 +23,6 @@ class Comparison(StrEnum):
     AT_MOST = "≤"
     EQUAL = "="
     WITHIN = "within"
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of days, both ends included."""
-
-    first: Day
-    last: Day
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +77,6 @@ _OR_MORE = re.compile(
     r"^(?P<low>.+?)\s+(?:or|and)\s+(?P<way>more|later|above|over|less|fewer|earlier|below|under)\b(?P<rest>.*)$",
     re.IGNORECASE,
 )
-_YEARS_WORDS = re.compile(r"^(?:the\s+)?(?:year\s+|years\s+|month of\s+)", re.IGNORECASE)
-_DECADE = re.compile(r"^(?:the\s+)?(?P<decade>\d{1,3})0['’]?s$", re.IGNORECASE)
-_CENTURY = re.compile(r"^(?:the\s+)?(?P<number>\d{1,2})(?:st|nd|rd|th) century(?P<bc> bce?)?$", re.IGNORECASE)
 _NUMBER_AND_REST = re.compile(
     r"^(?P<number>[+-]?[$€£]?\d[\d,.]*(?:\s*(?:hundred|thousand|million|billion|trillion))?)\s+(?P<rest>[^\d].*)$",
     re.IGNORECASE,
@@ -190,7 +177,7 @@ def comparison(text: str) -> Compare | None:
 
 
 def _compare(kind: Comparison, before: str, matched: str, operand_text: str, text: str) -> Compare | None:
-    operand_text = operand_text.strip()
+    operand_text = number_words(operand_text.strip())
     wording = _wording(before)
     if not wording and _PEOPLE.search(operand_text):
         wording = "population"
@@ -215,25 +202,6 @@ def _compare(kind: Comparison, before: str, matched: str, operand_text: str, tex
     if isinstance(operand, Span) and adjective in ("older", "younger"):
         return None  # "older than 1950" may mean either way round
     return Compare(wording, kind, operand, text)
-
-
-def parse_span(text: str) -> Span | None:
-    """The days that a date, a decade ("the 1990s") or a century ("19th century") takes."""
-    text = _YEARS_WORDS.sub("", text.strip())
-    date = parse_date(text)
-    if date is not None:
-        # One or two digits are a count far more often than a year.
-        return Span(date.first, date.last, text) if not text.isdigit() or len(text) > 2 else None
-    decade = _DECADE.match(text)
-    if decade:
-        start = int(decade["decade"]) * 10
-        return Span(Date(start).first, Date(start + 9).last, text)
-    century = _CENTURY.match(text)
-    if century:
-        number = int(century["number"])
-        start = 1 - 100 * number if century["bc"] else 100 * (number - 1) + 1
-        return Span(Date(start).first, Date(start + 99).last, text)
-    return None
 
 
 def _range(low: str, high: str) -> Operand | None:

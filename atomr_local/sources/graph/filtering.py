@@ -9,11 +9,12 @@ from decimal import Decimal
 from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.literals import Quantity, parse_date, parse_quantity
 from atomr_local.indexing.names import name_key
+from atomr_local.indexing.spans import Span
 from atomr_local.indexing.vocabulary import PROPERTY, SUBCLASS_OF, vocabulary
 from atomr_local.sources.graph import conditions
 from atomr_local.sources.graph.access import TYPE_PROPERTIES, Answer, Graph, Statement, bound, select_labelled, term_iri
 from atomr_local.sources.graph.comparing import bare_number, compare_dates, compare_quantities
-from atomr_local.sources.graph.conditions import Compare, HasValue, Range, Span
+from atomr_local.sources.graph.conditions import Compare, HasValue, Range
 from atomr_local.sources.graph.linking import Linker
 from atomr_local.sources.graph.qualified import Statements, Time, qualified_statements, split_time
 from atomr_local.sources.graph.relate import Head, Relate
@@ -218,8 +219,7 @@ class Filter:
         return Verdict(satisfied, match.score, ((sentence, answer),))
 
     def _values(self, head: Head, match: Match) -> Answer:
-        subject, value = ("?value", bound(head.iri)) if match.inverse else (bound(head.iri), "?value")
-        return select_labelled(self._graph, f"{subject} {bound(match.property)} {value} .")
+        return self._graph.values(head.iri, match.property, inverse=match.inverse)
 
     # -- values
 

@@ -20,9 +20,9 @@ from atomr_local.indexing.graph_qualifiers import (
     START,
 )
 from atomr_local.indexing.literals import Date, parse_date
+from atomr_local.indexing.spans import Span, parse_span
 from atomr_local.indexing.vocabulary import PROPERTY
 from atomr_local.sources.graph.access import Answer, Graph, bound, term_text
-from atomr_local.sources.graph.conditions import Span, parse_span
 
 if TYPE_CHECKING:
     from atomr_local.sources.graph.access import Term

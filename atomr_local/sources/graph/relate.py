@@ -153,12 +153,9 @@ class Relate:
         return []
 
     def _has(self, head: str, match: Match, time: Time | None) -> bool:
-        if match.inverse:
-            plain = self._graph.statements(prop=match.property, tail=head, limit=1)
-        else:
-            plain = self._graph.statements(head, match.property, limit=1)
+        plain = self._graph.has(head, match.property, inverse=match.inverse)
         if plain or time is None:
-            return bool(plain)
+            return plain
         # What once held may be among the qualified statements alone.
         return qualified_statements(self._graph, head, match.property, inverse=match.inverse) is not None
 
@@ -307,11 +304,7 @@ class Relate:
 
     def _follow(self, head: Head, match: Match, request: Request, found: _Found) -> None:
         graph = self._graph
-        pattern = (
-            f"?value {bound(match.property)} {bound(head.iri)} ." if match.inverse
-            else f"{bound(head.iri)} {bound(match.property)} ?value ."
-        )  # fmt: skip
-        answer = select_labelled(graph, pattern)
+        answer = graph.values(head.iri, match.property, inverse=match.inverse)
         score = round(head.score * match.score, 4)
         label = graph.property_label(match.property)
         values = []

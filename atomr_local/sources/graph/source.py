@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, SourceError
 from atomr_local.indexing.names import words
 from atomr_local.sources.graph.access import Graph, bound
+from atomr_local.sources.graph.entity_sets import is_set, run_over_set
 from atomr_local.sources.graph.filtering import Filter
 from atomr_local.sources.graph.holdings import nearest_held
 from atomr_local.sources.graph.kinds import Types, asked_type
@@ -91,6 +92,29 @@ class GraphSource:
             if request.operator is Operator.FILTER:
                 return self._filter.run(request, cancellation)
             return self._mentioned(request, cancellation)
+        except (SourceError, Cancelled):
+            raise
+        except AtomrError as error:
+            raise SourceError(error.message, hint=error.hint) from error
+
+    def retrieve_set(self, requests: Sequence[Request], cancellation: Cancellation) -> list[Retrieval]:
+        """See :class:`SetSource`."""
+        if not is_set(self._graph, requests):
+            return [self.retrieve(request, cancellation) for request in requests]
+        made: dict[int, tuple[Relate, Filter]] = {}
+
+        def run(request: Request, graph: Graph) -> Retrieval:
+            if id(graph) not in made:
+                relate = Relate(graph, self.linker, self._matcher)
+                made[id(graph)] = relate, Filter(graph, self.linker, self._matcher, relate)
+            relate, keep = made[id(graph)]
+            if request.operator is Operator.FILTER:
+                return keep.run(request, cancellation)
+            found = relate.run(request, cancellation)
+            return replace(found, type_fit=self.types.fit(found.values, asked_type(request.question)))
+
+        try:
+            return run_over_set(self._graph, requests, run, cancellation)
         except (SourceError, Cancelled):
             raise
         except AtomrError as error:

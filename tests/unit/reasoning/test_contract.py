@@ -283,7 +283,7 @@ def test_a_computed_comparison_is_in_the_trace() -> None:
     data = check(ask(assistant, question, plan=plan, sources=["graph"])[1])
     assert data["answers"] == ["Bob"]
     assert data["nodes"][0]["method"] == "symbolic"
-    assert data["nodes"][0]["computation"] == "1948-01-01 < 1950-03-01"
+    assert data["nodes"][0]["computation"] == "Bob 1948-01-01 < Ann 1950-03-01"
     assert data["nodes"][0]["cited"] == ["e1", "e2"]
     assert data["settings"]["sources"] == ["graph"]
     assert data["settings"]["text_index"] is None

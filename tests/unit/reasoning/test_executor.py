@@ -301,7 +301,7 @@ def test_a_comparison_is_computed_and_shown() -> None:
     run = Run("Who was born first, Ann or Bob?", plan, FakeBackbone(), graph)
     assert run.result.texts == ("Bob",)
     assert run.node(3).method == "symbolic"
-    assert run.node(3).computation == "1948 < 1950-03-01"
+    assert run.node(3).computation == "Bob 1948 < Ann 1950-03-01"
     assert run.node(3).supported is None and run.node(0).supported is None  # no passage spells a comparison out
     assert run.node(3).confidence == 1.0
 

@@ -46,9 +46,9 @@ def test_dates_are_compared_and_the_one_asked_for_is_named(question: str, who: s
 def test_the_computation_shows_both_sides_in_order() -> None:
     computed = compute("Who is older?", [ANN, BOB])
     assert computed is not None
-    assert computed.computation == "1948-07-07 < 1950-03-01"
+    assert computed.computation == "Bob 1948-07-07 < Ann 1950-03-01"
     three = compute("Which came first?", [ANN, BOB, operand(3, "44 BC", about=("Cato",))])
-    assert three == Computed((Value("Cato"),), "-0043 < 1948-07-07 < 1950-03-01")
+    assert three == Computed((Value("Cato"),), "Cato -0043 < Bob 1948-07-07 < Ann 1950-03-01")
 
 
 def test_a_bare_or_question_takes_its_direction_from_the_whole_question() -> None:
@@ -84,7 +84,7 @@ def test_a_tie_names_both() -> None:
     computed = compute("Who is older?", [ANN, same])
     assert computed is not None
     assert [value.text for value in computed.values] == ["Ann", "Bob"]
-    assert computed.computation == "1950-03-01 = 1950-03-01"
+    assert computed.computation == "Ann 1950-03-01 = Bob 1950-03-01"
 
 
 def test_several_dates_of_one_fact_count_by_the_earliest() -> None:
@@ -140,7 +140,14 @@ def test_years_are_dates_where_the_question_compares_times() -> None:
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [("5 kg", "3 m"), ("5 apples", "3 apples"), ("about 5", "3"), ("tall", "taller"), ("1990", "5 m"), ("USD 5", "€3")],
+    [
+        ("5 kg", "3 m"),
+        ("5 apples", "3 apples"),
+        ("some of 5", "3"),
+        ("tall", "taller"),
+        ("1990", "5 m"),
+        ("USD 5", "€3"),
+    ],
 )
 def test_mixed_units_and_unparsable_operands_are_left_to_the_model(first: str, second: str) -> None:
     sides = [operand(1, first, about=("A",)), operand(2, second, about=("B",))]
@@ -200,7 +207,7 @@ def test_counting() -> None:
     computed = compute("How many children does Ann have?", [children])
     assert computed is not None
     assert computed.values == (Value("3", ValueKind.NUMBER),)
-    assert computed.computation == "count(A, B, C)"
+    assert computed.computation == "count(A, B, C) = 3"
     assert result("How many [1] are there?", children) == ["3"]
     assert result("What is the number of [1]?", children) == ["3"]
 
@@ -221,7 +228,7 @@ def test_difference_in_completed_years_and_of_numbers() -> None:
     assert computed.values == (Value("49", ValueKind.NUMBER),)
     assert computed.computation == "1950-06-14 − 1900-06-15 = 49 years"
     assert result("How much taller is B?", *NUMBERS) == ["300 m"]
-    assert result("How many days older is Bob?", ANN, BOB) is None
+    assert result("How many days older is Bob?", ANN, BOB) == ["602"]
 
 
 def test_sum_and_intersection() -> None:
@@ -249,3 +256,47 @@ def test_countries_are_equal_whatever_form_they_come_in() -> None:
         "Are both schools in the same state?", [Operand(1, "", (Value("Ohio"),)), Operand(2, "", (Value("Iowa"),))]
     )
     assert computed is not None and computed.values[0].text == "no"
+
+
+LENGTHS = [operand(1, "6,650 km", about=("Nile",)), operand(2, "6,400 km", about=("Amazon",))]
+AGES = [operand(1, "45", about=("Ann",)), operand(2, "50", about=("Bob",))]
+BOOKS = [operand(1, "100", about=("Ann",)), operand(2, "200", about=("Bob",))]
+PLACES = [operand(1, "France", asked="Where is A?"), operand(2, "Spain", asked="Where is B?")]
+
+
+@pytest.mark.parametrize(
+    ("question", "operands"),
+    [
+        # differences
+        ("How long are the Nile and the Amazon?", LENGTHS),
+        ("How old are Ann and Bob?", AGES),
+        ("How old are Ann and Bob?", [ANN, BOB]),
+        ("How long were Ann and Bob married?", [ANN, BOB]),
+        ("What are the ages of [1] and [2]?", AGES),
+        # sums
+        ("What did they write together?", BOOKS),
+        ("How many books did they write together?", BOOKS),
+        ("Who has the total of [1] and [2]?", BOOKS),
+        # extremes
+        ("When was the older of them born?", [ANN, BOB]),
+        ("What year was the first of them?", [ANN, BOB]),
+        ("Who directed the film that came out first?", [ANN, BOB]),
+        ("Why is the Nile longer?", LENGTHS),
+        ("Who lived longer?", AGES),
+        # orders
+        ("Are both Ann and Bob older than 30?", AGES),
+        ("Are Ann and Bob older than 30?", AGES),
+        ("Is the first of them famous?", [ANN, BOB]),
+        # equality
+        ("Do they share a border?", PLACES),
+        ("Are both Ann and Bob Canadian?", PLACES),
+        # counts
+        ("How many of her films are longer than two hours?", [operand(1, "A", "B")]),
+        ("How many songs are there with a video?", [operand(1, "A", "B")]),
+        # intersections
+        ("Do both of them play chess?", [operand(1, "A", "B"), operand(2, "B")]),
+        ("Which films did either of them make?", [operand(1, "A", "B"), operand(2, "B")]),
+    ],
+)
+def test_every_rule_refuses_what_it_does_not_surely_understand(question: str, operands: list[Operand]) -> None:
+    assert result(question, *operands) is None
