@@ -18,7 +18,7 @@ from pathlib import Path
 
 def main() -> None:
     # Run as a file, this package's own folder comes first on the path.
-    sys.path[0] = str(Path(__file__).resolve().parents[1])
+    sys.path[:1] = [str(folder) for folder in Path(__file__).resolve().parents[1:3]]
     from natural_questions.make import build
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -288,6 +288,37 @@ def hops(pool: Pool, count: int) -> Question | None:
     return question
 
 
+_IN_YEAR = wording("lookup", "in_year")
+
+
+def in_year(pool: Pool) -> Question | None:
+    """A relation at one time: the year narrows the relation and is no name."""
+    rng = pool.rng
+    template, rel, type_, kind, years = rng.choice(_IN_YEAR)
+    year = rng.choice(range(*map(int, years.split("-"))))
+    year = year // 4 * 4 if "olympic" in template.lower() else year
+    prizes = read("descriptions")["contests"]
+    name = Name(rng.choice(prizes), "contest") if kind == "contest" else pool.pick([kind], "table")
+    if name is None:
+        return None
+    question = Question("in_year", pool, type=type_)
+    x = question.name(name)
+    text = template.format(x=x, y=year)
+    style = "question" if text.endswith("?") else "phrase"
+    asked = {"person": "Who was", "place": "Which was"}.get(type_, "What was")
+    understood = text if style == "question" else f"{asked} {text}?"
+    question.pick([Core(style, text, "", understood, template)])
+    question.ask(
+        0,
+        f"{rel} in {year}",
+        "",
+        understood.replace(x, "{x}").replace("the {x}", "{x}")
+        if name.label.startswith("the ")
+        else understood.replace(x, "{x}"),
+    )
+    return question
+
+
 _INVERSE_HOPS = wording("lookup", "inverse_hops")
 
 

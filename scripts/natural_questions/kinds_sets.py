@@ -183,22 +183,27 @@ def chosen(pool: Pool, *, count: bool = False) -> Question | None:
     condition = rng.choice(words["cond"]).format(v=value)
     many = _members(relation, x, pool)
     bare = many
+    are = (
+        "were"
+        if attribute.type == "date" and condition.split()[0] not in ("older", "from", "since", "known")
+        else "are"
+    )
     if count:
         ways = [
-            ("question", f"How many {bare} are {condition}?" if not condition.startswith(("that", "who", "with", "from")) else f"How many {bare} {condition} are there?", "how many"),
-            ("question", f"How many of the {bare} are {condition}?" if not condition.startswith(("that", "who", "with")) else f"How many {bare} {condition} exist?", "how many of"),
+            ("question", f"How many {bare} {are} {condition}?" if not condition.startswith(("that", "who", "with", "from")) else f"How many {bare} {condition} are there?", "how many"),
+            ("question", f"How many of the {bare} {are} {condition}?" if not condition.startswith(("that", "who", "with")) else f"How many {bare} {condition} exist?", "how many of"),
             ("order", f"Count the {bare} {condition}.", "count"), ("phrase", f"the number of {bare} {condition}", "number of"), ("raw", f"number of {bare} {condition}", "raw number"),
         ]  # fmt: skip
         understood = f"How many {bare} {condition} are there?"
     else:
         ways = [
             ("list", f"the {bare} {condition}", "list"), ("list", f"the {bare} {condition}", "list"), ("raw", f"{bare} {condition}", "raw"),
-            ("question", f"Which {bare} are {condition}?" if not condition.startswith(("that", "who", "with")) else f"Which {bare} are there {condition}?", "which are"),
-            ("question", f"Which of the {bare} are {condition}?" if not condition.startswith(("that", "who", "with")) else f"What {bare} {condition} do you know?", "which of"),
+            ("question", f"Which {bare} {are} {condition}?" if not condition.startswith(("that", "who", "with")) else f"Which {bare} are there {condition}?", "which are"),
+            ("question", f"Which of the {bare} {are} {condition}?" if not condition.startswith(("that", "who", "with")) else f"What {bare} {condition} do you know?", "which of"),
             ("question", f"Are there any {bare} {condition}, and which?", "any"),
         ]  # fmt: skip
         understood = (
-            f"Which {bare} are {condition}?"
+            f"Which {bare} {are} {condition}?"
             if not condition.startswith(("that", "who", "with"))
             else f"Which are the {bare} {condition}?"
         )
@@ -211,7 +216,7 @@ def chosen(pool: Pool, *, count: bool = False) -> Question | None:
         "Select",
         [step, plain],
         [direction],
-        f"Which of them are {condition}?"
+        f"Which of them {are} {condition}?"
         if not condition.startswith(("that", "who", "with"))
         else f"Which of them are those {condition}?",
     )
@@ -247,6 +252,50 @@ def chosen(pool: Pool, *, count: bool = False) -> Question | None:
         question.operate("Count", [picked], [], "How many are they?")
         if picked.values is not None and question.answers is not None:
             question.answers = [str(len(picked.values))]
+    return question
+
+
+_DATED = wording("sets", "dated")
+
+
+def dated(pool: Pool) -> Question | None:
+    """The members of a set of one year, decade or century: the year is compared, and never searched for."""
+    rng = pool.rng
+    ident = rng.choice(list(_DATED))
+    relation = sets()[ident]
+    name = pool.pick(relation.heads, source_for(pool, relation.heads))
+    if name is None:
+        return None
+    question = Question("select", pool, type=relation.type, several=True)
+    x = question.named(name)
+    attribute = attributes()[relation.attrs[-1 if ident in ("elements", "moons") else 0]]
+    known = []
+    if name.world is not None and name.key:
+        for one in name.world.get(name.key, relation.prop):
+            known += [year for text in name.world.get(one, attribute.prop) if (year := year_of(text)) is not None]
+    year = rng.choice(known) if known else rng.randrange(1780, 2015)
+    said, low, high = rng.choice(
+        [
+            (str(year), year, year),
+            (str(year), year, year),
+            (f"the {year // 10 * 10}s", year // 10 * 10, year // 10 * 10 + 9),
+        ]
+    )
+    template = rng.choice(_DATED[ident])
+    text = template.format(x=x, v=said)
+    style = "question" if text.endswith("?") else "order" if text.endswith(".") else "list"
+    many = f"{relation.many} of {x}"
+    verb = {"born": "born", "died": "died"}.get(attribute.id, "from")
+    understood = text if style == "question" else f"Which {many} are {verb} {said}?".replace("born ", "born in ")
+    question.pick([Core(style, f"the {text}" if style == "list" else text, "", understood, f"{template} {len(said)}")])
+    members = question.relate(0, relation)
+    step = _attribute_step(question, members, attribute)
+    question.operate("Select", [step, said], ["same"], f"Which of them are {verb} {said}?".replace("born ", "born in "))
+    if members.values is not None and not members.values:
+        question.answers = []
+    elif step.values:
+        found = [value.entity() for value in step.values if low <= (year_of(value.text) or 0) <= high]
+        question.answers = told(found, several=True) if found else None
     return question
 
 

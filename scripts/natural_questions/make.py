@@ -47,6 +47,8 @@ _SHARES: dict[str, tuple[Maker, int]] = {
     "superlative": (kinds_sets.superlative, 340),
     "ranked": (kinds_sets.ranked, 230),
     "select": (kinds_sets.chosen, 300),
+    "select_same": (kinds_sets.dated, 130),
+    "in_year": (kinds_lookup.in_year, 130),
     "filter": (kinds_sets.filtered, 180),
     "count": (kinds_sets.counted, 200),
     "count_select": (lambda pool: kinds_sets.chosen(pool, count=True), 110),
@@ -95,7 +97,7 @@ def build(data: Path, home: Path, total: int, seed: int) -> tuple[list[dict[str,
                 refused[f"{kind}: {wrong[:90]}"] += 1
                 continue
             # Of what is known to be missing, about a third of what is known at all is kept.
-            if not line["answerable"] and rng.random() < 0.35 and kind not in ("missing",):
+            if not line["answerable"] and rng.random() < 0.6 and kind != "missing":
                 continue
             seen.add(key)
             templates[template] += 1

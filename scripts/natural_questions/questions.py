@@ -190,15 +190,24 @@ def relation_core(question: Question, relation: Relation, x: str, *, name: bool 
     several = relation.several
     if several and chance < 0.45:
         inside = rng.choice(relation.insides)
-        return Core("list", f"the {inside}".format(x=x), "", f"What are the {inside}?".format(x=x), f"the {inside}")
+        asks = "Who" if relation.type == "person" else "What"
+        return Core("list", f"the {inside}".format(x=x), "", f"{asks} are the {inside}?".format(x=x), f"the {inside}")
     if not several and relation.nouns and chance < 0.34:
         noun = rng.choice(relation.nouns)
-        ways = [f"the {noun} of {x}", f"the {noun} of {x}", f"{x}'s {noun}"]
+        # Behind a longer phrase, "'s" would read as its last name's.
+        short = name or (" of " not in x and len(x.split()) < 4)
+        ways = [
+            f"the {noun} of {x}",
+            f"the name of the {noun} of {x}",
+            f"{x}'s {noun}" if short else f"the {noun} of {x}",
+        ]
+        if relation.type not in ("person", "organisation", "place", "thing"):
+            ways[1] = ways[0]
         if name:
             ways += [f"{x} {noun}", f"{x}'s {noun}"]
         place = rng.randrange(len(ways))
         asks = "Who" if relation.type == "person" else "What"
-        template = ("of", "of", "'s", "keyword", "'s")[place]
+        template = ("of", "name of", "'s", "keyword", "'s")[place]
         style = "raw" if template == "keyword" else "phrase"
         return Core(style, ways[place], "", f"{asks} is the {noun} of {x}?", f"{relation.id} {template} {noun}")
     if name and relation.topic and chance < 0.46:
