@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from atomr_local.tree.nodes import Tree
 
 _FILE = click.Path(path_type=Path)
+_QUESTIONS = "JSON lines: id, question, answers ([]: there is none); optionally type, kind, answerable."
 _GOLD_PLANS = "JSON lines: id, plan (compact); judge plans by these instead of by the gold evidences."
 
 
@@ -34,7 +35,7 @@ def evaluate() -> None:
 
 
 @evaluate.command()
-@click.option("--questions", "questions_file", type=_FILE, required=True, help="JSON lines: id, question, answers.")
+@click.option("--questions", "questions_file", type=_FILE, required=True, help=_QUESTIONS)
 @click.option("--out", type=_FILE, required=True, help="Directory of the run; one that was begun is resumed.")
 @click.option("--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Ask at most N questions.")
@@ -59,10 +60,9 @@ def run(
 
     Example: atomr eval run --questions questions.jsonl --out runs/first --limit 100
     """
-    from atomr_local.evaluation.datasets import load_questions, read_predictions
+    from atomr_local.evaluation.datasets import load_questions, read_predictions, summarize
     from atomr_local.evaluation.description import describe_run
     from atomr_local.evaluation.markdown import write_report
-    from atomr_local.evaluation.metrics import summarize
     from atomr_local.evaluation.plan_structure import gold_structures
     from atomr_local.evaluation.report import build_report
     from atomr_local.evaluation.run_directory import PREDICTIONS_FILE
@@ -83,22 +83,23 @@ def run(
     _answer(settings, questions, out, describe_run(settings, questions_file, plans_file), plans)
     report = write_report(out, build_report(out, gold_plans))
     click.echo(f"The report is {report}", err=True)
-    click.echo(json.dumps(summarize(item.score for item in read_predictions(out / PREDICTIONS_FILE)).to_dict()))
+    click.echo(json.dumps(summarize(read_predictions(out / PREDICTIONS_FILE)).to_dict()))
 
 
 @evaluate.command()
 @click.argument("predictions", type=_FILE)
 def score(predictions: Path) -> None:
-    """Score a predictions file: n, EM, cover-EM and F1, in %.
+    """Score a predictions file: n, EM, cover-EM, F1, F1 of guesses, precision and coverage, in %.
 
-    Each line is a JSON object with "question", "predicted" and "gold", a list of answers of which any is right.
+    Each line is a JSON object with "question", "predicted" (empty: declined) and "gold", a list of answers of which any
+    is right; "guess" is optional. A question with "answerable": false or an empty "gold" has no answer: it counts in
+    precision and coverage alone. Precision is the mean F1 of the answers given.
 
     Example: atomr eval score predictions.jsonl
     """
-    from atomr_local.evaluation.datasets import read_predictions
-    from atomr_local.evaluation.metrics import summarize
+    from atomr_local.evaluation.datasets import read_predictions, summarize
 
-    click.echo(json.dumps(summarize(item.score for item in read_predictions(predictions)).to_dict()))
+    click.echo(json.dumps(summarize(read_predictions(predictions)).to_dict()))
 
 
 @evaluate.command()
@@ -194,6 +195,9 @@ def _stage(stage: str) -> None:
 
 def _progress() -> Callable[[Progress], None]:
     """A line for each question on standard error, with the running means of this run."""
+    from atomr_local.evaluation.runner import guessed_answer
+    from atomr_local.reasoning.confidence_words import status_word
+
     exact: list[float] = []
     overlap: list[float] = []
 
@@ -204,7 +208,10 @@ def _progress() -> Callable[[Progress], None]:
         overlap.append(progress.score.f1)
         means = f"EM {100 * sum(exact) / len(exact):.1f} F1 {100 * sum(overlap) / len(overlap):.1f}"
         mark = "✓" if progress.score.em else "✗"
-        line = f"{progress.question.question} → {progress.predicted or progress.trace.status}"
+        told = progress.predicted or status_word(progress.trace.status)
+        if not progress.predicted and (guess := guessed_answer(progress.trace)):
+            told += f" (a guess: {guess})"
+        line = f"{progress.question.question} → {told}"
         seconds = progress.trace.totals.seconds
         click.echo(
             f"[{progress.done}/{progress.total}] {means} · {seconds:.1f} s · {mark} {sanitize_line(line)}", err=True

@@ -22,10 +22,10 @@ def compare_runs(first: Path, second: Path) -> dict[str, Any]:
     """Paired difference, second minus first, over the questions that both runs answered.
 
     Returns:
-        {"n", metric: {"first", "second", "difference": {"value", "low", "high", "p"}}, …} in %; "by_type": the same
-        for each type of question; "wins" and "losses": the questions whose F1 is higher or lower in the second run,
-        the largest change first, and "ties", their number; "seconds": means a question; "diagnosis": of each run,
-        {"wrong", "stages"} as in its report.
+        {"n", metric: {"first", "second", "difference": {"value", "low", "high", "p"}}, …} in %, of the questions that
+        have an answer; "by_type": the same for each type of question; "wins" and "losses": the questions whose F1 is
+        higher or lower in the second run, the largest change first, and "ties", their number; "seconds": means a
+        question; "diagnosis": of each run, {"wrong", "stages"} as in its report.
 
     Raises:
         InputError: a directory holds no run or a damaged one, they have no question in common, or a common id stands
@@ -70,6 +70,7 @@ def compare_runs(first: Path, second: Path) -> dict[str, Any]:
 
 def _figures(pairs: Sequence[Pair]) -> dict[str, Any]:
     figures: dict[str, Any] = {"n": len(pairs)}
+    pairs = [pair for pair in pairs if pair[0].answerable] or pairs
     for metric in METRICS:
         values = [metric_values([pair[side] for pair in pairs], metric) for side in (0, 1)]
         figures[metric] = {

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from atomr_local.errors import InputError
-from atomr_local.evaluation.metrics import Score, score_answer
+from atomr_local.evaluation.metrics import Score, Summary, mean_percent, score_answer
 from atomr_local.evaluation.records import Record, read_records
 
 _ID_KEYS = ("id", "question_id", "index")  # 2wiki, hotpot, musique and crag say question_id; BlendQA only index
@@ -30,10 +30,12 @@ class Question:
 
     Attributes:
         id: unique within the set.
-        answers: the gold answers, any of which is right.
+        answers: the gold answers, any of which is right; none where there is no answer to be found.
         type: the data set's own category ("bridge", "comparison", "3hop1", …); empty where it has none.
         gold_titles: titles of the pages that hold the answer.
         evidences: the gold chain, first hop first.
+        answerable: False where declining is right; so is a question without gold answers.
+        kind: what kind of question it is beside the data set's type, such as "list" or "follow-up".
     """
 
     id: str
@@ -42,6 +44,13 @@ class Question:
     type: str = ""
     gold_titles: tuple[str, ...] = ()
     evidences: tuple[Fact, ...] = ()
+    answerable: bool = True
+    kind: str = ""
+
+    @property
+    def gold(self) -> tuple[str, ...]:
+        """The answers that count as right: none where the question has no answer."""
+        return self.answers if self.answerable else ()
 
     def gold_fields(self) -> dict[str, Any]:
         """What a prediction line carries along so that it can be diagnosed without this file."""
@@ -49,18 +58,33 @@ class Question:
             "type": self.type,
             "gold_titles": list(self.gold_titles),
             "evidences": [[fact.head, fact.relation, fact.tail] for fact in self.evidences],
+            "answerable": self.answerable,
+            "kind": self.kind,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A scored line of a predictions file; `fields` is the whole line."""
+    """A scored line of a predictions file.
+
+    Attributes:
+        predicted: the answer; empty where the question was declined.
+        guess: the best answer, given or not; empty where there was none at all.
+        score, guess_score: of these two.
+        answerable: False where the question has no answer; whatever is answered then is wrong.
+        confidence: of the guess, 0 to 1; None where the line does not tell.
+        fields: the whole line.
+    """
 
     question: str
     predicted: str
     gold: tuple[str, ...]
     score: Score
     fields: dict[str, Any] = field(default_factory=dict, compare=False)
+    guess: str = ""
+    guess_score: Score = field(default_factory=lambda: Score(0.0, 0.0, 0.0))
+    answerable: bool = True
+    confidence: float | None = None
 
     @property
     def id(self) -> str:
@@ -97,14 +121,24 @@ def question_of(record: Record) -> Question:
     """
     gold_key = next((key for key in _GOLD_KEYS if key in record.fields), _GOLD_KEYS[0])
     kind = record.fields.get("type") or record.fields.get("question_type") or ""
+    answers = record.texts(gold_key, empty=True)
     return Question(
         id=id_of(record),
         question=record.text("question").strip(),
-        answers=record.texts(gold_key),
+        answers=answers,
         type=str(kind),
         gold_titles=_titles(record),
         evidences=tuple(_facts(record)),
+        answerable=_answerable(record, answers),
+        kind=str(record.fields.get("kind") or ""),
     )
+
+
+def _answerable(record: Record, gold: tuple[str, ...]) -> bool:
+    given = record.fields.get("answerable", True)
+    if not isinstance(given, bool):
+        raise record.error('"answerable" is neither true nor false')
+    return given and bool(gold)
 
 
 def read_predictions(path: Path) -> list[Prediction]:
@@ -120,13 +154,45 @@ def read_predictions(path: Path) -> list[Prediction]:
 
 
 def prediction_of(record: Record) -> Prediction:
-    """The prediction that a line describes. An empty `predicted` is an honest Unknown.
+    """The prediction that a line describes. An empty `predicted` is an honest Unknown; `guess` is then the best answer
+    that was found all the same.
 
     Raises:
         InputError: a key is missing or holds something else.
     """
-    predicted, gold = record.text("predicted", empty=True), record.texts("gold")
-    return Prediction(record.text("question"), predicted, gold, score_answer(predicted, gold), record.fields)
+    predicted, gold = record.text("predicted", empty=True), record.texts("gold", empty=True)
+    guess = predicted.strip() or (record.text("guess", empty=True) if "guess" in record.fields else "")
+    answerable = _answerable(record, gold)
+    confidence = record.fields.get("confidence")
+    known = isinstance(confidence, int | float) and not isinstance(confidence, bool) and 0 <= confidence <= 1
+    golds = gold if answerable else ()
+    return Prediction(
+        record.text("question"),
+        predicted,
+        gold,
+        score_answer(predicted, golds),
+        record.fields,
+        guess=guess,
+        guess_score=score_answer(guess, golds),
+        answerable=answerable,
+        confidence=float(confidence) if known and confidence is not None else None,
+    )
+
+
+def summarize(predictions: Iterable[Prediction]) -> Summary:
+    """The figures over all predictions; zeros over none. Where no question has an answer, all are counted, and
+    declining is right."""
+    counted = list(predictions)
+    scored = [item for item in counted if item.answerable] or counted
+    return Summary(
+        n=len(counted),
+        em=mean_percent(item.score.em for item in scored),
+        cover_em=mean_percent(item.score.cover_em for item in scored),
+        f1=mean_percent(item.score.f1 for item in scored),
+        guess_f1=mean_percent(item.guess_score.f1 for item in scored),
+        precision=mean_percent(item.score.f1 for item in counted if item.predicted.strip()),
+        coverage=mean_percent(float(bool(item.predicted.strip())) for item in counted),
+    )
 
 
 def id_of(record: Record) -> str:

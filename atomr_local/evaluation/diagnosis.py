@@ -12,6 +12,8 @@ hop of the gold chain in the order in which the tree ran them:
     retrieval   … and the node's evidence holds neither the fact nor the gold page about the head
     reading     … although it was there
     reasoning   every hop was answered rightly, the steps that combine them were not
+    declined    the guess is right, and was not given as the answer
+    answered    the question has no answer, and one was given
 
 A hop counts as answered when its leaf, or a parent that the leaf answers to, gives the gold tail. Where a data set
 has no chain, and for strategies without a tree: `retrieval` when the evidence lacks the gold answer (for yes, no and
@@ -49,6 +51,8 @@ class Stage(StrEnum):
     REASONING = "reasoning"
     FORM = "form"
     MODEL = "model"
+    DECLINED = "declined"
+    ANSWERED = "answered"
     ERROR = "error"
 
 
@@ -65,10 +69,18 @@ class Diagnosis:
 
 
 def diagnose(question: Question, trace: Mapping[str, Any]) -> Diagnosis | None:
-    """The stage at which the trace (`atomr.trace/1` as JSON) went wrong; None where the answer is exactly right."""
-    predicted = ", ".join(trace["answers"])
-    if any(exact_match(predicted, gold) for gold in question.answers):
-        return None
+    """The stage at which the trace (`atomr.trace/1` as JSON) went wrong; None where the answer is exactly right, or
+    where the question has no answer and was declined. Where it was declined otherwise, its guess is diagnosed."""
+    given = ", ".join(trace["answers"])
+    if not question.gold:
+        return Diagnosis(Stage.ANSWERED, f"{given!r} to a question without an answer") if given else None
+    guessed = given or ", ".join((trace.get("guess") or {}).get("answers") or ())
+    if any(exact_match(guessed, gold) for gold in question.answers):
+        return None if given else Diagnosis(Stage.DECLINED, f"the guess {guessed!r} is right: {trace['reason']}")
+    return _diagnose_wrong(question, trace, guessed)
+
+
+def _diagnose_wrong(question: Question, trace: Mapping[str, Any], predicted: str) -> Diagnosis:
     if trace["status"] == "failed":
         return Diagnosis(Stage.ERROR, (trace["warnings"] or ["no message"])[-1])
     if any(same_value(predicted, gold) for gold in question.answers):

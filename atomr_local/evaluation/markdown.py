@@ -16,6 +16,7 @@ _METRIC_NAMES = {
     "em": "EM",
     "cover_em": "cover-EM",
     "f1": "F1",
+    "guess_f1": "F1 of guesses",
     "value_em": "EM, any form of date or number",
 }
 _COST_NAMES = {
@@ -49,13 +50,10 @@ def report_markdown(report: Mapping[str, Any]) -> str:
             ],
         ),
         "## By type of question, in %",
-        _table(
-            ("type", "n", "EM", "cover-EM", "F1"),
-            [
-                (kind, item["n"], *(_figure(item[metric]) for metric in ("em", "cover_em", "f1")))
-                for kind, item in report["by_type"].items()
-            ],
-        ),
+        _by_table("type", report["by_type"]),
+        *(["## By kind of question, in %", _by_table("kind", report["by_kind"])] if report["by_kind"] else []),
+        "## What was answered, and what declined",
+        _table(("what", "figure"), _declining_rows(report)),
         *_plan_sections(report["plans"]),
         "## Cost, means a question",
         _table(
@@ -97,13 +95,42 @@ def report_markdown(report: Mapping[str, Any]) -> str:
     return "\n\n".join(sections) + "\n"
 
 
+def _by_table(head: str, figures: Mapping[str, Mapping[str, Any]]) -> str:
+    names = ("em", "cover_em", "f1", "guess_f1", "precision", "coverage")
+    return _table(
+        (head, "n", "EM", "cover-EM", "F1", "F1 of guesses", "precision", "coverage"),
+        [(kind, item["n"], *(_figure(item[name]) for name in names)) for kind, item in figures.items()],
+    )
+
+
+def _declining_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    figures, told = report["declining"], report["confidence"]
+    can, cannot = figures["answerable"], figures["unanswerable"]
+    rows = [
+        ("precision: F1 of the answers given, in %", _with_interval(figures["precision"])),
+        ("coverage: questions answered, in %", _with_interval(figures["coverage"])),
+        ("questions with an answer that were declined", f"{can['declined']} of {can['n']}"),
+        ("right guesses that were declined", f"{can['right_declined']} of {can['right']} ({can['lost']:.1f}%)"),
+    ]
+    if cannot["n"]:
+        share = f"{cannot['declined']} of {cannot['n']} ({cannot['share']:.1f}%)"
+        rows.append(("questions without an answer that were declined", share))
+    if told is not None:
+        rows += [
+            ("AUROC of confidence (right guesses against wrong ones)", _with_interval(told["auroc"])),
+            ("expected calibration error of confidence", _with_interval(told["ece"])),
+            ("coverage at 90% precision, in %", _with_interval(told["coverage_at_90"])),
+        ]
+    return rows
+
+
 def runs_table(reports: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     """One row a run: scores, cost, and the stages of its wrong answers.
 
     Args:
         reports: a name and what `build_report` returned, for each run.
     """
-    head = ("run", "n", "EM", "cover-EM", "F1", *_COST_NAMES.values(), "wrong", *stage_names())
+    head = ("run", "n", "EM", "cover-EM", "F1", "F1 of guesses", *_COST_NAMES.values(), "wrong", *stage_names())
     rows = []
     for name, report in reports:
         scores, wrong = report["scores"], report["diagnosis"]
@@ -111,7 +138,7 @@ def runs_table(reports: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
             (
                 name,
                 report["n"],
-                *(_with_interval(scores[metric]) for metric in ("em", "cover_em", "f1")),
+                *(_with_interval(scores[metric]) for metric in ("em", "cover_em", "f1", "guess_f1")),
                 *(f"{report['cost'][key]:,}" for key in _COST_NAMES),
                 wrong["wrong"],
                 *(wrong["stages"][stage] for stage in stage_names()),

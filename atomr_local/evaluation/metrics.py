@@ -36,14 +36,26 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Means over `n` answers in %, rounded to two decimals."""
+    """Means in %, rounded to two decimals.
+
+    Attributes:
+        n: questions.
+        em, cover_em, f1: over the questions that have an answer; one that was declined counts as wrong.
+        guess_f1: the same with the best guess counted where the question was declined.
+        precision: mean F1 of the answers that were given; an answer to a question that has none counts as wrong.
+        coverage: share of all questions that were answered.
+    """
 
     n: int
     em: float
     cover_em: float
     f1: float
+    guess_f1: float
+    precision: float
+    coverage: float
 
     def to_dict(self) -> dict[str, float]:
+        """The figures for JSON, in the order of the contract."""
         return asdict(self)
 
 
@@ -99,7 +111,13 @@ def same_value(one: str, other: str) -> bool:
 
 
 def score_answer(predicted: str, golds: Sequence[str]) -> Score:
-    """The answer's best score, metric by metric, over the gold answers; at least one is needed."""
+    """The answer's best score, metric by metric, over the gold answers.
+
+    Without any the question has no answer: saying nothing is right then, anything else wrong (SQuAD 2.0).
+    """
+    if not golds:
+        nothing = float(not normalize_answer(predicted))
+        return Score(nothing, nothing, nothing)
     return Score(
         em=float(any(exact_match(predicted, gold) for gold in golds)),
         cover_em=float(any(cover_match(predicted, gold) for gold in golds)),
@@ -107,17 +125,7 @@ def score_answer(predicted: str, golds: Sequence[str]) -> Score:
     )
 
 
-def summarize(scores: Iterable[Score]) -> Summary:
-    """Means in %; zeros over no answers."""
-    counted = list(scores)
-    n = len(counted)
-
-    def mean(values: Iterable[float]) -> float:
-        return round(100 * sum(values) / n, 2) if n else 0.0
-
-    return Summary(
-        n=n,
-        em=mean(score.em for score in counted),
-        cover_em=mean(score.cover_em for score in counted),
-        f1=mean(score.f1 for score in counted),
-    )
+def mean_percent(values: Iterable[float]) -> float:
+    """The mean in %, rounded to two decimals; zero over no values."""
+    counted = list(values)
+    return round(100 * sum(counted) / len(counted), 2) if counted else 0.0

@@ -40,15 +40,17 @@ class Record:
             raise self.error(f'"{key}" is empty')
         return value
 
-    def texts(self, key: str) -> tuple[str, ...]:
-        """The non-empty list of strings under `key`; one string counts as a list of one.
+    def texts(self, key: str, *, empty: bool = False) -> tuple[str, ...]:
+        """The list of strings under `key`; one string counts as a list of one.
 
         Raises:
-            InputError: it is missing, empty or holds something else.
+            InputError: it is missing, empty where that is not allowed, or holds something else.
         """
         value = self.fields.get(key)
         if isinstance(value, str):
             value = [value]
+        if empty and value == []:
+            return ()
         if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
             raise self.error(f'"{key}" is {"missing" if value is None else "not a list of strings with at least one"}')
         if not all(item.strip() for item in value):

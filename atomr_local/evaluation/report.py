@@ -12,9 +12,10 @@ from typing import Any
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.bootstrap import mean_interval
-from atomr_local.evaluation.datasets import Prediction, Question, question_of
+from atomr_local.evaluation.datasets import Prediction, Question, question_of, summarize
+from atomr_local.evaluation.declining import confidence_figures, declining_figures
 from atomr_local.evaluation.diagnosis import Diagnosis, Stage, count_stages, diagnose
-from atomr_local.evaluation.metrics import same_value, summarize
+from atomr_local.evaluation.metrics import same_value
 from atomr_local.evaluation.plan_structure import PlanVerdict, gold_structures, judge_plan, plan_figures
 from atomr_local.evaluation.records import Record
 from atomr_local.evaluation.run_directory import PREDICTIONS_FILE, RunDirectory, write_file
@@ -23,7 +24,7 @@ REPORT_FILE = "report.json"
 DIAGNOSIS_FILE = "diagnosis.jsonl"
 SCHEMA = "atomr.eval-report/1"
 PLANNING_STRATEGY = "atomr"
-METRICS = ("em", "cover_em", "f1", "value_em")
+METRICS = ("em", "cover_em", "f1", "guess_f1", "value_em")
 _COSTS = ("llm_calls", "prompt_tokens", "evaluated_tokens", "generated_tokens")
 _WARNINGS_KEPT = 10
 
@@ -87,7 +88,8 @@ def build_report(directory: Path, gold_plans: Path | None = None) -> dict[str, A
         gold_plans: JSON lines {"id", "plan"}, by which plans are judged instead of by the gold evidences.
 
     Returns:
-        What report.json holds: "scores" (each metric's value, low and high, in %), "by_type", "made_with" (the
+        What report.json holds: "scores" (each metric's value, low and high, in %, over the questions that have an
+        answer), "by_type" and "by_kind", "declining" and "confidence" (see `declining`), "made_with" (the
         traces' settings; more than one where a run was resumed with another model file behind the same name),
         "cost" (means a question), "status", "basis", "plan_origin", "plans" (see `plan_structure`; None where no
         planning strategy ran), "nodes", "diagnosis" and "warnings".
@@ -113,7 +115,7 @@ def build_report(directory: Path, gold_plans: Path | None = None) -> dict[str, A
         try:
             usage.add(trace)
             found = diagnose(question, trace)
-            if trace["strategy"] == PLANNING_STRATEGY:
+            if trace["strategy"] == PLANNING_STRATEGY and (trace["nodes"] or trace["status"] != "unknown"):
                 verdicts.append((question.type, judge_plan(question.question, trace["plan"], gold.get(question.id))))
         except (KeyError, TypeError, AttributeError) as error:
             raise damaged(run, trace, error) from error
@@ -123,8 +125,11 @@ def build_report(directory: Path, gold_plans: Path | None = None) -> dict[str, A
         "schema": SCHEMA,
         "run": description,
         "n": len(predictions),
-        "scores": {metric: asdict(mean_interval(metric_values(predictions, metric))) for metric in METRICS},
-        "by_type": _by_type(predictions),
+        "scores": {metric: asdict(mean_interval(metric_values(scored(predictions), metric))) for metric in METRICS},
+        "by_type": _by(predictions, "type", "kind"),
+        "by_kind": _by([item for item in predictions if item.fields.get("kind")], "kind"),
+        "declining": declining_figures(predictions),
+        "confidence": confidence_figures(predictions),
         **usage.to_dict(),
         "plans": plan_figures(verdicts),
         "diagnosis": {"wrong": len(diagnoses), "stages": count_stages(list(diagnoses.values()))},
@@ -153,18 +158,27 @@ def stage_names() -> list[str]:
 
 def metric_values(predictions: Sequence[Prediction], metric: str) -> list[float]:
     """One of METRICS for each prediction, 0 to 1."""
+    if metric == "guess_f1":
+        return [item.guess_score.f1 for item in predictions]
     if metric == "value_em":
         return [float(any(same_value(item.predicted, gold) for gold in item.gold)) for item in predictions]
     return [float(getattr(item.score, metric)) for item in predictions]
 
 
-def _by_type(predictions: Sequence[Prediction]) -> dict[str, dict[str, float]]:
+def scored(predictions: Sequence[Prediction]) -> list[Prediction]:
+    """Those whose questions have an answer; all where none has one."""
+    return [item for item in predictions if item.answerable] or list(predictions)
+
+
+def _by(predictions: Sequence[Prediction], *keys: str) -> dict[str, dict[str, float]]:
+    """The figures by the first of these fields that a question has, the most frequent value first."""
     grouped: dict[str, list[Prediction]] = {}
     for prediction in predictions:
-        grouped.setdefault(str(prediction.fields.get("type") or "(none)"), []).append(prediction)
+        name = next((str(value) for key in keys if (value := prediction.fields.get(key))), "(none)")
+        grouped.setdefault(name, []).append(prediction)
     return {
-        kind: summarize(item.score for item in items).to_dict()
-        for kind, items in sorted(grouped.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+        name: summarize(items).to_dict()
+        for name, items in sorted(grouped.items(), key=lambda pair: (-len(pair[1]), pair[0]))
     }
 
 

@@ -44,6 +44,11 @@ def predicted_answer(trace: Trace) -> str:
     return ", ".join(trace.answers)
 
 
+def guessed_answer(trace: Trace) -> str:
+    """The answer, or where the question was declined the best guess; empty where there is none."""
+    return predicted_answer(trace) or (trace.guess.text if trace.guess is not None else "")
+
+
 def run(
     assistant: Asker,
     questions: Sequence[Question],
@@ -90,7 +95,7 @@ def run(
                 continue
             for item, item_trace in failed:
                 predicted = predicted_answer(item_trace)
-                score = score_answer(predicted, item.answers)
+                score = score_answer(predicted, item.gold)
                 prediction = _prediction(item, item_trace, predicted, score)
                 writer.add(prediction, {"id": item.id} | item_trace.to_dict())
                 answered += 1
@@ -138,6 +143,9 @@ def _gave_up(last: Trace) -> AtomrError:
 
 
 def _prediction(question: Question, trace: Trace, predicted: str, score: Score) -> dict[str, Any]:
+    guess = guessed_answer(trace)
+    guess_score = score_answer(guess, question.gold)
+    confidence = trace.guess.confidence if trace.guess is not None else trace.confidence
     return {
         "id": question.id,
         "question": question.question,
@@ -146,6 +154,11 @@ def _prediction(question: Question, trace: Trace, predicted: str, score: Score) 
         "em": score.em,
         "cover_em": score.cover_em,
         "f1": round(score.f1, 4),
+        "guess": guess,
+        "guess_em": guess_score.em,
+        "guess_f1": round(guess_score.f1, 4),
+        "confidence": confidence,
+        "reason": trace.reason,
         "status": trace.status,
         "seconds": trace.totals.seconds,
         **question.gold_fields(),

@@ -54,7 +54,9 @@ def test_score(capsys: pytest.CaptureFixture[str]) -> None:
         pytest.skip(f"{file} is not here")
     status, out, err = atomr(capsys, "score", file)
     assert (status, err) == (0, "")
-    assert json.loads(out) == {"n": 500, "em": 62.0, "cover_em": 67.0, "f1": 71.39}
+    assert json.loads(out) == {
+        "n": 500, "em": 62.0, "cover_em": 67.0, "f1": 71.39, "guess_f1": 71.39, "precision": 71.53, "coverage": 99.8
+    }  # fmt: skip
 
 
 def test_score_tells_file_and_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -72,7 +74,9 @@ def test_run_report_compare(
     out_dir = tmp_path / "run"
     status, out, err = atomr(capsys, "run", "--questions", questions, "--out", out_dir, "--limit", 2)
     assert status == 0
-    assert json.loads(out) == {"n": 2, "em": 50.0, "cover_em": 50.0, "f1": 50.0}
+    assert json.loads(out) == {
+        "n": 2, "em": 50.0, "cover_em": 50.0, "f1": 50.0, "guess_f1": 50.0, "precision": 50.0, "coverage": 100.0
+    }  # fmt: skip
     assert "[1/2] EM 100.0" in err
     assert {file.name for file in out_dir.iterdir() if file.name[0] != "."} == {
         "run.json", "predictions.jsonl", "traces.jsonl", "report.json", "report.md", "diagnosis.jsonl"
@@ -223,7 +227,8 @@ def test_an_interrupt_ends_with_130_and_goes_on(
     assert (status, out) == (130, "")
     assert "goes on from here" in err
     assistant.answers["Two?"] = ["Bob"]
-    assert json.loads(atomr(capsys, *arguments)[1]) == {"n": 3, "em": 66.67, "cover_em": 66.67, "f1": 66.67}
+    printed = json.loads(atomr(capsys, *arguments)[1])
+    assert (printed["n"], printed["f1"], printed["precision"], printed["coverage"]) == (3, 66.67, 100.0, 66.67)
 
 
 def test_bad_input_writes_nothing(

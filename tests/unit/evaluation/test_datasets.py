@@ -56,7 +56,7 @@ def test_offset_and_limit_but_the_whole_file_is_checked(tmp_path: Path) -> None:
         ({"id": "q2", "question": " ", "answers": ["Ann"]}, '"question" is empty'),
         ({"id": "q2", "question": 3, "answers": ["Ann"]}, '"question" is not a string'),
         ({"id": "q2", "question": "Who?"}, '"answers" is missing'),
-        ({"id": "q2", "question": "Who?", "answers": []}, '"answers" is not a list'),
+        ({"id": "q2", "question": "Who?", "answers": 7}, '"answers" is not a list'),
         ({"id": "q2", "question": "Who?", "answers": ["Ann", None]}, '"answers" is not a list'),
         ({"id": "q2", "question": "Who?", "answers": [" "]}, "empty answer"),
         ({"id": "q1", "question": "Who?", "answers": ["Ann"]}, "occurs twice"),
@@ -101,7 +101,9 @@ def test_predictions(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r'p\.jsonl:1: "predicted" is missing'):
         read_predictions(write_lines(file, {"question": "Who?", "gold": ["Ann"]}))
     with pytest.raises(InputError, match=r'p\.jsonl:1: "gold" is not a list'):
-        read_predictions(write_lines(file, {"question": "Who?", "predicted": "x", "gold": []}))
+        read_predictions(write_lines(file, {"question": "Who?", "predicted": "x", "gold": [3]}))
+    [none] = read_predictions(write_lines(file, {"question": "Who?", "predicted": "x", "gold": []}))
+    assert (none.answerable, none.score.f1) == (False, 0)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from eval_fakes import SHARED
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atomr_local.evaluation.datasets import read_predictions
+from atomr_local.evaluation.datasets import Prediction, read_predictions, summarize
 from atomr_local.evaluation.metrics import (
     Score,
     cover_match,
@@ -15,7 +15,6 @@ from atomr_local.evaluation.metrics import (
     normalize_answer,
     same_value,
     score_answer,
-    summarize,
     token_f1,
 )
 
@@ -33,8 +32,12 @@ def test_equals_the_published_scorer(name: str) -> None:
     file = SHARED / "predictions" / f"{name}.jsonl"
     if not file.exists():
         pytest.skip(f"{file} is not here")
-    summary = summarize(prediction.score for prediction in read_predictions(file))
+    predictions = read_predictions(file)
+    summary = summarize(predictions)
     assert (summary.n, summary.em, summary.cover_em, summary.f1) == PUBLISHED[name]
+    assert summary.guess_f1 == summary.f1
+    answered = sum(bool(item.predicted.strip()) for item in predictions)
+    assert summary.coverage == round(100 * answered / summary.n, 2)
 
 
 @pytest.mark.parametrize(
@@ -88,9 +91,30 @@ def test_an_answer_takes_its_best_gold_metric_by_metric() -> None:
 
 
 def test_means_are_rounded_percentages() -> None:
-    summary = summarize([Score(1, 1, 1), Score(0, 1, 0.5), Score(0, 0, 0)])
-    assert summary.to_dict() == {"n": 3, "em": 33.33, "cover_em": 66.67, "f1": 50.0}
-    assert summarize([]).to_dict() == {"n": 0, "em": 0.0, "cover_em": 0.0, "f1": 0.0}
+    summary = summarize(
+        [
+            Prediction("Who?", "Ann", ("Ann",), Score(1, 1, 1), guess="Ann", guess_score=Score(1, 1, 1)),
+            Prediction("Who?", "Ann B", ("Ann",), Score(0, 1, 0.5), guess="Ann B", guess_score=Score(0, 1, 0.5)),
+            Prediction("Who?", "", ("Ann",), Score(0, 0, 0), guess="Ann", guess_score=Score(1, 1, 1)),
+        ]
+    )
+    assert summary.to_dict() == {
+        "n": 3, "em": 33.33, "cover_em": 66.67, "f1": 50.0, "guess_f1": 83.33, "precision": 75.0, "coverage": 66.67
+    }  # fmt: skip
+    assert set(summarize([]).to_dict().values()) == {0}
+
+
+def test_without_gold_only_nothing_is_right() -> None:
+    assert score_answer("", ()) == Score(1.0, 1.0, 1.0)
+    assert score_answer("Ann", ()) == Score(0.0, 0.0, 0.0)
+
+
+def test_what_cannot_be_answered_counts_in_precision_and_coverage_alone() -> None:
+    right = Prediction("Who?", "Ann", ("Ann",), Score(1, 1, 1), guess="Ann", guess_score=Score(1, 1, 1))
+    wrong = Prediction("Why?", "Bob", (), Score(0, 0, 0), guess="Bob", answerable=False)
+    declined = Prediction("Why?", "", (), Score(1, 1, 1), answerable=False)
+    summary = summarize([right, wrong, declined])
+    assert (summary.n, summary.f1, summary.precision, summary.coverage) == (3, 100.0, 50.0, 66.67)
 
 
 @pytest.mark.parametrize(

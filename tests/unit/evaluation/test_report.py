@@ -52,14 +52,18 @@ def test_figures(finished: Path) -> None:
     assert {name: item["value"] for name, item in report["scores"].items()} == {
         "em": 25.0,
         "cover_em": 25.0,
+        "guess_f1": 33.33,
         "f1": 33.33,  # "1987-10-05" shares the year's token with "October 5, 1987"
         "value_em": 50.0,
     }
-    assert report["by_type"] == {
-        "bridge": {"n": 2, "em": 50.0, "cover_em": 50.0, "f1": 66.67},
-        "(none)": {"n": 1, "em": 0.0, "cover_em": 0.0, "f1": 0.0},
-        "comparison": {"n": 1, "em": 0.0, "cover_em": 0.0, "f1": 0.0},
+    told = ("n", "em", "f1", "guess_f1", "precision", "coverage")
+    assert {kind: tuple(item[name] for name in told) for kind, item in report["by_type"].items()} == {
+        "bridge": (2, 50.0, 66.67, 66.67, 66.67, 100.0),
+        "(none)": (1, 0.0, 0.0, 0.0, 0.0, 0.0),
+        "comparison": (1, 0.0, 0.0, 0.0, 0.0, 0.0),
     }
+    assert (report["declining"]["precision"]["value"], report["declining"]["coverage"]["value"]) == (66.67, 50.0)
+    assert report["confidence"] is None
     cost = report["cost"]
     assert (cost["seconds"], cost["llm_calls"], cost["prompt_tokens"], cost["evaluated_tokens"]) == (2.0, 3, 100, 60)
     assert cost["retrievals"] == {"graph": 1, "text": 2, "web": 0}
