@@ -346,6 +346,7 @@ class Assistant:
             parts.calibration,
             revision,
             earlier,
+            verifies=parts.verifies,
         )
 
 

@@ -13,7 +13,7 @@ from atomr_local import paths
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.free_memory import give_back_memory, limit_arenas
-from atomr_local.reasoning.rivals import Calibration
+from atomr_local.reasoning.confidence import Calibration
 from atomr_local.settings import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
 
@@ -81,6 +81,8 @@ class Parts:
         index_names: names of the indexes in use, by kind; empty until they are open.
         style: the form of prompts that the adapter was trained on.
         calibration: what the adapter's confidences are worth.
+        verifies: whether the model can be asked if the evidence says what it answered: any that is instructed, and an
+            adapter that was trained for it.
         notes: what the user should know of the parts, such as that one runs more slowly than it could.
     """
 
@@ -92,6 +94,7 @@ class Parts:
         self.index_names = {"text": "", "graph": ""}
         self.style: Style = "full"
         self.calibration = Calibration()
+        self.verifies = False  # known once the model is loaded
         self.notes: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._embedder: Embedder | None = None
         self._probing = Cancellation()
@@ -253,7 +256,7 @@ class Parts:
 
     def _load_backbone(self, stage: Stage, files: tuple[Path, Path | None] | None) -> None:
         settings = self.settings
-        self.style, self.calibration = "full", Calibration()
+        self.style, self.calibration, self.verifies = "full", Calibration(), True
         if files is None:
             from atomr_local.backbone.openai import OpenAIBackbone
 
@@ -276,6 +279,8 @@ class Parts:
         card = adapter_card(adapter) if adapter is not None else {}
         self.style = "lean" if card.get("prompts") == "lean" else "full"
         self.calibration = Calibration.from_card(card)
+        tasks = card.get("tasks")
+        self.verifies = self.style == "full" or (isinstance(tasks, list) and "verify" in tasks)
         task = probe_task(settings, path, adapter)
         _require_whole(task)
         way = working_way(

@@ -115,6 +115,7 @@ class MeansSettings(BaseModel):
     beam: bool = Field(True, description="Carry several readings of an unsure step and keep the best whole.")
     judge_plans: bool = Field(True, description="Set a plan aside that leaves out what the question asks.")
     guess: bool = Field(True, description="Guess from the evidence, and say so, before asking the model's memory.")
+    verify: bool = Field(True, description="Ask the model whether the evidence says what it has answered.")
     rival: bool = Field(True, description="Let a direct answer rival the tree's; keep the surer one.")
     decline: bool = Field(True, description='Say "not found" instead of an answer that the evidence does not carry.')
 

@@ -24,11 +24,8 @@ from atomr_local.assistant import Assistant
 from atomr_local.catalog.record import sha256_of
 from atomr_local.evaluation.metrics import score_answer
 from atomr_local.reasoning.events import Finished, PlanReady
-from atomr_local.reasoning.results import Result, text_values
-from atomr_local.reasoning.rivals import leaves_confidence
 from atomr_local.reasoning.trace import Trace
 from atomr_local.settings import load_settings
-from atomr_local.tree.nodes import Tree
 
 # By this the tree is never sure and any rival stands, with a probability p that tells its confidence: p / (1 − p).
 _RIVAL_STANDS = {"calibration": {"tree": [-60, 0], "direct": [0, 1], "cited": [0, 1], "sure": 1}}
@@ -42,14 +39,6 @@ def answered(assistant: Assistant, question: str, strategy: str) -> tuple[Trace,
         if isinstance(event, Finished):
             return event.trace, ready
     raise AssertionError("a question ends with Finished")
-
-
-def confidences(tree: Tree, trace: Trace) -> float:
-    results = {
-        node.id: Result(text_values(node.answers), node.method, node.confidence, computation=node.computation)
-        for node in trace.nodes
-    }
-    return leaves_confidence(tree, results)
 
 
 def log(values: list[float]) -> Any:
@@ -123,7 +112,7 @@ def main() -> None:
                 row = {
                     "set": index,
                     "question": record["question"],
-                    "leaves": confidences(ready.tree, trace),
+                    "leaves": trace.node(0).signals.get("leaves"),
                     "plan": ready.confidence,
                     "tree_f1": score_answer(", ".join(trace.answers), gold).f1,
                     "direct": direct.confidence,

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from atomr_local.backbone.protocol import BackboneInfo, Completion, Prompt, Token
+from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
+from atomr_local.reasoning.confidence import Calibration
 from atomr_local.reasoning.events import Event
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import Result
-from atomr_local.reasoning.rivals import Calibration
 from atomr_local.reasoning.trace import NodeTrace, Trace
 from atomr_local.settings import load_settings
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
@@ -45,6 +46,18 @@ class Said(str):
     def __new__(cls, text: str, probability: float) -> Said:
         said = super().__new__(cls, text)
         said.probability = probability
+        return said
+
+
+class Told(Said):
+    """A reply whose watched texts have these probabilities."""
+
+    watched: tuple[float, ...]
+
+    def __new__(cls, text: str, probability: float, *watched: float) -> Told:
+        said = super().__new__(cls, text, probability)
+        assert isinstance(said, Told)
+        said.watched = watched
         return said
 
 
@@ -90,7 +103,8 @@ class FakeBackbone:
             on_text(text)
         tokens = tuple(Token(word, math.log(probability)) for word in text.split())
         count = self.count_tokens(prompt)
-        return Completion(text, tokens, "stop", count, count, 0.0)
+        watched = tuple(map(math.log, given.watched)) if isinstance(given, Told) else (math.nan,) * len(watch)
+        return Completion(text, tokens, "stop", count, count, 0.0, watched)
 
     def close(self) -> None: ...
 
@@ -153,6 +167,8 @@ def toolbox(
     sink: Callable[[Event], None] = lambda _event: None,
     cancellation: Cancellation | None = None,
     calibration: Calibration | None = None,
+    verifies: bool = False,
+    style: Style = "full",
     **settings: Any,
 ) -> Toolbox:
     # What adds model calls of its own is asked for by the tests that are about it.
@@ -161,7 +177,7 @@ def toolbox(
     planner = Planner(backbone, ExampleLibrary.shipped(), Limits())
     by_name = {source.name: source for source in sources}
     parts = (backbone, by_name, planner, recorder, cancellation or Cancellation(), chosen)
-    return Toolbox(*parts, calibration=calibration or Calibration())
+    return Toolbox(*parts, style=style, calibration=calibration or Calibration(), verifies=verifies)
 
 
 class Run:

@@ -17,14 +17,16 @@ from atomr_local.reasoning.arguments import fill_question, resolve_arguments
 from atomr_local.reasoning.computing import computed_node, computed_question, evidence_of
 from atomr_local.reasoning.events import NodeFinished, NodeStarted
 from atomr_local.reasoning.expected import year_asked_for
+from atomr_local.reasoning.grounds import raw_confidence
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.parallel import run_graph
 from atomr_local.reasoning.reader import Reader, Reading
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import Result, add_evidence, product_confidence, text_values
 from atomr_local.reasoning.revision import Kept, Memory
-from atomr_local.reasoning.rivals import UNKNOWN, Calibration, agree, joined, leaves_confidence, named_already
+from atomr_local.reasoning.signals import READING
 from atomr_local.reasoning.support import supported
+from atomr_local.reasoning.weighing import Weighing
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.answer_types import NO_QUESTION
 from atomr_local.tree.nodes import Node, Tree
@@ -37,7 +39,7 @@ def _worth(earlier: float | None, result: Result) -> float:
     """Confidence of two steps together; nothing where the second gave no answer by its operator."""
     if not result.values or result.method != "operator":
         return 0.0
-    return product_confidence(earlier, result.confidence) or 0.0
+    return product_confidence(earlier, raw_confidence(result)) or 0.0
 
 
 def dependencies(tree: Tree, order: Sequence[int], *, beam: bool) -> dict[int, set[int]]:
@@ -74,7 +76,7 @@ class Executor:
         reference_cap: int,
         symbolic: bool = True,
         beam: bool = True,
-        rivals: Calibration | None = None,
+        weighing: Weighing | None = None,
         guess: bool = True,
         parallel: int = 1,
         kept: Kept | None = None,
@@ -86,7 +88,8 @@ class Executor:
             reference_cap: runs of one operator at most.
             symbolic: whether steps are computed where they can be.
             beam: whether other readings of an unsure step are tried in the step that depends on it.
-            rivals: let a direct answer rival the tree's, chosen by this calibration; None: no rival.
+            weighing: gives results their confidence and lets a direct answer rival the tree's; None: they keep the
+                figures of the model and of the graph.
             guess: answer a question that stays Unknown with the likeliest words of its evidence.
             parallel: nodes that run at once, at most; the answers are those of one at a time.
             kept: results of an earlier answer that stand; only the other nodes run.
@@ -97,8 +100,8 @@ class Executor:
         self._parallel = parallel
         self._symbolic = symbolic
         self._beam = beam
-        # A person's own answer is not to be outvoted by what is found for the whole question.
-        self._rivals = None if kept is not None and kept.corrected else rivals
+        # A person's own answer is not to be weighed, nor outvoted by what is found for the whole question.
+        self._weighing = None if kept is not None and kept.corrected else weighing
         self._guess = guess
         self._operators = operators
         self._reader = reader
@@ -160,11 +163,13 @@ class Executor:
             result = self._over(tree, node, question, node.references, results, "sibling")
         else:
             result = self._operators.direct_rag(node.id, question)
+        if self._weighing is not None and node.id != tree.root.id:
+            self._weighing.step(result)
         if node.id == tree.root.id:
-            if result.values and node.children and self._rivals is not None:
-                result = self._rivalled(tree, question, result, results, self._rivals)
             if not result.values and not result.none:
                 result = self._last_resort(node.id, question, result)
+            if self._weighing is not None:
+                result = self._weighing.root(tree, question, result, results)
             result.values = tuple(replace(value, text=year_asked_for(question, value.text)) for value in result.values)
         return result
 
@@ -179,54 +184,6 @@ class Executor:
             self._closed_book(question, guessed)
         return guessed
 
-    def _rivalled(
-        self, tree: Tree, question: str, result: Result, results: Mapping[int, Result], calibration: Calibration
-    ) -> Result:
-        """The tree's answer or one to the whole question, whichever is more surely right; both are in the trace."""
-        named = not result.computed and named_already(question, result.texts)
-        if result.method == "direct_rag" and not named:  # where the steps led nowhere: a direct answer already
-            result.confidence = calibration.of_direct(result.confidence)
-            return result
-        leaves = leaves_confidence(tree, {**results, tree.root.id: result})
-        if named:
-            leaves *= UNKNOWN
-        tree_right = calibration.of_tree(leaves)
-        result.confidence = tree_right
-        if tree_right >= calibration.sure:
-            return result
-        rival, rival_right = self._rival(tree, question, results, calibration)
-        evidence = list(result.evidence)
-        add_evidence(evidence, rival.evidence)
-        if rival.values and agree(result.texts, rival.texts):
-            result.confidence = joined(tree_right, rival_right)
-            result.evidence = evidence
-            return result
-        told = f"tree: {result.answer} ({tree_right:.2f}); direct: {rival.answer} ({rival_right:.2f})"
-        if rival_right > tree_right:
-            rival.confidence, rival.evidence, rival.computation = rival_right, evidence, told
-            rival.dropped = [*result.dropped, *rival.dropped]
-            return rival
-        result.evidence = evidence
-        result.dropped.append(told)
-        return result
-
-    def _rival(
-        self, tree: Tree, question: str, results: Mapping[int, Result], calibration: Calibration
-    ) -> tuple[Result, float]:
-        """An answer to the whole question and how surely it is right: read from what the tree's steps cite, which holds
-        pages that a search for the question does not find; where they cite nothing, direct RAG."""
-        steps = [results[node.id] for node in tree.nodes() if node.call is not None and node.id in results]
-        cited: list[Evidence] = []
-        for step in steps:
-            add_evidence(cited, (item for item in step.evidence if item.id in step.cited))
-        if cited and calibration.cited is not None:
-            rival = self._operators.from_found(tree.root.id, question, cited)
-            right = calibration.of_cited(rival.confidence)
-        else:
-            rival = self._operators.direct_rag(tree.root.id, question, everywhere=True)
-            right = calibration.of_direct(rival.confidence)
-        return rival, right if rival.values and not named_already(question, rival.texts) else 0.0
-
     def _leaf(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
         result = self._operate(tree, node, question, results)
         unsure = [i for i in node.references if len(node.references) == 1 and results[i].others] if self._beam else []
@@ -237,9 +194,9 @@ class Executor:
     def _best_whole(self, tree: Tree, node: Node, earlier: int, result: Result, results: dict[int, Result]) -> Result:
         """Try the other answers of an unsure earlier step; keep the pair that is surer as a whole (beam search)."""
         first = results[earlier]
-        best, best_worth, best_earlier = result, _worth(first.confidence, result), first
+        best, best_worth, best_earlier = result, _worth(raw_confidence(first), result), first
         for value, confidence in first.others:
-            trial = replace(first, values=(value,), confidence=confidence, others=())
+            trial = replace(first, values=(value,), confidence=confidence, others=(), signals={READING: confidence})
             question = fill_question(tree, node.instruction or node.question, {**results, earlier: trial})
             found = self._operate(tree, node, question, {**results, earlier: trial})
             worth = _worth(confidence, found)
@@ -247,7 +204,10 @@ class Executor:
                 best, best_worth, best_earlier = found, worth, trial
             add_evidence(result.evidence, found.evidence)
         if best_earlier is not first:
-            best_earlier.dropped = [*first.dropped, f"{first.answer} ({first.confidence or 0:.2f}), for step {node.id}"]
+            sure = raw_confidence(first) or 0.0
+            best_earlier.dropped = [*first.dropped, f"{first.answer} ({sure:.2f}), for step {node.id}"]
+            if self._weighing is not None:
+                self._weighing.step(best_earlier)
             best.evidence = result.evidence
             results[earlier] = best_earlier
             self._finished(tree.node(earlier), best_earlier, None)
@@ -333,6 +293,7 @@ class Executor:
             result.confidence = reading.confidence
             result.method = "closed_book"
             result.cited = []
+            result.signals = {READING: reading.confidence} if reading.confidence is not None else {}
 
     @staticmethod
     def _from_reading(reading: Reading, evidence: list[Evidence], cited: list[str]) -> Result:
@@ -345,6 +306,7 @@ class Executor:
             cited if reading.answers else [],
             dropped=list(reading.dropped),
             error=error,
+            signals=reading.signals if reading.answers else {},
         )
 
     def _finished(self, node: Node, result: Result, started: float | None) -> None:

@@ -55,7 +55,7 @@ _NUMBER_WORDS = frozenset(
         "several",
     ]
 )
-_VERDICTS = ("yes", "no")
+VERDICTS = ("yes", "no")
 # Only these answer with words of what they were shown; a closed book has no such text.
 _EXTRACTIVE: frozenset[Task] = frozenset({"read", "answer", "combine"})
 
@@ -86,7 +86,16 @@ class Asked:
 
 
 class AnswerFormat(Protocol):
+    """A style of answers.
+
+    Attributes:
+        before: what stands before the first answer in the output.
+        check: what the model is asked about its own answer, as the next turn; it says yes or no.
+    """
+
     style: Style
+    before: str
+    check: str
 
     def template(self, task: Task) -> str:
         """Name of the prompt template."""
@@ -102,6 +111,10 @@ class AnswerFormat(Protocol):
         Raises:
             ValueError: the text is not of this format.
         """
+        ...
+
+    def written(self, answers: Sequence[str], cited: Sequence[int]) -> str:
+        """The output that says this; :meth:`parse` reads it."""
         ...
 
 
@@ -125,7 +138,7 @@ def _one(rules: dict[str, str], asked: Asked, encode: Callable[[str], str], free
     expected = expected_answer(asked.question)
     whole = asked.task != "read"
     if expected == "yes/no" and whole:
-        rules["one"] = " | ".join(map(literal, _VERDICTS))
+        rules["one"] = " | ".join(map(literal, VERDICTS))
         return 1
     if expected == "date" and (dates := dates_in(asked.bodies) or dates_in(asked.texts)):
         rules["one"] = " | ".join(literal(encode(date)) for date in dates)
@@ -139,7 +152,7 @@ def _one(rules: dict[str, str], asked: Asked, encode: Callable[[str], str], free
         word_runs(rules, "run", (*asked.texts, *((asked.question,) if whole else ())), encode)
     choices = ["run"] if "run" in rules else []
     if whole or not choices:
-        choices += map(literal, _VERDICTS)
+        choices += map(literal, VERDICTS)
     rules["one"] = " | ".join(choices)
     return MOST_ANSWERS
 
@@ -161,6 +174,8 @@ class JsonFormat:
     """{"answer": …, "answers": […], "evidence": […]} on one line."""
 
     style: Style = "full"
+    before = '{"answer": "'
+    check = "Does the evidence above say that this is the answer to that very question? Answer yes or no."
 
     def template(self, task: Task) -> str:
         return "read" if task == "answer" else task
@@ -192,11 +207,17 @@ class JsonFormat:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ValueError("the model's output is not the JSON object asked for") from error
 
+    def written(self, answers: Sequence[str], cited: Sequence[int]) -> str:
+        said = {"answer": ", ".join(answers), "answers": list(answers), "evidence": list(cited)}
+        return json.dumps(said, ensure_ascii=False)
+
 
 class LineFormat:
     """`answer; answer [1][2]`, or `Unknown`."""
 
     style: Style = "lean"
+    before = ""
+    check = "Check."
     _LINE = re.compile(r"(?P<answers>.+?)(?P<cited>(?: ?\[\d{1,3}\])*)", re.DOTALL)
 
     def template(self, task: Task) -> str:
@@ -218,6 +239,10 @@ class LineFormat:
         if match is None:
             raise ValueError("the model's output is not the line asked for")
         return match["answers"].strip().split("; "), [int(n) for n in re.findall(r"\d+", match["cited"])]
+
+    def written(self, answers: Sequence[str], cited: Sequence[int]) -> str:
+        numbers = "".join(f"[{number}]" for number in cited)
+        return "; ".join(answers) + (f" {numbers}" if numbers else "")
 
 
 def _json_escaped(text: str) -> str:

@@ -6,6 +6,7 @@ title; otherwise the model reads. An operator that gives nothing is followed by 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,9 +14,10 @@ from atomr_local.errors import ModelError
 from atomr_local.indexing.names import base_key, name_key, words
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reader import Reader, Reading
-from atomr_local.reasoning.results import Result, add_evidence, distinct, text_values
+from atomr_local.reasoning.results import Result, add_evidence, distinct
 from atomr_local.reasoning.retrieval import MOST_READ, Gathered, Retriever, match_signals, sureness
-from atomr_local.reasoning.support import holds
+from atomr_local.reasoning.signals import AGREE, worst
+from atomr_local.reasoning.support import agreement, holds
 from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
 from atomr_local.tree.nodes import Operator
 
@@ -26,6 +28,8 @@ _DOMINANT_FILTER_OVERLAP = 0.85
 UNSURE = 0.6
 # A reading of the entity's own page with this much needs no other passages.
 SURE = 0.9
+# A reading that the model says no to, asked whether the evidence says so, is not sure.
+_SAID = 0.5
 GUESSED = "a guess: the evidence did not tell"
 
 
@@ -122,6 +126,7 @@ class Operators:
                     request.arguments[0] for request, one in zip(requests, readings, strict=True) if not one.values
                 )
         result.values = distinct(result.values)
+        compared(result)
         if not result.values and not self._settled_empty(operator, gathered):
             self._direct_rag(node_id, question, result)
         problems = [problem for found in gathered for problem in found.problems]
@@ -146,12 +151,13 @@ class Operators:
         """The answer to a question as a whole from evidence that is there already."""
         result = Result(evidence=list(evidence))
         self._direct_rag(node_id, question, result)
+        compared(result)
         return result
 
     def guess(self, node_id: int, question: str, evidence: Sequence[Evidence]) -> Result:
         """The likeliest answer that the evidence holds, for a question that is otherwise Unknown."""
         result = Result(evidence=list(evidence))
-        self._take(result, self._reader.whole(node_id, question, evidence[: self._top_k], guess=True))
+        self._take(node_id, result, self._reader.whole(node_id, question, evidence[: self._top_k], guess=True))
         if result.values:
             result.method = "direct_rag"
             result.dropped.append(GUESSED)
@@ -188,7 +194,7 @@ class Operators:
         if evidence:
             question = request.question if len(request.arguments) < 2 else self._question(request)
             reading = self._looked_up(node_id, question, request, evidence)
-            self._take(result, reading)
+            self._take(node_id, result, reading)
             result.others = tuple((Value(text), confidence) for text, confidence in reading.others)
         return result
 
@@ -201,7 +207,9 @@ class Operators:
         if self._page_alone and related and self._titled(request.arguments[0].text, evidence[:1]):
             reading = self._reader.from_evidence(node_id, question, evidence[:1])
             if reading.answers and (reading.confidence or 0.0) >= SURE:
-                return reading
+                reading = self._reader.checked(node_id, reading)
+                if min(reading.verified, default=1.0) >= _SAID:
+                    return reading
         return self._reader.from_evidence(node_id, question, evidence, unsure=self._unsure)
 
     def _join(self, result: Result, run: Result) -> None:
@@ -212,6 +220,7 @@ class Operators:
         result.others = run.others
         if run.values:
             self._add(result, run.values, run.cited, run.confidence)
+            result.signals = worst([result.signals, run.signals])
 
     @staticmethod
     def _question(request: Request) -> str:
@@ -250,7 +259,7 @@ class Operators:
         condition = kept[0][0].arguments[-1].text
         reading = self._reader.select(node_id, [value.text for value in candidates], condition, evidence)
         by_text = {value.text: value for value in candidates}
-        self._take(result, reading, [by_text[text] for text in reading.answers if text in by_text])
+        self._take(node_id, result, reading, [by_text[text] for text in reading.answers if text in by_text])
 
     def _overlapping(
         self, open_requests: Sequence[tuple[Request, Gathered]], result: Result
@@ -277,7 +286,7 @@ class Operators:
         if not result.evidence:
             return
         reading = self._reader.whole(node_id, question, result.evidence)
-        self._take(result, reading)
+        self._take(node_id, result, reading)
         if result.values:
             result.method = "direct_rag"
             if result.error is not None:  # the operator's output was of no use, this answer is
@@ -292,12 +301,29 @@ class Operators:
         if confidence is not None:
             result.confidence = confidence if result.confidence is None else min(result.confidence, confidence)
 
-    def _take(self, result: Result, reading: Reading, values: Sequence[Value] | None = None) -> None:
+    def _take(self, node_id: int, result: Result, reading: Reading, values: Sequence[Value] | None = None) -> None:
+        """Add what was read to the result: each value as sure as it was read, and verified."""
         result.dropped.extend(note for note in reading.dropped if note not in result.dropped)
         if reading.problem is not None:
             result.error = {"title": ModelError.title, "message": reading.problem}
-        taken = text_values(list(reading.answers)) if values is None else tuple(values)
+        reading = self._reader.checked(node_id, reading)
+        taken = values_read(reading) if values is None else tuple(values)
         if reading.note and taken:
             result.computation = reading.note
         if taken:
             self._add(result, taken, [item.id for item in reading.cited], reading.confidence)
+            result.signals = worst([result.signals, reading.signals])
+
+
+def values_read(reading: Reading) -> tuple[Value, ...]:
+    """The answers of a reading; of several each with how surely it was read."""
+    scores: Sequence[float | None] = reading.each if len(reading.answers) > 1 and reading.each else [None]
+    pairs = zip(reading.answers, itertools.cycle(scores), strict=False)
+    return distinct([Value(text, ValueKind.TEXT, score=score) for text, score in pairs])
+
+
+def compared(result: Result) -> None:
+    """Note whether other places in the evidence hold the answer too."""
+    share = agreement(result.texts, result.evidence)
+    if share is not None:
+        result.signals[AGREE] = share

@@ -13,9 +13,10 @@ from atomr_local.errors import ModelError
 from atomr_local.reasoning.cutting import cut_passage, word_budgets
 from atomr_local.reasoning.events import ModelCalled, TextGenerated
 from atomr_local.reasoning.expected import expected_answer, short_form, year_asked_for
-from atomr_local.reasoning.formats import AnswerFormat, Asked, Task, answer_format, one_of
+from atomr_local.reasoning.formats import VERDICTS, AnswerFormat, Asked, Task, answer_format, one_of
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.recorder import Recorder
+from atomr_local.reasoning.signals import NULL, READING, VERIFY, null_score, said_yes, token_shares
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
 
@@ -26,6 +27,11 @@ _DRAWS = 2
 # Of a title in a prompt. One in two thousand titles of Wikipedia has more words; what has many more is no title.
 _TITLE_WORDS = 10
 _TITLE_CHARACTERS = 120
+UNKNOWN = "Unknown"
+_WITH_UNKNOWN: frozenset[Task] = frozenset({"read", "answer", "filter", "combine"})
+_VERIFIED: frozenset[Task] = frozenset({"read", "answer"})
+_CHECK_TOKENS = 4
+_WATCHED_VERDICTS = ("yes", "no", "Yes", "No")
 _UNKNOWN = re.compile(r"unknown|none|n/?a|not (?:known|stated|mentioned|given)|no answer", re.IGNORECASE)
 
 
@@ -35,21 +41,46 @@ class Reading:
 
     Attributes:
         answers: empty when the model says Unknown or its output could not be read.
+        each: for each of the answers exp of its own tokens' mean log-probability; () where that is not known.
+        null: probability that the model would have said Unknown, against what it began to write; None where no
+            Unknown was possible or its probability is not known.
+        verified: for each of the answers the probability that the model says yes when asked whether the evidence
+            says so; () where it was not asked.
         cited: the evidence that it says it used.
         confidence: exp of the mean token log-probability.
         others: further answers that the model might have given, each with its confidence, the surest first.
         note: what was done to the answer's form, in words, or None.
         dropped: evidence left out because the prompt would not fit, in words.
         problem: why the output could not be read, or None.
+        asked: the prompt, where the model can be asked about its answer.
+        lines: for each of the answers what the model would have written, had it given that one alone.
     """
 
     answers: tuple[str, ...] = ()
     cited: tuple[Evidence, ...] = ()
     confidence: float | None = None
+    each: tuple[float, ...] = ()
+    null: float | None = None
+    verified: tuple[float, ...] = ()
     others: tuple[tuple[str, float], ...] = ()
     note: str | None = None
     dropped: tuple[str, ...] = field(default=())
     problem: str | None = None
+    asked: Prompt | None = None
+    lines: tuple[str, ...] = ()
+
+    @property
+    def signals(self) -> dict[str, float]:
+        """What this reading says of itself, each 0 to 1 (see `signals.py`)."""
+        return {
+            name: value
+            for name, value in (
+                (READING, self.confidence),
+                (NULL, self.null),
+                (VERIFY, min(self.verified, default=None)),
+            )
+            if value is not None
+        }
 
 
 class Reader:
@@ -67,6 +98,7 @@ class Reader:
         passage_words: int = 70,
         cut: bool = True,
         spans: bool = True,
+        verify: bool = False,
         parallel: int = 1,
     ) -> None:
         """Make a reader.
@@ -77,6 +109,7 @@ class Reader:
             passage_words: words of one passage in a prompt.
             cut: keep a passage's best sentences for the question, not its first ones.
             spans: what is read from evidence must be a run of its words.
+            verify: :meth:`checked` asks the model whether the evidence says what it has answered.
             parallel: calls for one reading at once, at most.
         """
         self._parallel = parallel
@@ -89,6 +122,7 @@ class Reader:
         self._passage_words = passage_words
         self._cut = cut
         self._spans = spans
+        self._verify = verify
 
     def from_evidence(
         self, node_id: int | None, question: str, evidence: Sequence[Evidence], *, unsure: float = 0.0
@@ -118,6 +152,26 @@ class Reader:
         return self._read(
             node_id, "guess" if guess else "direct rag", "answer", evidence, guess=guess, question=question
         )
+
+    def checked(self, node_id: int | None, reading: Reading) -> Reading:
+        """The reading with its answers verified: the model is asked about each in the next turn of the same
+        conversation, of which only that turn has to be read (P(True): Kadavath et al., 2022).
+
+        For readings that an answer rests on. One that is not from evidence, or says nothing, comes back as it is.
+        """
+        if not self._verify or reading.asked is None or not reading.answers:
+            return reading
+        verified: list[float] = []
+        for line in reading.lines:
+            prompt = reading.asked.going_on(line, answer_format(self._style, "read").check)
+            if self._backbone.count_tokens(prompt) + _CHECK_TOKENS > self._backbone.info.context_tokens:
+                return reading
+            said = self._complete(node_id, "verify", prompt, one_of(VERDICTS), _CHECK_TOKENS, watch=_WATCHED_VERDICTS)
+            probability = said_yes(said)
+            if probability is None:
+                return reading
+            verified.append(probability)
+        return replace(reading, verified=tuple(verified))
 
     def select(self, node_id: int, candidates: Sequence[str], condition: str, evidence: Sequence[Evidence]) -> Reading:
         """Those of the candidates that satisfy the condition, by the evidence."""
@@ -173,8 +227,12 @@ class Reader:
             guess,
             bodies=tuple(text for _, text in cut),
         )
-        completion = self._complete(node_id, purpose, prompt, form.grammar(asked), _ANSWER_TOKENS, draw)
-        return self._parse(form, asked, completion, shown, dropped)
+        watch = (UNKNOWN,) if task in _WITH_UNKNOWN and not draw else ()
+        completion = self._complete(
+            node_id, purpose, prompt, form.grammar(asked), _ANSWER_TOKENS, draw, watch=watch, watch_after=form.before
+        )
+        reading = self._parse(form, asked, completion, shown, dropped)
+        return replace(reading, asked=prompt) if task in _VERIFIED and not draw else reading
 
     def _fit(
         self, form: AnswerFormat, task: Task, evidence: Sequence[Evidence], slots: dict[str, str]
@@ -215,6 +273,8 @@ class Reader:
         grammar: str | None,
         max_tokens: int,
         draw: int = 0,
+        watch: Sequence[str] = (),
+        watch_after: str = "",
     ) -> Completion:
         """One call; `draw` 0 is greedy, others are samples at temperature 1, each with a seed of its own."""
         completion = self._backbone.complete(
@@ -225,6 +285,8 @@ class Reader:
             seed=self._seed + draw,
             on_text=lambda text: self._recorder.emit(TextGenerated(node_id=node_id, text=text)),
             cancellation=self._cancellation,
+            watch=watch,
+            watch_after=watch_after,
         )
         self._recorder.emit(
             ModelCalled(node_id=node_id, purpose=purpose, prompt=shown_prompt(prompt), completion=completion)
@@ -243,15 +305,33 @@ class Reader:
             given, numbers = form.parse(completion.text)
         except ValueError as error:
             return Reading(dropped=dropped, problem=str(error))
-        answers = tuple(dict.fromkeys(text for item in given if (text := sanitize_line(item))))
-        answers = tuple(text for text in answers if not _UNKNOWN.fullmatch(text.strip(" .")))
+        null = null_score(completion, form.before)
+        sure = token_shares(completion, given, form.before)
+        answers: dict[str, tuple[str, float | None]] = {}  # with what was written for it, and how surely
+        for item, share in zip(given, sure, strict=True):
+            text = sanitize_line(item)
+            if text and not _UNKNOWN.fullmatch(text.strip(" .")):
+                answers.setdefault(text, (item, share))
         if not answers:
-            return Reading(confidence=completion.mean_probability, dropped=dropped)
-        cited = tuple(shown[number - 1] for number in dict.fromkeys(numbers) if 1 <= number <= len(shown))
+            return Reading(confidence=completion.mean_probability, null=null, dropped=dropped)
+        numbers = [number for number in dict.fromkeys(numbers) if 1 <= number <= len(shown)]
         expected = expected_answer(asked.question)
-        short = tuple(dict.fromkeys(year_asked_for(asked.question, short_form(answer, expected)) for answer in answers))
-        note = f"in full: {'; '.join(answers)}" if short != answers else None
-        return Reading(short, cited, completion.mean_probability, note=note, dropped=dropped)
+        short: dict[str, tuple[str, float | None]] = {}
+        for text, written in answers.items():
+            short.setdefault(year_asked_for(asked.question, short_form(text, expected)), written)
+        shares = [share for _, share in short.values() if share is not None]
+        return Reading(
+            tuple(short),
+            tuple(shown[number - 1] for number in numbers),
+            completion.mean_probability,
+            each=tuple(shares) if len(shares) == len(short) else (),
+            null=null,
+            note=f"in full: {'; '.join(answers)}" if list(short) != list(answers) else None,
+            dropped=dropped,
+            lines=tuple(form.written([item], numbers) for item, _ in short.values())
+            if len(short) > 1
+            else (completion.text,),
+        )
 
 
 def shown_passages(

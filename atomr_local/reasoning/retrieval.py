@@ -13,6 +13,7 @@ from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reader import Reader
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import add_evidence
+from atomr_local.reasoning.signals import LINK, RELATION, TYPE_FIT, worst
 from atomr_local.sanitize import sanitize
 from atomr_local.sources.protocol import (
     Evidence,
@@ -72,14 +73,11 @@ def sureness(retrieval: Retrieval) -> float:
 
 
 def match_signals(gathered: Sequence[Gathered]) -> dict[str, float]:
-    """How surely the graph linked the name ("link") and matched the relation ("relation"), and how well its values suit
-    what is asked for ("type_fit"): of several requests the least sure; without what the graph could not tell."""
+    """How surely the graph linked the name and matched the relation of several requests, and how well its values fit
+    what is asked: the least of them; without those that the graph was not asked or could not tell."""
     graphs = [found.probed for found in gathered if found.probed is not None]
-    links = [graph.link_score for graph in graphs if graph.link_score is not None]
-    relations = [graph.relation_score for graph in graphs if graph.relation_score is not None]
-    fits = [graph.type_fit for graph in graphs if graph.type_fit is not None]
-    told = {"link": links, "relation": relations, "type_fit": fits}
-    return {name: min(scores) for name, scores in told.items() if scores}
+    told = [{LINK: graph.link_score, RELATION: graph.relation_score, TYPE_FIT: graph.type_fit} for graph in graphs]
+    return worst({name: share for name, share in one.items() if share is not None} for one in told)
 
 
 class Retriever:

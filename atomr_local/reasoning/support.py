@@ -31,3 +31,15 @@ def supported(answers: Sequence[str], cited: Sequence[Evidence]) -> bool | None:
     if not answers or all(answer.casefold() in _VERDICTS for answer in answers):
         return None
     return all(any(holds(answer, item) for item in cited) for answer in answers)
+
+
+def agreement(answers: Sequence[str], evidence: Sequence[Evidence]) -> float | None:
+    """Share of the answers that evidence from two places holds: two pages, or a page and the graph.
+
+    None where there are no two places to compare, and for yes/no.
+    """
+    places = {(item.source, item.title) for item in evidence}
+    if len(places) < 2 or not answers or all(answer.casefold() in _VERDICTS for answer in answers):
+        return None
+    held = [{(item.source, item.title) for item in evidence if holds(answer, item)} for answer in answers]
+    return sum(len(found) > 1 for found in held) / len(held)

@@ -10,6 +10,7 @@ from atomr_local.reasoning.reader import shown_prompt
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.revision import Kept
 from atomr_local.reasoning.trace import PlanOrigin
+from atomr_local.reasoning.weighing import Weighing
 from atomr_local.strategies.protocol import Toolbox
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import Tree
@@ -46,7 +47,9 @@ class AtomR:
             beam=means.beam,
             guess=means.guess,
             parallel=tools.settings.llm.parallel,
-            rivals=tools.calibration if means.rival and tools.sources else None,
+            weighing=Weighing(
+                tools.operators, tools.calibration, plan=ready.confidence, rival=means.rival and bool(tools.sources)
+            ),
             kept=kept,
             memory=tools.memory,
         )

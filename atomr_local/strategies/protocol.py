@@ -10,13 +10,13 @@ from atomr_local.backbone.protocol import Backbone
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.planning.planner import Planner
+from atomr_local.reasoning.confidence import Calibration
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.reader import Reader
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.retrieval import Retriever
 from atomr_local.reasoning.revision import Memory, Revision
-from atomr_local.reasoning.rivals import Calibration
 from atomr_local.reasoning.trace import PlanOrigin
 from atomr_local.settings import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
@@ -31,6 +31,7 @@ class Toolbox:
         revision: what a person changed of an earlier answer, for a strategy that `revises`.
         earlier: what the run of that answer knew, as far as it is at hand.
         memory: what this run knows at its end.
+        verifies: whether the model can be asked if the evidence says what it answered.
     """
 
     backbone: Backbone
@@ -44,6 +45,7 @@ class Toolbox:
     revision: Revision | None = None
     earlier: Memory = field(default_factory=Memory)
     memory: Memory = field(default_factory=Memory)
+    verifies: bool = False
 
     def __post_init__(self) -> None:
         limits, means, parallel = self.settings.limits, self.settings.means, self.settings.llm.parallel
@@ -57,6 +59,7 @@ class Toolbox:
             passage_words=limits.passage_words,
             cut=means.cut_evidence,
             spans=means.span_answers,
+            verify=means.verify and self.verifies,
             parallel=parallel,
         )
         if self.revision is not None:

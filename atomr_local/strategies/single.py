@@ -8,11 +8,13 @@ from dataclasses import replace
 from atomr_local.errors import InputError
 from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.events import NodeFinished, NodeStarted, PlanReady, StageChanged
-from atomr_local.reasoning.operators import GUESSED
+from atomr_local.reasoning.operators import GUESSED, compared, values_read
 from atomr_local.reasoning.reader import Reading
-from atomr_local.reasoning.results import Result, text_values
+from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.signals import GUESS
 from atomr_local.reasoning.support import supported
 from atomr_local.reasoning.trace import Method, PlanOrigin
+from atomr_local.reasoning.weighing import Weighing
 from atomr_local.sources.protocol import Evidence, Request
 from atomr_local.strategies.protocol import Toolbox
 from atomr_local.tree.compact import to_compact
@@ -39,17 +41,20 @@ class _SingleNode:
         started = time.perf_counter()
         tools.recorder.emit(NodeStarted(node_id=ROOT_ID, resolved_question=question))
         reading, evidence = self._answer(question, tools)
+        reading = tools.reader.checked(ROOT_ID, reading)
         cited = [item for item in reading.cited if item in evidence]
         result = Result(
-            text_values(list(reading.answers)),
+            values_read(reading),
             self.method if reading.answers else None,
             reading.confidence if reading.answers else None,
             evidence,
             [item.id for item in cited],
             dropped=list(reading.dropped),
             error={"title": "Answer not readable", "message": reading.problem} if reading.problem else None,
-            signals={"guess": 1.0} if GUESSED in reading.dropped else {},
+            signals=reading.signals | ({GUESS: 1.0} if GUESSED in reading.dropped else {}),
         )
+        compared(result)
+        result = Weighing(tools.operators, tools.calibration, rival=False).root(tree, question, result, {})
         tools.recorder.emit(
             NodeFinished(
                 node_id=ROOT_ID,

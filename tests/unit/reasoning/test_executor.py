@@ -42,7 +42,7 @@ def test_an_entity_that_a_text_title_names_needs_no_reading_and_the_next_hop_is_
     assert run.result.texts == ("Bob Lee",)
     assert run.node(2).method == "operator"
     assert run.node(2).cited == [run.node(2).evidence[1]]
-    assert run.node(2).confidence == pytest.approx(PROBABILITY)
+    assert run.node(2).signals["reading"] == pytest.approx(PROBABILITY)
     assert run.node(2).llm.calls == run.trace.node(2).llm.calls == 1
 
 
@@ -60,7 +60,7 @@ def test_the_entitys_own_page_is_read_alone_first_and_an_answer_that_is_sure_end
     assert "Bob had Ann." in prompt
     assert "Eve had Ann." not in prompt
     assert (run.node(1).answers, len(run.node(1).evidence), run.node(1).cited) == (["Bob"], 2, ["e1"])
-    assert run.node(1).confidence == pytest.approx(0.95)
+    assert run.node(1).signals["reading"] == pytest.approx(0.95)
 
 
 @pytest.mark.parametrize("unsure", [Said(reply("Bob", evidence=[1]), 0.85), Said(UNKNOWN, 0.99)])
@@ -303,7 +303,7 @@ def test_a_comparison_is_computed_and_shown() -> None:
     assert run.node(3).method == "symbolic"
     assert run.node(3).computation == "Bob 1948 < Ann 1950-03-01"
     assert run.node(3).supported is None and run.node(0).supported is None  # no passage spells a comparison out
-    assert run.node(3).confidence == 1.0
+    assert run.node(3).confidence == pytest.approx((run.node(1).confidence or 0) * (run.node(2).confidence or 0))
 
 
 def test_every_node_starts_and_finishes_once_children_first() -> None:

@@ -11,6 +11,7 @@ from fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, entity, passages
 from atomr_local.assistant import Assistant
 from atomr_local.errors import InputError, SourceError
 from atomr_local.history.share import parse_trace
+from atomr_local.reasoning.confidence import Calibration
 from atomr_local.reasoning.events import (
     EvidenceFound,
     Finished,
@@ -20,7 +21,6 @@ from atomr_local.reasoning.events import (
     SourcesSelected,
 )
 from atomr_local.reasoning.revision import Revision
-from atomr_local.reasoning.rivals import Calibration
 from atomr_local.reasoning.trace import LlmUse, Trace
 from atomr_local.settings import load_settings
 from atomr_local.sources.protocol import Evidence, Retrieval, SourceName, Value, ValueKind
@@ -342,7 +342,7 @@ def test_a_kept_steps_answer_is_not_changed_by_the_step_that_rests_on_it() -> No
     hits = passages(("A", "Ann or Bob directed it."))
     text = {
         "it director": hits,
-        "Ann place of birth": passages(("Ann", "born")),
+        "Ann place of birth": passages(("Ann", "born in Bath")),
         "Bob place of birth": passages(("Bob", "born in Bath.")),
     }
 

@@ -1,0 +1,111 @@
+"""How sure an answer is, and whether another way to the whole question is asked and goes before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from atomr_local.reasoning import signals as names
+from atomr_local.reasoning.confidence import Calibration
+from atomr_local.reasoning.grounds import step_signals, tree_signals, whole_signals
+from atomr_local.reasoning.operators import Operators
+from atomr_local.reasoning.results import Result, add_evidence
+from atomr_local.reasoning.rivals import agree, joined
+from atomr_local.sources.protocol import Evidence
+from atomr_local.tree.nodes import Tree
+
+_TOLD = frozenset({names.READING, names.LINK, names.RELATION})
+
+
+class Weighing:
+    """Gives the results of one question their confidence."""
+
+    def __init__(
+        self, operators: Operators, calibration: Calibration, *, plan: float | None = None, rival: bool = True
+    ) -> None:
+        """Make one.
+
+        Args:
+            plan: how sure the model was of the plan, exp of the mean log-probability of its tokens.
+            rival: whether a direct answer may rival the tree's.
+        """
+        self._operators = operators
+        self._calibration = calibration
+        self._plan = plan
+        self._rival = rival
+
+    def step(self, result: Result) -> None:
+        """Of a step that was looked up or read; what can tell nothing of itself stays without confidence."""
+        if result.values and not _TOLD.isdisjoint(result.signals):
+            result.signals = step_signals(result)
+            result.confidence = self._calibration.of_step(result.signals)
+
+    def root(self, tree: Tree, question: str, result: Result, results: Mapping[int, Result]) -> Result:
+        """Of the root: its answer, or that of a rival which is likelier right. Both are in the trace."""
+        if not result.values:
+            return result
+        if result.method in {"direct_rag", "closed_book"}:  # a direct answer already
+            result.signals = whole_signals(question, result)
+            self._whole(result)
+            return result
+        calibration = self._calibration
+        result.signals = tree_signals(tree, question, result, results, self._plan)
+        result.confidence = calibration.of_tree(result.signals)
+        if not self._rival or not tree.root.children or result.confidence >= calibration.sure:
+            return result
+        rival = self._asked(tree, question, results)
+        return self._settled(result, rival) if rival.values else result
+
+    def _whole(self, result: Result) -> None:
+        of = self._calibration
+        if names.MEMORY in result.signals:
+            result.confidence = of.of_memory(result.signals)
+        else:
+            result.confidence = (of.of_cited if names.CITED in result.signals else of.of_direct)(result.signals)
+
+    def _asked(self, tree: Tree, question: str, results: Mapping[int, Result]) -> Result:
+        """An answer to the whole question: read from what the tree's steps cite, which holds pages that a search for
+        the question does not find; where they cite nothing, direct RAG."""
+        steps = [results[node.id] for node in tree.nodes() if node.call is not None and node.id in results]
+        cited: list[Evidence] = []
+        for step in steps:
+            add_evidence(cited, (item for item in step.evidence if item.id in step.cited))
+        if cited and self._calibration.cited is not None:
+            rival = self._operators.from_found(tree.root.id, question, cited)
+            rival.signals[names.CITED] = 1.0
+        else:
+            rival = self._operators.direct_rag(tree.root.id, question, everywhere=True)
+        if rival.values:
+            rival.signals = whole_signals(question, rival)
+            self._whole(rival)
+        return rival
+
+    def _settled(self, result: Result, rival: Result) -> Result:
+        """The one that stands, its confidence with regard to the other's answer."""
+        before = result.confidence or 0.0, rival.confidence or 0.0
+        same = agree(result.texts, rival.texts)
+        own, others = result.signals, rival.signals
+        result.signals, rival.signals = _beside(own, others, same), _beside(others, own, same)
+        result.confidence = self._calibration.of_tree(result.signals)
+        self._whole(rival)
+        evidence = list(result.evidence)
+        add_evidence(evidence, rival.evidence)
+        result.evidence = rival.evidence = evidence
+        if same and own.get(names.NAMED):  # nothing is gained by repeating the question twice
+            result.confidence = before[0]
+            return result
+        if same:
+            knows = self._calibration.tree.uses(names.RIVAL)
+            result.confidence = max(result.confidence, rival.confidence or 0.0) if knows else joined(*before)
+            return result
+        told = f"tree: {result.answer} ({result.confidence:.2f}); direct: {rival.answer} ({rival.confidence:.2f})"
+        if others.get(names.NAMED) or (rival.confidence or 0.0) <= result.confidence:
+            result.dropped.append(told)
+            return result
+        rival.computation = told
+        rival.dropped = [*result.dropped, *rival.dropped]
+        return rival
+
+
+def _beside(own: Mapping[str, float], others: Mapping[str, float], same: bool) -> dict[str, float]:
+    """The signals of one answer, whether the other way came to the same, and the other's, named as such."""
+    return {**own, names.RIVAL: float(same), **{names.OTHER + name: value for name, value in others.items()}}
