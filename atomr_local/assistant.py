@@ -331,6 +331,7 @@ class Assistant:
             self._limits(),
             seed=settings.llm.seed,
             style=parts.style,
+            form=parts.plan_form,
         )
         earlier = Memory()
         if revision is not None and self._remembered is not None and revision.base is self._remembered[0]:

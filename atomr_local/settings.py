@@ -113,7 +113,7 @@ class MeansSettings(BaseModel):
     page_first: bool = Field(True, description="Put the page that an entity names before pages that mention it.")
     page_alone: bool = Field(True, description="Read the entity's page alone first, the rest where that is not sure.")
     beam: bool = Field(True, description="Carry several readings of an unsure step and keep the best whole.")
-    judge_plans: bool = Field(True, description="Set a plan aside that leaves out what the question asks.")
+    judge_plans: bool = Field(True, description="Tell which names and numbers of the question a plan leaves out.")
     guess: bool = Field(True, description="Guess from the evidence, and say so, before asking the model's memory.")
     verify: bool = Field(True, description="Ask the model whether the evidence says what it has answered.")
     rival: bool = Field(True, description="Let a direct answer rival the tree's; keep the surer one.")

@@ -20,10 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from atomr_local.indexing.names import split_qualifier
 from atomr_local.output_files import write_output
-from atomr_local.planning.shorthand import find_name, search_for
+from atomr_local.planning.shorthand import find_name
 from atomr_local.tree.calls import format_call
 from atomr_local.tree.compact import parse_compact
+from atomr_local.tree.nodes import Literal, Operator, OperatorCall
 from atomr_local.tree.validation import Limits, validate
 
 Fact = tuple[str, str, str]
@@ -46,6 +48,23 @@ _WORDINGS = {
     "located in the administrative territorial entity": "In which administrative area is {}?",
 }
 
+# These look at the wording of 2WikiMultihopQA alone; the program itself guesses no kinds.
+# What has these is a person; the head of any other relation may be anything.
+_OF_PERSONS = {
+    "father", "mother", "spouse", "sibling", "child", "date of birth", "date of death", "place of birth",
+    "place of death", "country of citizenship",
+}  # fmt: skip
+# What the head of a relation is, where the relation says so. A song has a composer too, so composer does not.
+_KINDS = {"director": "film", "performer": "song"}
+_KIND_WORDS = (
+    "film|song|album|magazine|company|band|novel|book|play|opera|ballet|painting|newspaper|planet|moon|element|river|lake"
+    "|island|mountain|city|town|village|country|university|school|ship|club|team|language"
+)
+# With a year, "of" may stand between: "the 1948 film of Hamlet". Without one, "songs of" is followed by who made them.
+_NAMED_KIND = re.compile(
+    rf"\b(?:(?P<dated>(?:1\d|20)\d\d (?:{_KIND_WORDS}))(?: of)?|(?P<kind>{_KIND_WORDS})s?)\b[\s:]*$", re.IGNORECASE
+)
+
 
 class NoPlan(ValueError):
     """The evidence of a record is not one from which a tree can be written."""
@@ -58,6 +77,28 @@ class _Line:
     key: str
     text: str
     children: tuple[_Line, ...] = ()
+
+
+def descriptor(name: str, relation: str, question: str) -> str:
+    """What kind of thing the question says the name is, such as "1923 film"; "" where it does not say."""
+    bare = split_qualifier(name)[0]
+    place = find_name(bare, question)
+    if place >= 0:
+        after = re.match(r"\s*\(([^()]*)\)", question[place + len(bare) :])
+        if after:
+            return after[1].lower()
+        before = _NAMED_KIND.search(question[:place])
+        if before:
+            return (before["dated"] or before["kind"]).lower()
+    return _KINDS.get(relation, "")
+
+
+def search_for(name: str, relation: str, question: str) -> tuple[str, OperatorCall]:
+    """The Search for a name whose relation is asked for, and its question."""
+    kind = descriptor(name, relation, question)
+    asked = "Who" if not kind and relation in _OF_PERSONS else "What"
+    arguments = (Literal(name), Literal(kind)) if kind else (Literal(name),)
+    return f"{asked} is {name}?", OperatorCall(Operator.SEARCH, arguments)
 
 
 def _search(name: str, relation: str, question: str, key: str) -> _Line:

@@ -68,6 +68,7 @@ class FakeBackbone:
         self.replies = list(replies)
         self.prompts: list[Prompt] = []
         self.grammars: list[str | None] = []
+        self.drafts: list[tuple[str, ...]] = []
         self.info = BackboneInfo("fake", None, context_tokens)
 
     def count_tokens(self, prompt: Prompt) -> int:
@@ -94,6 +95,7 @@ class FakeBackbone:
         assert self.replies, f"unexpected call: {prompt.messages[-1].content}"
         self.prompts.append(prompt)
         self.grammars.append(grammar)
+        self.drafts.append(tuple(drafts))
         given = self.replies.pop(0)
         if isinstance(given, Exception):
             raise given

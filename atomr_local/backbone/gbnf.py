@@ -56,7 +56,7 @@ def word_runs(
                 continue
             left = min(longest, len(words) - index) - 1
             start = f"{name}-{number}-{index}-{left}"
-            bare = word.lstrip(_OPENING)
+            bare = first_form(word)
             if bare != word:
                 more = f"{name}-{number}-{index + 1}-{left - 1}" if left else ""
                 start = f"{name}-{number}-{index}-bare"
@@ -66,7 +66,8 @@ def word_runs(
         rules[name] = " | ".join(starts)
 
 
-def _endings(word: str, more: str, encode: Callable[[str], str]) -> str:
+def last_forms(word: str) -> list[str]:
+    """How a word may end a run: without the punctuation behind it, and without a possessive ending."""
     bare = word.rstrip(_CLOSING) or word
     forms = [bare, bare.removesuffix("'s").removesuffix("’s")]
     dotted = bare + "."
@@ -75,7 +76,16 @@ def _endings(word: str, more: str, encode: Callable[[str], str]) -> str:
     balanced = word.rstrip("?!.,;:")
     if balanced.endswith((")", "]")):
         forms.append(balanced)
-    choices = [literal(encode(form)) for form in dict.fromkeys(forms) if form]
+    return [form for form in dict.fromkeys(forms) if form]
+
+
+def first_form(word: str) -> str:
+    """How a word may begin a run: without the quotes and brackets before it."""
+    return word.lstrip(_OPENING)
+
+
+def _endings(word: str, more: str, encode: Callable[[str], str]) -> str:
+    choices = [literal(encode(form)) for form in last_forms(word)]
     if more:
         choices.append(f"{literal(encode(word + ' '))} {more}")
     return " | ".join(choices)

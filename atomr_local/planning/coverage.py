@@ -1,66 +1,75 @@
-"""Does a plan ask for all that its question asks for?
+"""What a plan leaves out of its question: names and numbers that no step has.
 
-A small model that meets a question unlike those it has learnt to plan writes a plan of a kind it knows and leaves the
-rest of the question out. What it leaves out shows: words of the question that no step has, in any wording.
+Which words of a question matter is told by how it is written alone, so that no list of words decides: numbers, and
+words with a capital letter inside a sentence. A plan that leaves one out is run all the same, and says so.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from atomr_local.indexing.names import words
-from atomr_local.indexing.wording import STOP_WORDS, TOLD_BY, stem
-from atomr_local.tree.nodes import Tree
+from atomr_local.tree.nodes import Argument, Literal, Node, Tree
 
-_POSSESSIVE = re.compile(r"['’]s\b")
-# Under this the plan is set aside. Of 82 questions of our own that the adapter never saw, 23 had plans under 0.7: run,
-# those of 0.4 and more gave 37.0 token F1, direct answers to all 23 29.7.
-LEAST_COVERAGE = 0.4
-# Words that a plan expresses by its form, or that name kinds which it need not repeat.
-_FORM = frozenset(
-    "both same or film films song name given located share come came first director directors".split()  # noqa: SIM905
-)
-# What a question says → what its plan says for it, beyond what tells it in prose.
-_PLANNED_AS: dict[str, tuple[str, ...]] = {
-    "nationality": ("country", "citizenship"),
-    "from": ("country",),
-    "older": ("born", "birth"),
-    "oldest": ("born", "birth"),
-    "younger": ("born", "birth"),
-    "youngest": ("born", "birth"),
-    "birthday": ("born", "birth"),
-    "wife": ("spouse",),
-    "husband": ("spouse",),
-    "grandfather": ("father", "mother"),
-    "grandmother": ("father", "mother"),
-    "paternal": ("father",),
-    "maternal": ("mother",),
-    "earlier": ("publication", "released"),
-}
+_TOKEN = re.compile(r"[^\W_]+(?:[.,'’\-][^\W_]+)*")
+_POSSESSIVE = re.compile(r"['’]s$")
+_GROUPED = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_SENTENCE_ENDS = ".!?:;"
+# A question in which more of the words than this begin with capitals does not tell its names by them.
+_TITLE_CASE = 0.8
+_ABBREVIATION = re.compile(r"\b[A-Z][a-z]?\.$")
+_CONTRACTION = re.compile(r"[^\W_]['’][a-z]+")
 
 
-def _words(text: str) -> list[str]:
-    return words(_POSSESSIVE.sub("", text))
+def left_out(tree: Tree, question: str) -> tuple[str, ...]:
+    """Names and numbers of `question` that no step of the plan has, as written, in order.
 
-
-def uncovered(tree: Tree) -> tuple[float, tuple[str, ...]]:
-    """The share, 0 to 1, of the question's telling words that the plan's look-ups cover, and the words they leave out.
-
-    Steps that draw earlier answers together do not count: they repeat the question.
+    Args:
+        tree: a plan; one without steps has what the question as understood has.
+        question: as the person typed it.
     """
-    said: set[str] = set()
-    for node in tree.nodes():
-        if node.id == tree.root.id or (node.call is None and node.references):
-            continue
-        said.update(_words(node.question))
-        if node.call is not None:
-            said.update(_words(" ".join(str(argument) for argument in node.call.arguments)))
-    stems = {stem(word) for word in said} | {stem(told) for word in said for told in TOLD_BY.get(word, ())}
-    asked = [word for word in dict.fromkeys(_words(tree.question)) if word not in STOP_WORDS | _FORM]
-    left = tuple(
-        word
-        for word in asked
-        if stem(word) not in stems
-        and not any(stem(other) in stems for other in (*TOLD_BY.get(word, ()), *_PLANNED_AS.get(word, ())))
-    )
-    return (1.0 - len(left) / len(asked) if asked else 1.0), left
+    steps = [node for node in tree.nodes() if node is not tree.root or not node.children]
+    said = " ".join(text for node in steps for text in _texts(node))
+    known = set(words(said)) | {_POSSESSIVE.sub("", token.casefold()) for token in _TOKEN.findall(said)}
+    numbers = set(_NUMBER.findall(_GROUPED.sub("", said)))
+    missing = [name for name in _names(question) if not set(words(name)) <= known and name.casefold() not in known]
+    asked = _NUMBER.findall(_GROUPED.sub("", question))
+    missing += [number for number in asked if not any(_same_number(number, other) for other in numbers)]
+    return tuple(dict.fromkeys(missing))
+
+
+def _same_number(one: str, other: str) -> bool:
+    """Whether two numbers may be the same: "6" as in 6 million is said by 6000000 too."""
+    small, large = sorted((one, other), key=len)
+    return small == large or (large.endswith("000") and large.rstrip("0") == small)
+
+
+def _texts(node: Node) -> Iterator[str]:
+    yield node.question
+    yield node.instruction
+    arguments: tuple[Argument, ...] = ()
+    if node.call is not None:
+        arguments = node.call.arguments
+    elif node.operation is not None:
+        arguments = node.operation.operands
+    for argument in arguments:
+        if isinstance(argument, Literal):
+            yield argument.text
+
+
+def _names(question: str) -> list[str]:
+    """Words with a capital letter that does not only tell where a sentence begins."""
+    found = list(_TOKEN.finditer(question))
+    large = [match for match in found if match[0][0].isupper()]
+    if len(found) > 3 and sum(match[0][0].isupper() for match in found[1:]) > _TITLE_CASE * (len(found) - 1):
+        return []
+    names = []
+    for match in large:
+        before = question[: match.start()].rstrip(" \"'“‘(")
+        # A single letter is an initial or a pronoun.
+        begins = not before or (before[-1] in _SENTENCE_ENDS and not _ABBREVIATION.search(before))
+        if not begins and len(match[0]) > 1 and not _CONTRACTION.fullmatch(match[0]):
+            names.append(_POSSESSIVE.sub("", match[0]))
+    return names

@@ -31,7 +31,7 @@ _WORD = re.compile(r"\w+", re.UNICODE)
 _NAME = re.compile(r"(?<!^)\b[A-Z][\w'’.-]*(?:[ ,]+(?:(?:of|the|de|von|van|in|a|to) )*[A-Z0-9(][\w'’.)-]*)*")
 _MASK = "_name_"
 _FILE_BYTES = 64 << 20
-_OPERATOR = re.compile(r"= ?(Search|Relate|Filter)\(|(\n)")
+_OPERATOR = re.compile(r"= ?([A-Z][a-z]+)\(|(\n)")
 # Quality of an example: exp(SHARPNESS · relevance). The larger, the more relevance counts against diversity.
 _SHARPNESS = 3.0
 _SHAPE_SHARE = 0.7

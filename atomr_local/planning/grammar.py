@@ -1,98 +1,275 @@
 """The grammar of plans for one question: what it lets through needs no repair.
 
-A grammar cannot count, but plans are small, so numbering is unrolled: a rule exists for every top-level step and
-every number its first sub-step may have. Numbers are then breadth first and unique, references point only to steps
-answered before, and a Search names words that stand beside each other in the question, so that no name is invented.
+A plan is line 0, the question as understood and the answer it expects, and the steps below it; it may end there. Steps
+are look-ups (`Relate("Hamlet (1948 film)", "director")`, `Filter([1], "condition")`), typed operations over earlier
+steps, or steps that are broken down into look-ups of their own. The last may be a question over earlier steps. A name
+is a run of words of the question, each as typed or with a capital first letter, so that no name is invented; behind it
+may stand what it is, in parentheses.
+
+A grammar cannot count, but plans are small, so numbering is unrolled. Numbers are breadth first: those of steps below a
+step begin behind the last one of the top level, and so the first of them tells how many steps stand there.
 """
 
 from __future__ import annotations
 
-from atomr_local.backbone.gbnf import word_runs
+from collections.abc import Sequence
 
-TOP_LEVEL = 4
+from atomr_local.backbone.gbnf import first_form, last_forms, literal
+from atomr_local.tree.answer_types import NO_QUESTION, AnswerType
+from atomr_local.tree.operations import CONDITIONS, DIRECTIONS, PARTS, RELATIONS, Operation
+
+# Steps of a plan that breaks none of them down, and of one that does; steps below one step.
+STEPS = 10
+TOP_LEVEL = 6
 SUB_STEPS = 3
 _QUESTION_CHARACTERS = 110
-_LAST_QUESTION_CHARACTERS = 260
 _TEXT_CHARACTERS = 60
-_MOST_WORDS = 80
-_LONGEST_NAME = 14
+_KIND_CHARACTERS = 30
+_REFERENCES_IN_QUESTION = 6
+_MOST_WORDS = 120
 _NEVER_IN_NAMES = str.maketrans(dict.fromkeys('"\\[]'))
+_ORDERED = (Operation.COMPARE, Operation.SORT)
+_ON_SETS = (Operation.ALL, Operation.ANY, Operation.UNION, Operation.INTERSECT, Operation.EACH)
+_ON_AMOUNTS = (Operation.SUM, Operation.AVERAGE)
+_ON_PAIRS = (Operation.RATIO, Operation.EXCEPT)
 
 _FIXED = rf"""
 char ::= [^\[\]\r\n="\\\x00-\x1F\x7F]
 begin ::= [^\[\]\r\n="\\\x00-\x20\x7F]
+piece ::= char{{0,{_QUESTION_CHARACTERS}}}
 text ::= "\"" begin char{{0,{_TEXT_CHARACTERS}}} "\""
+unit ::= "\"" [^\[\]\r\n="\\\x00-\x20\x7F] [^\[\]\r\n="\\\x00-\x1F\x7F]{{0,24}} "\""
+number ::= "\"" [1-9] [0-9]? "\""
+kind ::= " (" [^()\[\]\r\n="\\\x00-\x20\x7F] [^()\[\]\r\n="\\\x00-\x1F\x7F]{{0,{_KIND_CHARACTERS}}} ")"
+word ::= [^\r\n=\\\x00-\x20\x7F] [^\r\n\\\x00-\x20\x7F]*
+loose ::= "[" [1-9] [0-9]? "]"
+loose-list ::= loose (", " loose){{0,5}}
 """
 
 
-def plan_grammar(question: str) -> str:
-    """GBNF, rule `root`, of the compact plans for the question, root line left out."""
-    rules: dict[str, str] = {"root": " | ".join(f"step-1-of-{size}-at-{size + 1}" for size in range(1, TOP_LEVEL + 1))}
-    for size in range(1, TOP_LEVEL + 1):
-        for place in range(1, size + 1):
-            least = size + 1
-            for first in range(least, least + SUB_STEPS * (place - 1) + 1):
-                _step(rules, size, place, first)
-    _names(rules, question)
+def plan_grammar(question: str, given: Sequence[str] = ()) -> str:
+    """GBNF, rule `root`, of the plans for the question.
+
+    Args:
+        question: as typed.
+        given: further texts whose words may make up names, such as what was said before.
+    """
+    rules: dict[str, str] = {}
+    most = 2 * len(question.split()[:_MOST_WORDS]) + 10
+    asking = " | ".join(literal(str(one)) for one in AnswerType if one not in NO_QUESTION)
+    asking_nothing = " | ".join(literal(str(one)) for one in AnswerType if one in NO_QUESTION)
+    rules["root"] = (
+        f'"0. " word (" " word){{0,{most}}} " = Answer("'
+        f' ((({asking}) ", several"? ")" ("\\n" step-1?)?) | (({asking_nothing}) ")" "\\n"?))'
+    )
+    for name, words in (("direction", DIRECTIONS), ("condition", CONDITIONS), ("relation", RELATIONS), ("part", PARTS)):
+        rules[name] = " | ".join(literal(f'"{word}"') for word in words)
+    for place in range(1, STEPS + 1):
+        _flat_step(rules, place)
+    rules["loose-operation"] = _operation("loose", "loose-list", 'loose (", " loose){1,5}', 'loose ", " loose')
+    _names(rules, [question, *given])
     return "\n".join(f"{name} ::= {body}" for name, body in rules.items()) + _FIXED
 
 
-def _step(rules: dict[str, str], size: int, place: int, first: int) -> None:
-    """Top-level step `place` of `size`; its sub-steps, if any, are numbered from `first`."""
-    before = tuple(range(1, place))
-
-    def then(used: int) -> str:
-        # A model that was trained on plans ends behind the last sign; made to break the line first, it would go on.
-        return f'"\\n" step-{place + 1}-of-{size}-at-{first + used}' if place < size else '"\\n"?'
-
-    head = f'"{place}. " {_question(rules, before)}'
-    choices = [f'" = " {_call(rules, before)} {then(0)}']
-    # A third or fourth step draws the earlier ones together; broken down further, small models ramble.
-    for count in range(1, SUB_STEPS + 1) if place <= 2 or place < size else ():
-        lines = []
-        for index in range(count):
-            known = before + tuple(range(first, first + index))
-            lines.append(f'"\\n {first + index}. " {_question(rules, known)} " = " {_call(rules, known)}')
-        choices.append(f"{' '.join(lines)} {then(count)}")
-    step = f"{head} ({' | '.join(choices)})"
-    if before and place == size:
-        # The last step may compare or count earlier answers, without an operator; it may repeat the whole question.
-        step += f' | "{place}. " {_question(rules, before, _LAST_QUESTION_CHARACTERS)} "\\n"?'
-    rules[f"step-{place}-of-{size}-at-{first}"] = step
+def _flat_step(rules: dict[str, str], place: int) -> None:
+    """The step at this place where none before it is broken down, and what may follow."""
+    known = place - 1
+    after = f'("\\n" step-{place + 1}?)?' if place < STEPS else '"\\n"?'
+    choices = [f'" = " {_call(rules, known)} {after}']
+    for size in range(max(place, 2), TOP_LEVEL + 1):
+        choices += _broken_down(rules, size, place, size + 1)
+    step = f'"{place}. " {_question(rules, known)} ({" | ".join(choices)})'
+    if place > 1:
+        step += f' | "{place}. " {_question(rules, known)} "\\n"?'
+    rules[f"step-{place}"] = step
 
 
-def _suffix(known: tuple[int, ...]) -> str:
-    return "-".join(map(str, known)) or "none"
-
-
-def _reference(rules: dict[str, str], known: tuple[int, ...]) -> str:
-    name = f"reference-{_suffix(known)}"
-    rules.setdefault(name, " | ".join(f'"[{number}]"' for number in known))
-    return name
-
-
-def _question(rules: dict[str, str], known: tuple[int, ...], most: int = _QUESTION_CHARACTERS) -> str:
-    name = f"question-{most}-{_suffix(known)}"
-    middle = f"(char | {_reference(rules, known)})" if known else "char"
-    rules.setdefault(name, f"begin {middle}{{1,{most}}}")
-    return name
-
-
-def _call(rules: dict[str, str], known: tuple[int, ...]) -> str:
-    name = f"call-{_suffix(known)}"
+def _step(rules: dict[str, str], size: int, place: int, first: int) -> str:
+    """Name of the rule for top-level step `place` of `size`, and all behind it; numbers from `first` on are free."""
+    name = f"step-{place}-of-{size}-at-{first}"
     if name in rules:
         return name
-    choices = ['"Search(\\"" name "\\"" (", " text)? ")"', '"Relate(\\"" name "\\", " text ")"']
+    rules[name] = ""
+    known = place - 1
+    after = f'"\\n" {_step(rules, size, place + 1, first)}' if place < size else '"\\n"?'
+    choices = [f'" = " {_call(rules, known)} {after}', *_broken_down(rules, size, place, first)]
+    step = f'"{place}. " {_question(rules, known)} ({" | ".join(choices)})'
+    if place == size:
+        step += f' | "{place}. " {_question(rules, known)} "\\n"?'
+    rules[name] = step
+    return name
+
+
+def _broken_down(rules: dict[str, str], size: int, place: int, first: int) -> list[str]:
+    """What may stand behind the question of step `place` of `size` that is broken down, numbered from `first`."""
+    if place == size > 2:  # the last step draws the earlier ones together; broken down further, small models ramble
+        return []
+    choices = []
+    lines = ""
+    for count in range(1, SUB_STEPS + 1):
+        number = first + count - 1
+        lines += f' "\\n {number}. " {_below(rules, place - 1, first, count - 1)}'
+        behind = f'"\\n" {_step(rules, size, place + 1, number + 1)}' if place < size else '"\\n"?'
+        choices.append(f"{lines} {behind}")
+    return choices
+
+
+def _below(rules: dict[str, str], known: int, first: int, beside: int) -> str:
+    """Name of the rule for a step below another: its question and its look-up.
+
+    Args:
+        known: top-level steps answered before.
+        beside: steps before it below the same one, numbered from `first`.
+    """
+    if not beside:
+        name = f"below-{known}"
+        rules.setdefault(name, f'{_question(rules, known)} " = " {_lookup(rules, known)}')
+        return name
+    name = f"below-{known}-{first}-{beside}"
+    if name not in rules:
+        numbers = [*range(1, known + 1), *range(first, first + beside)]
+        reference = f"reference-{known}-{first}-{beside}"
+        rules[reference] = _any_of(numbers)
+        asked = f"(begin | {reference}) piece ({reference} piece){{0,{_REFERENCES_IN_QUESTION}}}"
+        rules[name] = f'{asked} " = " ({_lookups(reference)} | loose-operation)'
+    return name
+
+
+def _any_of(numbers: Sequence[int]) -> str:
+    return " | ".join(f'"[{number}]"' for number in numbers)
+
+
+def _reference(rules: dict[str, str], known: int) -> str:
+    rules.setdefault(f"reference-{known}", _any_of(range(1, known + 1)))
+    return f"reference-{known}"
+
+
+def _question(rules: dict[str, str], known: int) -> str:
+    name = f"question-{known}"
     if known:
         reference = _reference(rules, known)
-        choices += [f'"{operator}(" {reference} ", " text ")"' for operator in ("Relate", "Filter")]
-        choices.append(f'"Search(" {reference} ", " text ")"')
+        body = f"(begin | {reference}) piece ({reference} piece){{0,{_REFERENCES_IN_QUESTION}}}"
+    else:
+        body = "begin piece"
+    rules.setdefault(name, body)
+    return name
+
+
+def _lookups(reference: str) -> str:
+    """Look-ups, of names or of what `reference` stands for; "": of names alone."""
+    choices = ['"Relate(\\"" name "\\", " text ")"', '"Search(\\"" name "\\"" (", " text)? ")"']
+    if reference:
+        choices.append(f'("Relate(" | "Filter(" | "Search(") {reference} ", " text ")"')
+    return " | ".join(choices)
+
+
+def _lookup(rules: dict[str, str], known: int) -> str:
+    name = f"lookup-{known}"
+    rules.setdefault(name, _lookups(_reference(rules, known) if known else ""))
+    return name
+
+
+def _call(rules: dict[str, str], known: int) -> str:
+    """Name of the rule for what a top-level step does, `known` steps being answered."""
+    name = f"call-{known}"
+    if name not in rules:
+        lookup = _lookup(rules, known)
+        rules[name] = lookup
+        if known:
+            several, pair = "", ""
+            if known > 1:
+                several, pair = _list(rules, known, 2), _pair(rules, known)
+            operation = _operation(_reference(rules, known), _list(rules, known, 1), several, pair)
+            rules[name] = f"{lookup} | {operation}"
+    return name
+
+
+def _list(rules: dict[str, str], known: int, least: int) -> str:
+    """Name of the rule for references to at least one or two of the known steps, in rising order, each once."""
+    for first in range(known, 0, -1):
+        more = " | ".join(f"list-{following}-of-{known}" for following in range(first + 1, known + 1))
+        rules[f"list-{first}-of-{known}"] = f'"[{first}]"' + (f' (", " ({more}))?' if more else "")
+    name = f"list-{known}-least-{least}"
+    if least == 1:
+        rules[name] = " | ".join(f"list-{first}-of-{known}" for first in range(1, known + 1))
+    else:
+        choices = []
+        for first in range(1, known):
+            more = " | ".join(f"list-{following}-of-{known}" for following in range(first + 1, known + 1))
+            choices.append(f'"[{first}], " ({more})')
+        rules[name] = " | ".join(choices)
+    return name
+
+
+def _pair(rules: dict[str, str], known: int) -> str:
+    name = f"pair-{known}"
+    choices = []
+    for first in range(1, known + 1):
+        others = [other for other in range(1, known + 1) if other != first]
+        choices.append(f'"[{first}], " ({_any_of(others)})')
     rules[name] = " | ".join(choices)
     return name
 
 
-def _names(rules: dict[str, str], question: str) -> None:
-    """`name`: any run of the question's words."""
-    words = question.translate(_NEVER_IN_NAMES).split()[:_MOST_WORDS]
-    word_runs(rules, "name", [" ".join(words)], longest=_LONGEST_NAME)
-    rules.setdefault("name", "begin char{0,60}")
+def _operation(one: str, some: str, several: str, pair: str) -> str:
+    """Every typed operation, given what matches one reference, one or more, two or more, and two ("": none are)."""
+
+    def named(*operations: Operation) -> str:
+        return "(" + " | ".join(literal(f"{operation}(") for operation in operations) + ")"
+
+    choices = [
+        f'{named(*_ORDERED)} {some} ", " direction ")"',
+        f'{named(Operation.TOP)} {some} ", " direction ", " number ")"',
+        f'{named(Operation.SELECT)} {some} ", " text ", " condition ")"',
+        f'{named(Operation.IS)} {one} ", " text ", " relation ")"',
+        f'{named(*_ON_AMOUNTS)} {some} ")"',
+        f'{named(Operation.COUNT)} {one} ")"',
+        f'{named(Operation.PART)} {one} ", " part ")"',
+        f'{named(Operation.CONVERT)} {one} ", " unit ")"',
+    ]
+    if pair:
+        choices += [
+            f'{named(*_ON_SETS)} {several} ")"',
+            f'{named(Operation.SELECT)} {several} ", " condition ")"',
+            f'{named(Operation.IS)} {pair} ", " relation ")"',
+            f'{named(*_ON_PAIRS)} {pair} ")"',
+            f'{named(Operation.DIFFERENCE)} {pair} (", " unit)? ")"',
+        ]
+    return " | ".join(choices)
+
+
+def _names(rules: dict[str, str], texts: Sequence[str]) -> None:
+    """`name`: any run of words of one of the texts, and perhaps what it is in parentheses."""
+    starts: dict[str, None] = {}
+    for number, text in enumerate(texts):
+        words = text.translate(_NEVER_IN_NAMES).split()[:_MOST_WORDS]
+        for index, word in enumerate(words):
+            more = f"name-{number}-{index + 1}" if index + 1 < len(words) else ""
+            own = f"name-{number}-{index}"
+            rules[own] = _word(word, more)
+            if not any(map(str.isalnum, word)):
+                continue
+            bare = first_form(word)
+            if bare != word:
+                own = f"{own}-bare"
+                rules[own] = _word(bare, more)
+            starts[own] = None
+    rules["name"] = f"({' | '.join(starts)}) kind?" if starts else "begin char{0,60}"
+
+
+def _word(word: str, more: str) -> str:
+    choices = [form for last in last_forms(word) for form in _as_written(last)]
+    terminals = [literal(form) for form in dict.fromkeys(choices)]
+    if more:
+        going_on = " | ".join(literal(f"{form} ") for form in _as_written(word))
+        terminals.append(f"({going_on}) {more}")
+    return " | ".join(terminals)
+
+
+def _as_written(word: str) -> tuple[str, ...]:
+    """The word as typed, and with its first letter large."""
+    for place, character in enumerate(word):
+        if character.isalnum():
+            large = word[:place] + character.upper() + word[place + 1 :]
+            return (word,) if large == word else (word, large)
+    return (word,)

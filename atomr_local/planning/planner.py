@@ -1,14 +1,15 @@
 """Question → Atomic Reasoning Tree (AtomR, section 3.2), for small local models.
 
-The model writes the compact notation under a grammar, with worked examples chosen for the question. A plan that
-breaks a rule gets one repair attempt with the validator's complaint; after that the question falls back to a plan
+The model writes the compact notation under a grammar, with worked examples chosen for the question: first the question
+as it understands it and the answer that it expects, then the steps, none where one direct look-up is enough. A plan
+that breaks a rule gets one repair attempt with the validator's complaint; after that the question falls back to a plan
 of one node, answered by direct RAG, and the plan says so.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,8 +18,9 @@ from atomr_local.backbone.templates import Style, render
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.planning.examples import Example, ExampleLibrary
-from atomr_local.planning.grammar import plan_grammar
+from atomr_local.planning.forms import PlanForm, grammar_of_plans
 from atomr_local.planning.shorthand import with_searches
+from atomr_local.tree.answer_types import ANSWER, NO_QUESTION
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import ROOT_ID, Node, Operator, Tree
@@ -42,6 +44,8 @@ _OPERATOR = re.compile(r" = (?:Search|Relate|Filter)\(")
 class Plan:
     """A tree and how it came about.
 
+    A tree of the root alone is answered by one direct look-up: chosen by the model where `origin` is "model".
+
     Attributes:
         attempts: model calls made for it.
         problems: why attempts were rejected, in order.
@@ -64,9 +68,13 @@ def fallback_tree(question: str) -> Tree:
     return Tree(Node(ROOT_ID, question))
 
 
-def unfounded_names(tree: Tree) -> list[str]:
-    """Complaints about Search names that share no word with the question: the model took them from elsewhere."""
-    asked = {word.casefold() for word in _WORD.findall(tree.question)}
+def unfounded_names(tree: Tree, given: Sequence[str] = ()) -> list[str]:
+    """Complaints about Search names that share no word with the question: the model took them from elsewhere.
+
+    Args:
+        given: texts that names may come from; none: the question of the tree.
+    """
+    asked = {word.casefold() for text in (given or [tree.question]) for word in _WORD.findall(text)}
     complaints = []
     for node in tree.nodes():
         if node.call is None or node.call.operator is not Operator.SEARCH:
@@ -77,6 +85,16 @@ def unfounded_names(tree: Tree) -> list[str]:
             if words and not words & asked:
                 complaints.append(f"step {node.id} searches for {name.text!r}, which the question does not name")
     return complaints
+
+
+def _misread(tree: Tree, given: Sequence[str]) -> list[str]:
+    """Complaints about a plan that is of another question than the one given."""
+    asked = {word.casefold() for text in given for word in _WORD.findall(text)}
+    understood = {word.casefold() for word in _WORD.findall(tree.question)}
+    nothing = tree.expects is not None and tree.expects.type in NO_QUESTION
+    if asked and understood and not nothing and not asked & understood:
+        return [f"line 0 is {tree.question!r}, which shares no word with the question"]
+    return unfounded_names(tree, given)
 
 
 def _turns(example: Example) -> tuple[Message, Message]:
@@ -105,19 +123,28 @@ class Planner:
         seed: int = 0,
         shots: int = _EXAMPLES,
         style: Style = "full",
+        form: PlanForm = 2,
     ) -> None:
-        """Make a planner; in lean style the adapter has learnt what the examples would show."""
+        """Make a planner.
+
+        Args:
+            shots: worked examples to show at most; in lean style the adapter has learnt what they would show.
+            form: what a plan may hold: 2, line 0 and typed operations; 1, neither, for an adapter that has learnt no
+                others.
+        """
         self._backbone = backbone
         self._examples = examples
         self._limits = limits
         self._seed = seed
         self._shots = shots if style == "full" else 0
+        self._form = form
         self._template = "plan" if style == "full" else "lean_plan"
 
     def plan(
         self,
         question: str,
         *,
+        given: Sequence[str] = (),
         on_text: Callable[[str], None] | None = None,
         on_call: Callable[[Prompt, Completion], None] | None = None,
         cancellation: Cancellation | None = None,
@@ -125,6 +152,8 @@ class Planner:
         """Decompose the question.
 
         Args:
+            given: further texts whose words may make up names: what was said before, or what the person typed where
+                `question` is a wording of it.
             on_text: gets the plan's text as the model writes it.
             on_call: told of each finished model call.
 
@@ -134,8 +163,10 @@ class Planner:
         """
         problems: list[str] = []
         prompt = self._prompt(question)
-        grammar = plan_grammar(question)
+        grammar = grammar_of_plans(self._form, question, given)
         drafts = [example.plan for example in self._examples.select(question, _DRAFTS)]
+        if self._form == 2:
+            drafts.append(f"0. {question[:1].upper()}{question[1:]} = {ANSWER}(")
         for attempt in (1, 2):
             completion = self._backbone.complete(
                 prompt,
@@ -151,7 +182,7 @@ class Planner:
             if completion.finish == "length":
                 tree, complaint = None, "the plan is too long; use fewer steps"
             else:
-                tree, complaint = self._read(completion.text, question)
+                tree, complaint = self._read(completion.text, question, given)
             if tree is not None:
                 return Plan(tree, "model", attempt, tuple(problems), completion.mean_probability)
             problems.append(complaint)
@@ -160,12 +191,12 @@ class Planner:
                 break
         return Plan(fallback_tree(question), "fallback", len(problems), tuple(problems))
 
-    def _read(self, text: str, question: str) -> tuple[Tree | None, str]:
+    def _read(self, text: str, question: str, given: Sequence[str] = ()) -> tuple[Tree | None, str]:
         try:
             tree = parse_compact("\n".join(map(_without_idle_operator, text.split("\n"))), question)
         except TreeError as error:
             return None, str(error)
-        complaints = [p.message for p in validate(tree, self._limits) if p.fatal] or unfounded_names(tree)
+        complaints = [p.message for p in validate(tree, self._limits) if p.fatal] or _misread(tree, (question, *given))
         if complaints:
             return None, complaints[0]
         whole = with_searches(tree)

@@ -1,8 +1,8 @@
 """Shorthand plans: a Relate on a name stands for the Search for that name and the Relate that follows it.
 
 In the method every chain of look-ups begins with a Search (AtomR, section 3.1). Which Search that is follows from the
-name and from what the question calls it, so a small model need not write it: its plans are shorter by about a
-third, and what it writes is one way of planning instead of two. The plan that runs, and is shown, holds the Search.
+name, `Relate("Hamlet (1948 film)", "director")`, so a small model need not write it: its plans are shorter by about
+a third, and what it writes is one way of planning instead of two. The plan that runs, and is shown, holds the Search.
 """
 
 from __future__ import annotations
@@ -15,21 +15,6 @@ from itertools import count
 from atomr_local.indexing.names import split_qualifier
 from atomr_local.tree.nodes import REFERENCE, Argument, Literal, Node, Operator, OperatorCall, References, Tree
 
-# What has these is a person; the head of any other relation may be anything.
-_OF_PERSONS = {
-    "father", "mother", "spouse", "sibling", "child", "date of birth", "date of death", "place of birth",
-    "place of death", "country of citizenship",
-}  # fmt: skip
-# What the head of a relation is, where the relation says so. A song has a composer too, so composer does not.
-_KINDS = {"director": "film", "performer": "song"}
-_KIND_WORDS = (
-    "film|song|album|magazine|company|band|novel|book|play|opera|ballet|painting|newspaper|planet|moon|element|river|lake"
-    "|island|mountain|city|town|village|country|university|school|ship|club|team|language"
-)
-# With a year, "of" may stand between: "the 1948 film of Hamlet". Without one, "songs of" is followed by who made them.
-_NAMED_KIND = re.compile(
-    rf"\b(?:(?P<dated>(?:1\d|20)\d\d (?:{_KIND_WORDS}))(?: of)?|(?P<kind>{_KIND_WORDS})s?)\b[\s:]*$", re.IGNORECASE
-)
 # Small words that stand inside names.
 _PARTICLES = {
     "a", "an", "and", "at", "by", "da", "de", "del", "der", "di", "do", "du", "for", "from", "in", "la", "le", "of",
@@ -54,26 +39,15 @@ def find_name(name: str, text: str) -> int:
     return -1
 
 
-def descriptor(name: str, relation: str, question: str) -> str:
-    """What kind of thing the question says the name is, such as "1923 film"; "" where it does not say."""
-    bare = split_qualifier(name)[0]
-    place = find_name(bare, question)
-    if place >= 0:
-        after = re.match(r"\s*\(([^()]*)\)", question[place + len(bare) :])
-        if after:
-            return after[1].lower()
-        before = _NAMED_KIND.search(question[:place])
-        if before:
-            return (before["dated"] or before["kind"]).lower()
-    return _KINDS.get(relation, "")
+def search_for(written: str) -> tuple[str, OperatorCall]:
+    """The Search for a name as a plan writes it, and its question.
 
-
-def search_for(name: str, relation: str, question: str) -> tuple[str, OperatorCall]:
-    """The Search for a name whose relation is asked for, and its question."""
-    kind = descriptor(name, relation, question)
-    asked = "Who" if not kind and relation in _OF_PERSONS else "What"
+    What stands behind the name in parentheses says which one is meant, and becomes the Search's second argument:
+    "Hamlet (1948 film)". Nothing else is taken for a kind.
+    """
+    name, kind = split_qualifier(written)
     arguments = (Literal(name), Literal(kind)) if kind else (Literal(name),)
-    return f"{asked} is {name}?", OperatorCall(Operator.SEARCH, arguments)
+    return f"Who or what is {written}?", OperatorCall(Operator.SEARCH, arguments)
 
 
 def with_searches(tree: Tree) -> Tree:
@@ -89,9 +63,7 @@ def with_searches(tree: Tree) -> Tree:
         head = node.call.arguments[0] if node.call is not None and node.call.operator is Operator.RELATE else None
         if node.call is None or not isinstance(head, Literal) or head.references or not _is_name(head.text):
             return (replace(node, children=below(node)),)
-        relation = node.call.arguments[1]
-        told = relation.text if isinstance(relation, Literal) else ""
-        question, search = search_for(head.text, told, tree.question)
+        question, search = search_for(head.text)
         found = Node(next(numbers), question, search)
         place = find_name(head.text, node.question)
         asked = node.question
@@ -119,10 +91,10 @@ def with_searches(tree: Tree) -> Tree:
 
 
 def _is_name(text: str) -> bool:
-    """Whether the text is written as a name: its words begin with capitals or figures, save for small ones."""
+    """Whether the text is written as a name: its words hold capitals or begin with figures, save for small ones."""
     found = _WORD.findall(split_qualifier(text)[0])
     telling = [word for word in found if word.casefold() not in _PARTICLES]
-    return bool(telling) and all(not word[0].islower() for word in telling)
+    return bool(telling) and all(not word[0].islower() or word != word.lower() for word in telling)
 
 
 def renumbered(tree: Tree) -> Tree:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from atomr_local.planning.coverage import LEAST_COVERAGE, uncovered
-from atomr_local.planning.planner import fallback_tree
+from dataclasses import replace
+
+from atomr_local.planning.coverage import left_out
 from atomr_local.reasoning.events import ModelCalled, PlanFragment, PlanReady, StageChanged
 from atomr_local.reasoning.executor import Executor
 from atomr_local.reasoning.reader import shown_prompt
@@ -29,9 +30,7 @@ class AtomR:
             ready = PlanReady(tree=plan, compact=to_compact(plan, with_root=True), origin=origin, attempts=0)
         means = tools.settings.means
         if means.judge_plans and ready.origin == "model":
-            share, left = uncovered(ready.tree)
-            if share < LEAST_COVERAGE:
-                ready = _set_aside(question, ready, left)
+            ready = _told(question, ready)
         tools.recorder.emit(ready)
         tools.recorder.emit(StageChanged(stage="reasoning"))
         kept = None
@@ -56,17 +55,10 @@ class AtomR:
         return executor.execute(ready.tree)
 
 
-def _set_aside(question: str, plan: PlanReady, left: tuple[str, ...]) -> PlanReady:
-    """The plan of one node, instead of one that leaves out what is asked."""
-    tree = fallback_tree(question)
-    told = f"the plan is not run, it leaves out {', '.join(left)}: {plan.compact}"
-    return PlanReady(
-        tree=tree,
-        compact=to_compact(tree, with_root=True),
-        origin="fallback",
-        attempts=plan.attempts,
-        problems=(*plan.problems, told),
-    )
+def _told(question: str, plan: PlanReady) -> PlanReady:
+    """The plan, with what it leaves out of the question among its problems."""
+    left = left_out(plan.tree, question)
+    return replace(plan, problems=(*plan.problems, f"left out: {', '.join(left)}")) if left else plan
 
 
 def make_plan(question: str, tools: Toolbox) -> PlanReady:

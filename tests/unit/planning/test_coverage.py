@@ -1,37 +1,44 @@
+"""What a plan leaves out of its question: told by name, judged by no list of words."""
+
 from __future__ import annotations
 
 import pytest
 
-from atomr_local.planning.coverage import LEAST_COVERAGE, uncovered
+from atomr_local.planning.coverage import left_out
 from atomr_local.planning.planner import fallback_tree
 from atomr_local.tree.compact import parse_compact
 
-BORN = '1. Who is the director of Jaws?\n 3. What is Jaws? = Search("Jaws", "film")\n 4. Who is the director of [3]? = Relate([3], "director")\n2. Where was [1] born? = Relate([1], "place of birth")'
-
 
 @pytest.mark.parametrize(
-    ("question", "left"),
+    ("question", "plan", "left"),
     [
-        ("Where was the director of the film Jaws born?", ()),
-        ("What is the birthday of Jaws's director?", ()),
         (
-            "Jaws starred which television actor known from a musical?",
-            ("starred", "television", "actor", "known", "musical"),
+            "Could you tell me the hometown of the lady who came up with Moomins?",
+            '1. Who created Moomins? = Relate("Moomins", "creator")\n2. Where was [1] born? = Relate([1], "birthplace")',
+            (),
         ),
+        ("Who directed the 1948 film Hamlet?", '1. Who directed it? = Relate("Hamlet", "director")', ("1948",)),
+        ("Who directed the 1948 film Hamlet?", '1. Who? = Relate("Hamlet (1948 film)", "director")', ()),
+        ("Did Ann Lee meet J. Brown?", '1. Whom did Ann Lee meet? = Relate("Ann Lee", "met")', ("Brown",)),
+        ("Is Emma's author older than Dracula's?", '1. Who wrote Emma? = Relate("Emma", "author")', ("Dracula",)),
+        ("What did I'd say of X-rays?", '1. Who found X-rays? = Relate("X-rays", "discoverer")', ()),
+        ("Who is the mother of Beyoncé?", '1. a = Relate("Beyonce", "mother")', ()),
+        (
+            "Which countries have more than 6 million people?",
+            '1. a = Relate("Europe", "country")\n2. b = Relate([1], "population")\n3. c = Select([2], "6000000", "larger")',
+            (),
+        ),
+        ("Which have more than 6,000,000 people?", '1. a = Relate("Europe", "country")', ("6000000",)),
+        ("which of them did ann write", '1. a = Relate("Emma", "author")', ()),
+        ("Who Wrote The Book Emma Then", '1. a = Relate("Emma", "author")', ()),
+        ("Quick question: Who wrote Emma? Also Persuasion", '1. a = Relate("Emma", "author")', ("Persuasion",)),
+        ("", '1. a = Relate("Emma", "author")', ()),
     ],
 )
-def test_what_a_plan_leaves_out_is_named(question: str, left: tuple[str, ...]) -> None:
-    share, words = uncovered(parse_compact(BORN, question))
-    assert words == left
-    assert (share < LEAST_COVERAGE) == bool(left)
+def test_names_and_numbers_that_no_step_has_are_told(question: str, plan: str, left: tuple[str, ...]) -> None:
+    assert left_out(parse_compact(plan, question or "?"), question) == left
 
 
-def test_a_step_that_repeats_the_question_covers_nothing() -> None:
-    question = "Which is heavier, osmium or iridium?"
-    plan = '1. What is osmium? = Search("osmium")\n2. What is iridium? = Search("iridium")\n3. Given answers of [1] and [2], which is heavier?'
-    assert uncovered(parse_compact(plan, question))[1] == ("heavier",)
-
-
-def test_a_question_without_telling_words_is_covered() -> None:
-    assert uncovered(parse_compact('1. Who is it? = Search("it")', "Who is it?")) == (1.0, ())
-    assert uncovered(fallback_tree("Who?")) == (1.0, ())
+def test_a_plan_without_steps_has_what_the_question_as_understood_has() -> None:
+    assert left_out(parse_compact("0. Who wrote Emma? = Answer(person)"), "hm so who wrote Emma in 1815") == ("1815",)
+    assert left_out(fallback_tree("Who wrote Emma in 1815?"), "Who wrote Emma in 1815?") == ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from fake_parts import FakeBackbone
 
@@ -9,7 +11,9 @@ from atomr_local.backbone.protocol import Completion, Prompt
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError
 from atomr_local.planning.examples import Example, ExampleLibrary, shape_terms
+from atomr_local.planning.forms import plan_form
 from atomr_local.planning.grammar import plan_grammar
+from atomr_local.planning.grammar_untyped import untyped_plan_grammar
 from atomr_local.planning.planner import Planner, unfounded_names
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.validation import Limits, check
@@ -62,7 +66,7 @@ def test_a_plan_larger_than_the_limits_is_not_executed() -> None:
 
 
 def test_a_small_context_drops_examples_and_a_tiny_one_is_refused() -> None:
-    small = FakeBackbone(GOOD, context_tokens=560)
+    small = FakeBackbone(GOOD, context_tokens=800)
     planner(small).plan(QUESTION)
     large = FakeBackbone(GOOD)
     planner(large).plan(QUESTION)
@@ -72,7 +76,7 @@ def test_a_small_context_drops_examples_and_a_tiny_one_is_refused() -> None:
 
 
 def test_no_room_for_a_repair_means_fallback() -> None:
-    backbone = FakeBackbone("x " * 200, context_tokens=560)
+    backbone = FakeBackbone("x " * 200, context_tokens=800)
     plan = planner(backbone).plan(QUESTION)
     assert (plan.origin, plan.attempts) == ("fallback", 1)
 
@@ -95,7 +99,7 @@ def test_every_shipped_example_is_a_valid_plan_of_its_question() -> None:
     for example in library.select("Who?", len(library)):
         tree = parse_compact(example.plan, example.question)
         check(tree)
-        assert unfounded_names(tree) == [], example.question
+        assert unfounded_names(tree, [example.question]) == [], example.question
 
 
 def test_selection_goes_by_shape_most_relevant_last_and_diverse() -> None:
@@ -114,10 +118,13 @@ def test_selection_goes_by_shape_most_relevant_last_and_diverse() -> None:
 
 
 @pytest.mark.parametrize("question", ["Who is the father of Ann Lee?", "", "🙂", '"\\" [1] ]=[', "a " * 500, "?!"])
-def test_the_grammar_of_any_question_is_finite_and_defines_what_it_uses(question: str) -> None:
+@pytest.mark.parametrize("grammar_for", [plan_grammar, untyped_plan_grammar])
+def test_the_grammar_of_any_question_is_finite_and_defines_what_it_uses(
+    question: str, grammar_for: Callable[[str], str]
+) -> None:
     import re
 
-    grammar = plan_grammar(question)
+    grammar = grammar_for(question)
     defined = set(re.findall(r"^([a-z0-9-]+) ::=", grammar, re.MULTILINE))
     bare = re.sub(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]', " ", grammar)
     used = set(re.findall(r"\b[a-z][a-z0-9-]*\b", bare))
@@ -144,3 +151,78 @@ def test_a_step_that_draws_answers_together_looks_nothing_up() -> None:
 def test_a_long_answer_that_is_no_plan_is_refused_at_once(text: str) -> None:
     made = planner(FakeBackbone(text, text)).plan(QUESTION)
     assert made.origin == "fallback"
+
+
+TYPED = (
+    "0. Which was published first, Emma or Dracula? = Answer(work)\n"
+    '1. When was Emma published? = Relate("Emma (novel)", "publication date")\n'
+    '2. When was Dracula published? = Relate("Dracula", "publication date")\n'
+    '3. Which was published first? = Compare([1], [2], "earlier")'
+)
+TYPED_AS = "which came first emma or dracula"
+
+
+def test_the_plan_tells_the_question_as_understood_and_the_answer_it_expects() -> None:
+    plan = planner(FakeBackbone(TYPED)).plan(TYPED_AS)
+    assert (plan.origin, plan.attempts, plan.problems) == ("model", 1, ())
+    assert plan.tree.question == "Which was published first, Emma or Dracula?"
+    assert str(plan.tree.expects.type) == "work"  # type: ignore[union-attr]
+    assert plan.compact.splitlines()[0] == TYPED.splitlines()[0]
+    last = plan.tree.node(3)
+    assert last.operation is not None and last.operation.references == (1, 2)
+
+
+def test_the_question_alone_is_a_plan_that_was_chosen() -> None:
+    plan = planner(FakeBackbone("0. Who wrote Emma? = Answer(person)")).plan("who wrote emma")
+    assert (plan.origin, plan.tree.is_direct, plan.problems) == ("model", True, ())
+
+
+def test_a_plan_without_line_0_is_still_read() -> None:
+    plan = planner(FakeBackbone(GOOD)).plan(QUESTION)
+    assert (plan.tree.question, plan.tree.expects) == (QUESTION, None)
+
+
+def test_what_is_no_question_has_no_steps() -> None:
+    plan = planner(FakeBackbone("0. Hallo! = Answer(nothing)")).plan("hello")
+    assert plan.tree.expects is not None and plan.tree.expects.type == "nothing"
+
+
+def test_a_plan_of_another_question_is_sent_back() -> None:
+    plan = planner(FakeBackbone("0. Who wrote Emma? = Answer(person)", GOOD)).plan("How deep is Lake Baikal?")
+    assert "line 0" in plan.problems[0]
+
+
+def test_names_may_come_from_what_was_said_before() -> None:
+    backbone = FakeBackbone('0. Who is her mother? = Answer(person)\n1. a = Search("Ann Lee")')
+    plan = planner(backbone).plan("Who is her mother?", given=("Who is Ann Lee?",))
+    assert plan.origin == "model"
+    assert backbone.grammars == [plan_grammar("Who is her mother?", ("Who is Ann Lee?",))]
+
+
+def test_copying_the_question_is_drafted() -> None:
+    backbone = FakeBackbone(TYPED)
+    planner(backbone).plan(TYPED_AS)
+    assert backbone.drafts[0][-1] == "0. Which came first emma or dracula = Answer("
+
+
+@pytest.mark.parametrize(
+    ("card", "form"),
+    [
+        ({}, 2),
+        ({"prompts": "full"}, 2),
+        ({"prompts": "lean"}, 1),
+        ({"prompts": "lean", "plans": 1}, 1),
+        ({"prompts": "lean", "plans": 2}, 2),
+        ({"prompts": "lean", "plans": "two"}, 1),
+    ],
+)
+def test_the_adapters_card_tells_the_form_of_its_plans(card: dict[str, object], form: int) -> None:
+    assert plan_form(card) == form
+
+
+@pytest.mark.parametrize("form", [1, 2])
+def test_a_model_writes_under_the_grammar_of_its_form(form: int) -> None:
+    backbone = FakeBackbone(GOOD)
+    made = Planner(backbone, ExampleLibrary.shipped(), Limits(), style="lean", form=form)  # type: ignore[arg-type]
+    assert made.plan(QUESTION).origin == "model"
+    assert backbone.grammars == [plan_grammar(QUESTION) if form == 2 else untyped_plan_grammar(QUESTION)]
