@@ -46,6 +46,18 @@ def step_reason(
         return _filtered(node, nodes, clearly)
     if node.kind in {"search", "relate"}:
         return _looked_up(node, nodes, found, said)
+    if node.kind == "operation" and node.reason and not node.answers:
+        return _not_computed(node)
+    return _reasoned(node, nodes, found, said)
+
+
+def _not_computed(node: NodeTrace) -> str:
+    told = f": {node.computation}" if node.computation else ""
+    return f"“{_short(node.question)}” has no answer: {node.reason}{told}."
+
+
+def _reasoned(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[EvidenceTrace], said: str) -> str:
+    """Of a step that is no look-up."""
     below = [nodes[i] for i in inputs(node, nodes)]
     if below and node.method != "direct_rag":
         given = _listed(f"“{_short(item.answer)}”" for item in below if item.answers)

@@ -59,7 +59,8 @@ def stands_so(one: Measure, other: Measure, word: str, *, bare: bool = False) ->
     """Whether the one is earlier, later, smaller or larger than the other; None where it cannot be told.
 
     Args:
-        bare: whether a bare number of one side may be in the unit that the other side is written in.
+        bare: whether the other side stands in the plan: a bare number may then be in the unit that the one is written
+            in, and a year is the whole year.
 
     Raises:
         NotComputed: their units differ in dimension.
@@ -68,6 +69,13 @@ def stands_so(one: Measure, other: Measure, word: str, *, bare: bool = False) ->
         raise NotComputed(f"{one.shown!r} and {other.shown!r} are not in units of one kind")
     if one.unit != other.unit:
         one, other = _plain(one), _plain(other)
+    if bare and other.sort == "date":  # a year in the plan: what is of 1814 is not before it
+        upwards = word in UPWARDS
+        surely, maybe = (one.high, one.low) if upwards else (one.low, one.high)
+        bound = other.low if upwards else other.high
+        if (surely < bound) if upwards else (surely > bound):
+            return True
+        return None if ((maybe < bound) if upwards else (maybe > bound)) else False
     return one.before(other) if word in UPWARDS else other.before(one)
 
 

@@ -11,8 +11,10 @@ from atomr_local.indexing.literals import parse_date
 from atomr_local.indexing.vocabulary import PROPERTY
 from atomr_local.sources.graph.access import ROW_LIMIT, Answer, Graph, Statement, bound, select_labelled, term_iri
 from atomr_local.sources.graph.asked import Asked
+from atomr_local.sources.graph.class_values import ClassReader
 from atomr_local.sources.graph.containment import Containment, Level, level_asked
 from atomr_local.sources.graph.counting import asks_how_many, countable, counted, whose_number
+from atomr_local.sources.graph.entity_sets import GraphOfSet
 from atomr_local.sources.graph.linking import LINKED, Linker
 from atomr_local.sources.graph.qualified import Qualified, Time, qualified_statements, time_asked
 from atomr_local.sources.graph.relations import SURE, UNDERSTOOD, Match, RelationMatcher
@@ -62,6 +64,7 @@ class Relate:
         self._linker = linker
         self._matcher = matcher
         self._containment = Containment(graph, linker)
+        self._classes = ClassReader(graph)
 
     def run(self, request: Request, cancellation: Cancellation) -> Retrieval:
         if len(request.arguments) < 2:
@@ -80,6 +83,9 @@ class Relate:
         # "Relate(Ann, Bob)": an entity where a relation could stand. A wording that is surely a relation is one.
         doubtful = is_entity or not ranked or ranked[0].score < SURE
         found = self._read_otherwise(heads, request, is_entity, cancellation) if doubtful else None
+        listed = not is_entity and time is None
+        if found is None and doubtful and listed:
+            found = self._classes.lying_in(heads[0].iri, heads[0].score, wording, request.query)
         for candidate in heads:
             if found is not None:
                 return found
@@ -93,6 +99,8 @@ class Relate:
         unknown = Retrieval(
             link_score=heads[0].score, relation_score=ranked[0].score if ranked else 0.0, decided=understood
         )
+        if found is None and not doubtful and listed:
+            found = self._classes.lying_in(heads[0].iri, heads[0].score, wording, request.query)
         return found or replace(unknown, linked=self._linked(heads[0]))
 
     def _read_otherwise(
@@ -115,12 +123,16 @@ class Relate:
             found = [candidate for candidate in linked if candidate.score >= LINKED * 0.75]
             heads = [Head(c.entity.iri, c.score) for c in found if found[0].score - c.score <= _HEAD_WINDOW][:_HEADS]
         known = {head.iri for head in heads}
-        for head in heads[:1]:
+        for head in heads[:1] if not self._of_set(value) else ():
             for row in self._linker.namesakes(head.iri):
                 if row.iri not in known and len(heads) < 2 * _HEADS:
                     known.add(row.iri)
                     heads.append(Head(row.iri, head.score * _NAMESAKE))
         return heads
+
+    def _of_set(self, value: Value) -> bool:
+        """Whether the value is one of a set of entities that the graph itself has told apart."""
+        return isinstance(self._graph, GraphOfSet) and value.iri is not None and self._graph.resolved(value.iri)
 
     def _choose(
         self, head: str, wording: str, ranked: Sequence[Match], time: Time | None, question: str
@@ -185,7 +197,9 @@ class Relate:
         for match in chosen:
             if time is None or not self._follow_at(time, head, match, request, found):
                 self._follow(head, match, request, found)
-        values = _distinct(found.values)
+        values, others = self._classes.kept(_distinct(found.values), request.arguments[1].text)
+        if others:
+            found.dropped.append(others)
         if level is not None and values and all(self._containment.applies(level, match) for match in chosen):
             values = self._rise(values, level, request, found)
             if not values:
