@@ -59,6 +59,8 @@ PLANS = Path(__file__).resolve().parent / "training_plans"
 QUESTIONS = Path(__file__).resolve().parent / "training_questions"
 # Those of them that calibrate.py is for.
 HELD_BACK = "held_back"
+# Those that are questions with an operation or a plan; the other files of the folder are for other builders.
+OWN = ("more", "passages", "plans")
 TOP_K = 3
 SETS = {"2wiki": "2wiki_train500", "hotpot": "hotpot_train100", "musique": "musique_train100"}
 _RELATIONS = {
@@ -358,8 +360,7 @@ class Builder:
 
     def own_questions(self) -> Iterator[dict[str, Any]]:
         """Those that may be trained on."""
-        files = [path for path in sorted(QUESTIONS.glob("*.jsonl")) if path.stem != HELD_BACK]
-        for item in (item for path in files for item in read_lines(path)):
+        for item in (item for name in OWN for item in read_lines(QUESTIONS / f"{name}.jsonl")):
             if name_key(item["question"]) not in self.banned and not any(
                 name_key(title) in self.held_titles for title in authored_titles(item)
             ):
