@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from atomr_local.backbone.protocol import Backbone, Completion, Message, Prompt
@@ -199,6 +199,8 @@ class Planner:
         complaints = [p.message for p in validate(tree, self._limits) if p.fatal] or _misread(tree, (question, *given))
         if complaints:
             return None, complaints[0]
+        if tree.expects is not None and tree.expects.type in NO_QUESTION:
+            return Tree(replace(tree.root, question=question)), ""  # there is nothing to understand in other words
         whole = with_searches(tree)
         return (tree if any(p.fatal for p in validate(whole, self._limits)) else whole), ""
 

@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tree.answer_types import format_expects
+from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tree.operations import format_operation
 from atomr_local.tui.place import place_of
 from atomr_local.tui.state import NodeState, NodeView, QuestionState
@@ -92,7 +93,7 @@ class NodePanel(OptionList):
 
 
 def _options(view: NodeView, state: QuestionState) -> Iterable[Option]:
-    yield Option(_flat(describe(view)), disabled=True)
+    yield Option(_flat(describe(view, asked=state.question)), disabled=True)
     result = view.result
     cited = set(result.cited) if result is not None else set()
     found = [state.evidence[item] for item in view.evidence if item in state.evidence]
@@ -116,9 +117,15 @@ def _flat(parts: Iterable[RenderableType]) -> VisualType:
     return Content.from_rich_text(Text("\n").join(text for text in texts if text))
 
 
-def describe(view: NodeView) -> Iterable[RenderableType]:
-    """Everything known of the node but its evidence, sanitised."""
+def describe(view: NodeView, asked: str = "") -> Iterable[RenderableType]:
+    """Everything known of the node but its evidence, sanitised.
+
+    Args:
+        asked: what the person typed; shown of the root, where the plan understood it otherwise.
+    """
     yield Text(sanitize_line(view.node.question), "bold")
+    if asked and view.node.id == ROOT_ID and " ".join(asked.split()) != view.node.question:
+        yield field("asked as", asked)
     if view.resolved_question and view.resolved_question != view.node.question:
         yield field("filled in", view.resolved_question)
     if view.node.operation is not None:

@@ -185,6 +185,7 @@ def test_a_plan_without_line_0_is_still_read() -> None:
 def test_what_is_no_question_has_no_steps() -> None:
     plan = planner(FakeBackbone("0. Hallo! = Answer(nothing)")).plan("hello")
     assert plan.tree.expects is not None and plan.tree.expects.type == "nothing"
+    assert plan.tree.question == "hello"
 
 
 def test_a_plan_of_another_question_is_sent_back() -> None:
