@@ -15,6 +15,7 @@ from atomr_local.indexing.graph_statements import local_name
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.vocabulary import PROPERTY, SUBCLASS_OF
 from atomr_local.sources.graph.access import ROW_LIMIT, TYPE_PROPERTIES, Graph, bound, select_labelled, term_iri
+from atomr_local.sources.graph.counting import is_other, kind_named
 from atomr_local.sources.graph.relations import SURE
 from atomr_local.sources.protocol import Evidence, Retrieval, SourceName, Value, ValueKind
 
@@ -44,6 +45,7 @@ class ClassReader:
         self._graph = graph
         self.named = lru_cache(maxsize=512)(self._named)
         self._above = lru_cache(maxsize=2048)(self._classes_above)
+        self._apart = lru_cache(maxsize=2048)(self._apart_uncached)
 
     def _named(self, wording: str) -> NamedClass | None:
         """The class that a wording names in the plural, the longest name first; None where it names none."""
@@ -67,16 +69,28 @@ class ClassReader:
         )
 
     def is_of(self, iri: str, named: NamedClass) -> bool | None:
-        """Whether the entity is of the class; None where the graph does not say what it is."""
+        """Whether the entity is of the class; None where the graph does not surely say so or otherwise."""
+        kind = kind_named(named.name.split()[-1])
+        if kind:  # what works are called says little: a "literary work" may be a novel
+            return None if not is_other(self._graph.types(iri), kind) else False
         stated = [
             found
             for prop in TYPE_PROPERTIES
             for statement in self._graph.statements(iri, prop)
             if (found := term_iri(statement.object)) is not None
         ]
-        if not stated:
-            return None
-        return any(not named.iris.isdisjoint(self._above(found)) for found in stated)
+        if any(not named.iris.isdisjoint(self._above(found)) for found in stated):
+            return True
+        return False if stated and all(self._apart(found, named) for found in stated) else None
+
+    def _apart_uncached(self, iri: str, named: NamedClass) -> bool:
+        """Whether nothing is both: of one class and of the other, and the one's name does not contain the other's."""
+        if f" {named.name} " in f" {name_key(self._graph.label(iri))} ":
+            return False
+        classes = " ".join(map(bound, sorted(named.iris)))
+        types = "|".join(map(bound, TYPE_PROPERTIES))
+        query = f"VALUES ?class {{ {classes} }} ?value ({types}) {bound(iri)} . ?value ({types}) ?class ."
+        return not self._graph.select(f"SELECT ?value WHERE {{ {query} }}", 1).rows
 
     def _classes_above(self, iri: str) -> frozenset[str]:
         """The class and those that it is a kind of."""
@@ -100,7 +114,7 @@ class ClassReader:
             return list(values), ""
         verdicts = [self.is_of(value.iri or "", named) for value in values]
         kept = [value for value, verdict in zip(values, verdicts, strict=True) if verdict is not False]
-        if len(kept) == len(values) or verdicts.count(True) < _LEAST_SHARE * len(values):
+        if len(kept) < max(1, _LEAST_SHARE * len(values)) or len(kept) == len(values):
             return list(values), ""
         left = [value.text for value, verdict in zip(values, verdicts, strict=True) if verdict is False]
         more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""

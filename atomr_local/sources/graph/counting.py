@@ -59,25 +59,30 @@ def counted(values: Sequence[Value], question: str, types: Callable[[str], list[
     noun = _noun(question)
     if not noun:
         return list(values), ""
-    kept = [value for value in values if value.iri is None or not _is_other(types(value.iri), noun)]
+    kept = [value for value in values if value.iri is None or not is_other(types(value.iri), noun)]
     # Where nothing is of the kind, the word means another.
     return (kept, noun) if kept and len(kept) < len(values) else (list(values), "")
 
 
 def _noun(question: str) -> str:
     match = _COUNTED.search(question.casefold())
-    return _kind(match["noun"]) if match else ""
+    return kind_named(match["noun"]) if match else ""
 
 
-def _kind(word: str) -> str:
-    """The kind that a word names, in the plural too."""
+def kind_named(word: str) -> str:
+    """The kind of work or building that a word names, in the plural too; "" where it names none of these."""
     for form in (word, word.removesuffix("s"), word.removesuffix("ies") + "y"):
         if form == _BOOK or form in _KIND:
             return _KIND.get(form, _BOOK)
     return ""
 
 
-def _is_other(types: Sequence[str], noun: str) -> bool:
+def is_other(types: Sequence[str], noun: str) -> bool:
+    """Whether what is of these types is surely not of the kind.
+
+    Args:
+        noun: the kind as :func:`kind_named` gives it.
+    """
     accepted = {noun} | (_BOOKS if noun == _BOOK else set())
-    kinds = [[_kind(word) for word in re.findall(r"[\w-]+", label.casefold())] for label in types]
+    kinds = [[kind_named(word) for word in re.findall(r"[\w-]+", label.casefold())] for label in types]
     return bool(kinds) and all(found and found[-1] and accepted.isdisjoint(found) for found in kinds)

@@ -197,15 +197,17 @@ class Relate:
         for match in chosen:
             if time is None or not self._follow_at(time, head, match, request, found):
                 self._follow(head, match, request, found)
-        values, others = self._classes.kept(_distinct(found.values), request.arguments[1].text)
-        if others:
-            found.dropped.append(others)
+        values, whole = _distinct(found.values), not found.dropped
+        if all(match.inverse for match in chosen) and not asks_how_many(request.question):
+            # A property says itself of what kind its values are; what points to the head may be of any.
+            values, others = self._classes.kept(values, request.arguments[1].text)
+            found.dropped += [others] if others else []
         if level is not None and values and all(self._containment.applies(level, match) for match in chosen):
             values = self._rise(values, level, request, found)
             if not values:
                 # Where the place lies is not known here; what is known of it may help a reader.
                 return Retrieval(tuple(found.evidence), (), head.score, chosen[0].score, linked=self._linked(head))
-        elif asks_how_many(request.question) and countable(values, chosen) and not found.dropped:
+        elif asks_how_many(request.question) and countable(values, chosen) and whole:
             values = self._count(values, head, chosen[0], request, found)
         return Retrieval(
             evidence=tuple(found.evidence),
