@@ -189,6 +189,7 @@ def _node(fields: _Fields) -> NodeTrace:
         operands=fields.list_of("operands", _plain),
         words=fields.texts("words"),
         near=fields.texts("near"),
+        of=fields.list_of("of", _names),
     )
 
 
@@ -391,6 +392,12 @@ def _evidence_id(value: Any, place: str) -> str:
     if not isinstance(value, str) or not _EVIDENCE_ID.fullmatch(value):
         raise InputError(f"{place}: not the id of a piece of evidence, such as e1")
     return value
+
+
+def _names(value: Any, place: str) -> list[str]:
+    if not isinstance(value, list) or len(value) > _MOST_ITEMS:
+        raise InputError(f"{place}: not a list of texts, or too long")
+    return [_text(item, f"{place}[{i}]") for i, item in enumerate(value)]
 
 
 def _plain(value: Any, place: str, depth: int = 0) -> Any:

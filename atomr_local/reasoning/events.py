@@ -156,6 +156,7 @@ class NodeFinished(Event):
     reason: str = ""
     signals: Mapping[str, float] = field(default_factory=dict)
     near: tuple[str, ...] = ()
+    of: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

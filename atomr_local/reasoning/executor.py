@@ -336,5 +336,6 @@ class Executor:
                 reason=result.reason,
                 signals=result.signals,
                 near=result.near,
+                of=result.of,
             )
         )

@@ -201,3 +201,4 @@ class Recorder:
         node.reason = event.reason
         node.signals = dict(event.signals)
         node.near = list(event.near)
+        node.of = [list(names) for names in event.of]

@@ -57,6 +57,12 @@ class Result:
         return tuple(value.text for value in self.values)
 
     @property
+    def of(self) -> tuple[tuple[str, ...], ...]:
+        """For each value the names of what it is a value of; () where none says so."""
+        owners = tuple(tuple(owner.text for owner in value.of) for value in self.values)
+        return owners if any(owners) else ()
+
+    @property
     def answer(self) -> str:
         return ", ".join(self.texts) if self.values else "Unknown"
 

@@ -171,7 +171,7 @@ class Kept:
         for node in tree.bottom_up():
             if node.id not in self.nodes:
                 continue
-            told, result = self._result(node.id, recorder)
+            told, result = self._result(node.id, recorder, memory.results)
             question = fill_question(tree, node.instruction or node.question, memory.results)
             recorder.emit(NodeStarted(node_id=node.id, resolved_question=question))
             sources = tuple(SourceName(name) for name in told.sources)
@@ -199,6 +199,7 @@ class Kept:
                     reason=told.reason,
                     signals=result.signals,
                     near=result.near,
+                    of=result.of,
                 )
             )
             memory.results[node.id] = result
@@ -206,7 +207,7 @@ class Kept:
             if allowed is not None:
                 memory.allowed.setdefault(node.id, allowed)
 
-    def _result(self, node_id: int, recorder: Recorder) -> tuple[NodeTrace, Result]:
+    def _result(self, node_id: int, recorder: Recorder, before: Mapping[int, Result]) -> tuple[NodeTrace, Result]:
         """The node as the base tells it, and its result with this trace's numbers of steps and evidence."""
         base_id = self.nodes[node_id]
         node = self._base[base_id]
@@ -222,7 +223,7 @@ class Kept:
         remembered = self._memory.results.get(base_id)
         steps = {old: new for new, old in self.nodes.items()}
         return node, Result(
-            values=remembered.values if remembered is not None else _values(node, taken),
+            values=remembered.values if remembered is not None else _owned(_values(node, taken), node, before, steps),
             method=node.method,
             confidence=node.confidence,
             evidence=list(taken),
@@ -233,6 +234,7 @@ class Kept:
             computed=_computed(node) if remembered is None else remembered.computed,
             signals=dict(node.signals),
             near=tuple(node.near),
+            reason=node.reason if node.operation is not None else "",
         )
 
     def given(self, node_id: int) -> Result | None:
@@ -315,3 +317,16 @@ def _values(node: NodeTrace, evidence: tuple[Evidence, ...]) -> tuple[Value, ...
                 if isinstance(label, str) and isinstance(value, str) and _IRI.fullmatch(value):
                     known.setdefault(label, value)
     return tuple(Value(text, ValueKind.ENTITY, known[text]) if text in known else Value(text) for text in node.answers)
+
+
+def _owned(
+    values: tuple[Value, ...], node: NodeTrace, before: Mapping[int, Result], steps: Mapping[int, int]
+) -> tuple[Value, ...]:
+    """The values, each of what the trace says that it is a value of: the entities of the steps before, where known."""
+    if len(node.of) != len(values):
+        return values
+    known = {value.text: value for i in node.refs if steps.get(i) in before for value in before[steps[i]].values}
+    return tuple(
+        replace(value, of=tuple(known.get(name, Value(name)) for name in names))
+        for value, names in zip(values, node.of, strict=True)
+    )

@@ -63,6 +63,7 @@ class NodeTrace:
         operation: name of the typed operation that computes the node, such as "Compare"; None where there is none.
         operands: of the operation, in the form of `arguments`.
         words: of the operation, such as the direction "earlier".
+        of: for each answer what it is a value of, such as the rivers of a length; empty where that is not known.
         near: where the graph has the entity and not what was asked: labels of properties that it has, the likest first.
     """
 
@@ -93,6 +94,7 @@ class NodeTrace:
     operands: list[Any] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
     near: list[str] = field(default_factory=list)
+    of: list[list[str]] = field(default_factory=list)
 
 
 @dataclass

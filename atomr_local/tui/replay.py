@@ -68,6 +68,7 @@ def replay(trace: Trace) -> QuestionState:
                 reason=node.reason,
                 signals=node.signals,
                 near=tuple(node.near),
+                of=tuple(map(tuple, node.of)),
             )
         )
     for item in trace.left_machine:

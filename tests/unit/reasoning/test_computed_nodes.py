@@ -51,7 +51,7 @@ def test_what_has_no_value_is_left_out_and_it_is_said_and_it_costs_confidence() 
     assert run.result.texts == ("Lena",)
     assert "left out, no value was found for: Amur" in run.node(3).dropped
     assert run.node(3).signals["covered"] == pytest.approx(2 / 3, abs=1e-3)
-    assert run.node(3).confidence == pytest.approx(2 / 3)
+    assert (run.node(3).confidence or 1) < (run.node(2).confidence or 0)
 
 
 def test_a_value_that_does_not_parse_ends_the_operation_and_the_model_is_not_asked_there() -> None:

@@ -71,6 +71,7 @@ NODE = {
     "operands",
     "words",
     "near",
+    "of",
 }
 TOTALS = {"seconds", "llm_calls", "prompt_tokens", "evaluated_tokens", "generated_tokens", "retrievals"}
 SETTINGS = {"model", "adapter", "text_index", "graph_index", "sources", "web"}

@@ -402,3 +402,22 @@ def test_strategies_without_plans_refuse_a_revision(strategy: str) -> None:
     base = session.ask()
     with pytest.raises(InputError, match="cannot correct"):
         session.assistant.ask(QUESTION, revision=Revision(base), strategy=strategy)
+
+
+def test_an_operation_that_is_changed_knows_whose_value_each_is_also_from_a_trace_of_elsewhere() -> None:
+    steps = '1. Which films did Lang make? = Relate("Lang", "film")\n2. How long is [1]? = Relate([1], "length")\n'
+    first = Session()
+    other = Session()  # another installation, which remembers nothing
+    for session in (first, other):
+        session.graph.found |= {
+            "Lang film": rows("Lang", entity("Metropolis"), entity("Fury")),
+            "Metropolis length": rows("Metropolis", Value("153 min")),
+            "Fury length": rows("Fury", Value("92 min")),
+        }
+    base = elsewhere(first.ask(steps + '3. Which is longer? = Compare([2], "larger")\n'))
+    assert base.answers == ["Metropolis"]
+    assert base.node(2).of == [["Metropolis"], ["Fury"]]
+    trace = other.revise(base, steps + '3. Which is longer? = Compare([2], "smaller")\n')
+    assert other.kept == {1, 2}
+    assert trace.answers == ["Fury"]
+    assert trace.node(3).computation == "Fury 92 min < Metropolis 153 min"
