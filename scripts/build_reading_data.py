@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Make training data for reading, declining, checking and rewriting, one JSON object a line.
+
+    scripts/build_reading_data.py --data ../shared/data --out reading.jsonl
+
+From SQuAD 2.0 (the first 20 of its 25 articles; the last five are for measuring), HotpotQA's 457 further training
+questions and CANARD's dialogues (the first nine tenths). Needs no index and no model. Contexts are cut and rendered by
+the program's own code. Four kinds of lines, in the form that `scripts/train_adapter.py` reads:
+
+- a question that the passage answers: the answer, then the check "yes";
+- one that it does not answer: Unknown;
+- a wrong answer of the right kind (for unanswerable questions the near miss that SQuAD's authors marked, else another
+  date, number or name of the passage): only the check "no" is learnt;
+- a follow-up question with its dialogue: the question as it would stand alone.
+
+Seeded: the same input gives the same file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from build_training_data import PASSAGE_WORDS, banned_questions, line, read_lines, span_of
+
+from atomr_local.backbone.protocol import Message, Prompt
+from atomr_local.backbone.templates import render
+from atomr_local.indexing.names import name_key, words
+from atomr_local.indexing.wording import STOP_WORDS
+from atomr_local.output_files import write_output
+from atomr_local.reasoning.reader import evidence_block, shown_passages
+from atomr_local.sanitize import sanitize_line
+
+CHECK = "Check."
+# The last articles of the file are held back for measuring the reader.
+HELD_BACK_ARTICLES = 5
+_LONGEST_ANSWER = 14
+_EARLIER_TURNS = 3
+_LONGEST_TURN = 40
+_NAMES = re.compile(r"\b[A-Z][\w'’-]+(?: (?:of|the|de|von|van|and) [A-Z][\w'’-]+| [A-Z][\w'’-]+)*")
+_NUMBERS = re.compile(r"\b\d[\d,.]*(?: (?:million|billion|thousand|percent|km|miles|metres|meters|years))?\b|\b\d+%")
+_YEARS = re.compile(
+    r"\b(?:\d{1,2} )?(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+    r"(?: \d{1,2},?)? \d{4}\b|\b(?:1\d|20)\d\d\b"
+)
+
+
+def sort_of(text: str) -> str:
+    """What an answer looks like, so that a wrong one can look the same."""
+    if _YEARS.fullmatch(text.strip()):
+        return "date"
+    if _NUMBERS.fullmatch(text.strip()):
+        return "number"
+    return "name" if _NAMES.fullmatch(text.strip()) else "phrase"
+
+
+class ReadingData:
+    def __init__(self, data: Path, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.data = data
+        self.banned = banned_questions(data)
+
+    # Reading one passage.
+
+    def squad(self) -> Iterator[dict[str, Any]]:
+        rows = read_lines(self.data / "reading" / "squad2_part.jsonl")
+        titles = list(dict.fromkeys(row["title"] for row in rows))[:-HELD_BACK_ARTICLES]
+        passages = {title: list(dict.fromkeys(r["context"] for r in rows if r["title"] == title)) for title in titles}
+        for row in rows:
+            if row["title"] not in passages or name_key(row["question"]) in self.banned:
+                continue
+            title, text = sanitize_line(row["title"].replace("_", " ")), sanitize_line(row["context"])
+            others = [(title, sanitize_line(t)) for t in passages[row["title"]] if t != row["context"]]
+            answers = sorted(dict.fromkeys(map(sanitize_line, row["answers"])), key=len)
+            misses = [sanitize_line(miss) for miss in row["near_misses"]]
+            yield from self.one(sanitize_line(row["question"]), title, text, others, answers, misses)
+
+    def one(
+        self,
+        question: str,
+        title: str,
+        text: str,
+        others: Sequence[tuple[str, str]],
+        answers: Sequence[str],
+        misses: Sequence[str],
+    ) -> Iterator[dict[str, Any]]:
+        """The lines of one question and the passage it was asked of."""
+        found = [(title, text)]
+        task, template = "read", "lean_read"
+        if self.random.random() < 0.4:
+            found += self.random.sample(list(others), min(2, len(others)))
+            if self.random.random() < 0.5:
+                task, template = "answer", "lean_answer"
+                self.random.shuffle(found)
+        shown = shown_passages(question, found, PASSAGE_WORDS, whole=task == "answer")
+        place = next(i for i, passage in enumerate(found) if passage == (title, text))
+        passage = shown[place][1]
+        prompt = render("atomr_local.reasoning", template, (), question=question, evidence=evidence_block(shown))
+        cited = f" [{place + 1}]"
+        told = next((s for a in answers if len(a.split()) <= _LONGEST_ANSWER if (s := span_of(a, passage))), None)
+        if answers and told is None:
+            return  # cut away, or too long to be an answer
+        wrong = (
+            [s for miss in misses if (s := span_of(miss, passage))] if not told else self.wrong(told, passage, question)
+        )
+        if wrong and self.random.random() < 0.4:
+            made = line(f"{task}:wrong", "squad", prompt, self.random.choice(wrong) + cited)
+            yield made | {"learn": False, "then": [{"ask": CHECK, "answer": "no"}]}
+        elif told:
+            yield line(task, "squad", prompt, told + cited) | {"then": [{"ask": CHECK, "answer": "yes"}]}
+        else:
+            yield line(task, "squad", prompt, "Unknown")
+
+    def wrong(self, told: str, passage: str, question: str) -> list[str]:
+        """Other texts of the passage that look like the right answer and share no word with it or the question."""
+        sort = sort_of(told)
+        pattern = {"date": _YEARS, "number": _NUMBERS, "name": _NAMES, "phrase": _NAMES}[sort]
+        taken = set(words(told)) | (set(words(question)) if sort != "number" else set())
+        found = (m[0] for m in pattern.finditer(passage))
+        return [text for text in found if words(text)[0] not in STOP_WORDS and not taken & set(words(text))]
+
+    # Whole questions over several passages.
+
+    def hotpot(self) -> Iterator[dict[str, Any]]:
+        pages = {name_key(p["title"]): p for p in read_lines(self.data / "qa" / "hotpot_train400_corpus.jsonl")}
+        every = [(set(words(page["text"])), page) for page in pages.values()]
+        for record in read_lines(self.data / "qa" / "hotpot_train400_questions.jsonl"):
+            gold = [pages[key] for title in record["gold_titles"] if (key := name_key(title)) in pages]
+            if name_key(record["question"]) in self.banned or len(gold) < 2:
+                continue
+            asked = set(words(record["question"]))
+            alike = [page for _, page in sorted(every, key=lambda one: -len(one[0] & asked))[:12]]
+            for without in (False, self.random.random() < 0.4):
+                kept = gold[1:] if without else gold
+                chosen = kept + [p for p in self.random.sample(alike, 4) if p not in gold][: 3 - len(kept)]
+                self.random.shuffle(chosen)
+                found = [(sanitize_line(p["title"]), sanitize_line(p["text"])) for p in chosen]
+                made = self.whole(sanitize_line(record["question"]), found, record["answers"], without)
+                if made:
+                    yield made
+
+    def whole(
+        self, question: str, found: list[tuple[str, str]], answers: Sequence[str], without: bool
+    ) -> dict[str, Any] | None:
+        shown = shown_passages(question, found, PASSAGE_WORDS, whole=True)
+        prompt = render("atomr_local.reasoning", "lean_answer", (), question=question, evidence=evidence_block(shown))
+        if without:
+            held = any(span_of(a, text) or span_of(a, title) for a in answers for title, text in shown)
+            return None if held or answers[0] in {"yes", "no"} else line("answer", "hotpot400", prompt, "Unknown")
+        for answer in answers:
+            if answer in {"yes", "no"}:
+                written = f"{answer} [1][2]"
+            else:
+                place = next(
+                    (
+                        (s, i)
+                        for i, (t, text) in enumerate(shown, 1)
+                        if (s := span_of(answer, text) or span_of(answer, t))
+                    ),
+                    None,
+                )
+                if place is None:
+                    continue
+                written = f"{place[0]} [{place[1]}]"
+            if self.random.random() < 0.3 and answer not in {"yes", "no"}:
+                wrong = self.wrong(answer, " ".join(text for _, text in shown), question)
+                if wrong:
+                    made = line("answer:wrong", "hotpot400", prompt, f"{self.random.choice(wrong)} [1]")
+                    return made | {"learn": False, "then": [{"ask": CHECK, "answer": "no"}]}
+            return line("answer", "hotpot400", prompt, written) | {"then": [{"ask": CHECK, "answer": "yes"}]}
+        return None
+
+    # Follow-up questions.
+
+    def dialogues(self) -> Iterator[dict[str, Any]]:
+        rows = read_lines(self.data / "dialogue" / "canard_dev.jsonl")
+        names = list(dict.fromkeys(row["dialog"] for row in rows))
+        training = set(names[: len(names) * 9 // 10])
+        for row in rows:
+            history = [*row["history"]]
+            if row["dialog"] not in training or not history or len(history) % 2:
+                continue
+            turns = list(zip(history[::2], history[1::2], strict=True))
+            # A dialogue of ours names its subject in the first turn; CANARD's subject is the page.
+            if len(turns) == 1 or self.random.random() < 0.5:
+                turns[0] = (f"{turns[0][0].rstrip('?')} ({row['page']})?", turns[0][1])
+            yield rewriting("canard", turns, row["question"], row["rewrite"])
+
+
+def rewriting(source: str, turns: Sequence[tuple[str, str]], question: str, rewrite: str) -> dict[str, Any]:
+    """A line that teaches to put a follow-up question so that it stands alone."""
+    lines = []
+    for asked, answer in turns[-_EARLIER_TURNS:]:
+        lines += [f"Q: {sanitize_line(asked)}", f"A: {' '.join(sanitize_line(answer).split()[:_LONGEST_TURN])}"]
+    shown = "\n".join([*lines, f"Q: {sanitize_line(question)}"])
+    prompt = Prompt((Message("system", "Rewrite."),), (Message("user", shown),))
+    return line("rewrite", source, prompt, sanitize_line(rewrite))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--share", nargs="*", default=[], metavar="SOURCE=PART", help="keep this part of a source")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    shares = {name: float(part) for name, _, part in (text.partition("=") for text in given.share)}
+    builder = ReadingData(given.data, given.seed)
+    made = [item for part in (builder.squad, builder.hotpot, builder.dialogues) for item in part()]
+    made = [item for item in made if builder.random.random() < shares.get(item["source"], 1.0)]
+    builder.random.shuffle(made)
+    write_output(given.out, "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in made))
+    kinds = Counter(f"{item['task']} · {item['source']}{' · Unknown' * (item['answer'] == 'Unknown')}" for item in made)
+    for name, number in sorted(kinds.items()):
+        print(f"{number:6} {name}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
