@@ -42,11 +42,13 @@ _TYPES_OF_RELATIONS = {
     " headquarters-location location residence continent nationality",
     "organisation": "educated-at employer record-label publisher production-company member-of manufacturer developer",
 }
-_RELATIONS = {relation.replace("-", " "): sort for sort, all_ in _TYPES_OF_RELATIONS.items() for relation in all_.split()}
+_RELATIONS = {
+    relation.replace("-", " "): sort for sort, all_ in _TYPES_OF_RELATIONS.items() for relation in all_.split()
+}
 _AUXILIARY = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.I)
 _QUESTION_WORDS = re.compile(
-    r"\b(?P<wh>who|whom|whose|when|where|why|how (?:many|much)|how (?:old|tall|long|high|far|deep|large|big|wide|heavy|fast)"
-    r"|how|which|what)\b(?P<behind>(?:\W+[\w'’-]+){0,5})",
+    r"\b(?P<wh>who|whom|whose|when|where|why|how (?:many|much)"
+    r"|how (?:old|tall|long|high|far|deep|large|big|wide|heavy|fast)|how|which|what)\b(?P<behind>(?:\W+[\w'’-]+){0,5})",
     re.I,
 )
 _DATE = re.compile(
@@ -59,13 +61,18 @@ _DATES_ASKED = re.compile(
     re.I,
 )
 _EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|elder|before|sooner)\b", re.I)
-_LATER = re.compile(r"\b(?:later|latest|younger|youngest|last|more recent(?:ly)?|most recent(?:ly)?|newer|newest|after)\b", re.I)
+_LATER = re.compile(
+    r"\b(?:later|latest|younger|youngest|last|more recent(?:ly)?|most recent(?:ly)?|newer|newest|after)\b", re.I
+)
 _LARGER = re.compile(
     r"\b(?:more|most|larger|largest|higher|highest|taller|tallest|longer|longest|bigger|biggest|deeper|deepest|heavier|greater"
     r"|faster|older|oldest|farther|further)\b",
     re.I,
 )
-_SMALLER = re.compile(r"\b(?:fewer|fewest|less|least|smaller|smallest|shorter|shortest|lower|lowest|lighter|younger|nearer|closer)\b", re.I)
+_SMALLER = re.compile(
+    r"\b(?:fewer|fewest|less|least|smaller|smallest|shorter|shortest|lower|lowest|lighter|younger|nearer|closer)\b",
+    re.I,
+)
 _STEP = re.compile(r"( *)(\d+)\. (.+?)(?: = (\w+\(.*\)))?$")
 _REFERENCE = re.compile(r"\[(\d+)\]")
 
@@ -113,7 +120,7 @@ def answer_type(question: str, relation: str = "", answer: str = "") -> tuple[st
     return sort or "thing", several
 
 
-def operation_for(step: str, operands: Sequence[int], told: dict[int, str], question: str) -> str | None:
+def operation_for(step: str, operands: Sequence[int], told: dict[int, str]) -> str | None:
     """The typed operation of a step in words over `operands`, or None.
 
     Args:
@@ -121,7 +128,11 @@ def operation_for(step: str, operands: Sequence[int], told: dict[int, str], ques
     """
     asked = re.sub(r"^Given[^,]*(?:, \[\d+\])*(?: and \[\d+\])?, ", "", step)
     references = ", ".join(f"[{number}]" for number in operands)
-    if re.match(r"(?:Are|Is|Were|Was|Do|Did|Have|Does) \[\d+\] and \[\d+\] the same\b|(?:are|do|did|were|have) .*\bsame\b", asked, re.I):
+    if re.match(
+        r"(?:Are|Is|Were|Was|Do|Did|Have|Does) \[\d+\] and \[\d+\] the same\b|(?:are|do|did|were|have) .*\bsame\b",
+        asked,
+        re.I,
+    ):
         return f'Is({references}, "same")' if len(operands) == 2 else None
     if re.search(r"\bin both \[\d+\] and \[\d+\]", asked):
         return f"Intersect({references})"
@@ -168,7 +179,7 @@ def typed_plan(question: str, compact: str, answer: str = "", understood: str = 
             head = re.match(r"Given (?:answers of )?((?:\[\d+\](?:, | and |, and )?)+),", asked)
             if head:
                 operands = list(dict.fromkeys(int(one) for one in _REFERENCE.findall(head[1])))
-            operation = operation_for(asked, operands, told, question)
+            operation = operation_for(asked, operands, told)
             if operation is None:
                 return None
             shown = re.sub(r"^Given[^,]*(?:, \[\d+\])*(?: and \[\d+\])?, ", "", asked)
