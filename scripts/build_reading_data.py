@@ -31,6 +31,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from build_training_data import PASSAGE_WORDS, banned_questions, line, read_lines, span_of
+from typed_plans import answer_type, as_typed
 
 from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.backbone.templates import render
@@ -179,6 +180,20 @@ class ReadingData:
             return line("answer", "hotpot400", prompt, written) | {"then": [{"ask": CHECK, "answer": "yes"}]}
         return None
 
+    # Plans of one direct step.
+
+    def direct_plans(self, count: int) -> Iterator[dict[str, Any]]:
+        """SQuAD's questions ask for a detail of one passage: the plan is the question as understood, and its type."""
+        rows = read_lines(self.data / "reading" / "squad2_part.jsonl")
+        titles = list(dict.fromkeys(row["title"] for row in rows))[:-HELD_BACK_ARTICLES]
+        fit = [row for row in rows if row["title"] in titles and row["answers"] and row["question"].endswith("?")]
+        for row in self.random.sample(fit, count):
+            question = sanitize_line(row["question"])
+            sort, several = answer_type(question, "", row["answers"][0])
+            plan = f"0. {question} = Answer({sort}{', several' if several else ''})"
+            typed, _ = as_typed(question, "", self.random)
+            yield line("plan", "squad", render("atomr_local.planning", "lean_plan", question=typed), plan)
+
     # Follow-up questions.
 
     def dialogues(self) -> Iterator[dict[str, Any]]:
@@ -211,11 +226,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--share", nargs="*", default=[], metavar="SOURCE=PART", help="keep this part of a source")
+    parser.add_argument("--direct", type=int, default=0, help="plans of one direct step from SQuAD's questions")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     shares = {name: float(part) for name, _, part in (text.partition("=") for text in given.share)}
     builder = ReadingData(given.data, given.seed)
-    made = [item for part in (builder.squad, builder.hotpot, builder.dialogues) for item in part()]
+    parts = (builder.squad, builder.hotpot, builder.dialogues, lambda: builder.direct_plans(given.direct))
+    made = [item for part in parts for item in part()]
     made = [item for item in made if builder.random.random() < shares.get(item["source"], 1.0)]
     builder.random.shuffle(made)
     write_output(given.out, "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in made))

@@ -15,32 +15,55 @@ import re
 from collections.abc import Sequence
 
 _TYPES_OF_NOUNS = {
-    "person": "person man woman actor actress director author writer singer composer president king queen king's leader player"
-    " scientist artist painter poet novelist musician politician monarch emperor pope saint founder inventor designer"
-    " architect producer screenwriter character husband wife father mother son daughter brother sister child children"
-    " spouse parent footballer coach manager philosopher explorer engineer prime-minister guitarist drummer journalist",
-    "place": "country city town village state county continent region province island river lake mountain place capital"
-    " district borough nation location area birthplace hometown street neighborhood neighbourhood planet moon ocean sea"
-    " municipality territory parish suburb stadium building castle church cathedral airport station park",
-    "organisation": "company band group team club university college school organisation organization party label studio"
-    " agency newspaper magazine publisher airline army church institution museum league orchestra broadcaster network"
-    " corporation firm manufacturer bank",
-    "work": "film movie book novel song album play opera painting series show game poem single musical soundtrack"
-    " documentary track story episode symphony ballet comic anime manga sitcom",
-    "event": "war battle event festival tournament championship election olympics game competition treaty revolution",
+    "person": (
+        "person man woman actor actress director author writer singer composer president king queen "
+        "king's leader player scientist artist painter poet novelist musician politician monarch "
+        "emperor pope saint founder inventor designer architect producer screenwriter character "
+        "husband wife father mother son daughter brother sister child children spouse parent "
+        "footballer coach manager philosopher explorer engineer prime-minister guitarist drummer "
+        "journalist"
+    ),
+    "place": (
+        "country city town village state county continent region province island river lake mountain "
+        "place capital district borough nation location area birthplace hometown street neighborhood "
+        "neighbourhood planet moon ocean sea municipality territory parish suburb stadium building "
+        "castle church cathedral airport station park"
+    ),
+    "organisation": (
+        "company band group team club university college school organisation organization party label "
+        "studio agency newspaper magazine publisher airline army church institution museum league "
+        "orchestra broadcaster network corporation firm manufacturer bank"
+    ),
+    "work": (
+        "film movie book novel song album play opera painting series show game poem single musical "
+        "soundtrack documentary track story episode symphony ballet comic anime manga sitcom"
+    ),
+    "event": ("war battle event festival tournament championship election olympics game competition treaty revolution"),
     "number": "number population amount count capacity",
-    "quantity": "height length area distance depth age weight speed temperature elevation size altitude width mass diameter",
-    "year": "year", "date": "date day birthday", "thing": "language occupation profession award instrument genre religion sport prize"
-    " nationality name title position medal disease species element currency degree color colour type kind profession",
-}  # fmt: skip
+    "quantity": (
+        "height length area distance depth age weight speed temperature elevation size altitude width mass diameter"
+    ),
+    "year": "year",
+    "date": "date day birthday",
+    "thing": (
+        "language occupation profession award instrument genre religion sport prize nationality name "
+        "title position medal disease species element currency degree color colour type kind "
+        "profession"
+    ),
+}
 _NOUNS = {noun: sort for sort, nouns in _TYPES_OF_NOUNS.items() for noun in nouns.split()}
 _TYPES_OF_RELATIONS = {
-    "person": "father mother spouse sibling child director author composer performer screenwriter producer founder"
-    " creator inventor architect designer editor cast-member head-of-government head-of-state husband wife",
+    "person": (
+        "father mother spouse sibling child director author composer performer screenwriter producer "
+        "founder creator inventor architect designer editor cast-member head-of-government "
+        "head-of-state husband wife"
+    ),
     "date": "date-of-birth date-of-death publication-date inception release-date founding-date",
-    "place": "place-of-birth place-of-death country country-of-citizenship country-of-origin place-of-burial capital"
-    " headquarters-location location residence continent nationality",
-    "organisation": "educated-at employer record-label publisher production-company member-of manufacturer developer",
+    "place": (
+        "place-of-birth place-of-death country country-of-citizenship country-of-origin "
+        "place-of-burial capital headquarters-location location residence continent nationality"
+    ),
+    "organisation": ("educated-at employer record-label publisher production-company member-of manufacturer developer"),
 }
 _RELATIONS = {
     relation.replace("-", " "): sort for sort, all_ in _TYPES_OF_RELATIONS.items() for relation in all_.split()
