@@ -59,8 +59,9 @@ def as_question(item: dict[str, Any], name: str) -> dict[str, Any]:
     answers = item.get("answers") or ([item["answer"]] if item.get("answer") else [])
     return {
         "id": item.get("id") or hashlib.blake2b(item["question"].encode(), digest_size=6).hexdigest(),
-        "question": item["question"], "answers": [] if name == "unanswerable" else answers, "kind": item.get("kind", name),
-        "answerable": item.get("answerable", name != "unanswerable"), "corpus": item["corpus"],
+        "question": item["question"], "answers": [] if name == "unanswerable" else answers,
+        "kind": item.get("kind", name), "answerable": item.get("answerable", name != "unanswerable"),
+        "corpus": item["corpus"],
     }  # fmt: skip
 
 
@@ -100,7 +101,7 @@ class NaturalData:
         whole: bool,
         wrong: str = "",
     ) -> Iterator[dict[str, Any]]:
-        """One reading of the gold passages; `answers` empty: Unknown; `wrong`: a tempting answer to be checked as such."""
+        """One reading of the gold passages; `answers` empty: Unknown; `wrong`: a tempting answer, to be checked as wrong."""
         alone = self.random.random() < 0.5 and len(gold) == 1
         found = list(gold) if alone else self.context(corpus, question, gold, max(3, len(gold)))
         if self.random.random() < 0.4:

@@ -1,9 +1,9 @@
 """Plans of earlier question sets, written with line 0 and typed operations: what an adapter learns to write today.
 
 The question sets that we train on have plans whose last step draws earlier answers together in words ("Given [1] and
-[2], who was born first, A or B?"). Here such a step becomes a typed operation where its wording and the steps before it
-settle which, and nothing otherwise. What kind of answer a question expects is told by its question words, the noun behind
-them, the relation asked for last, or the form of the gold answer. These rules read questions of known sets while
+[2], who was born first, A or B?"). Here such a step becomes a typed operation where its wording and the steps before
+it settle which, and nothing otherwise. What kind of answer a question expects is told by its question words, the noun
+behind them, the relation asked for last, or the form of the gold answer. These rules read questions of known sets while
 training data is made; the program itself does not use them.
 """
 
