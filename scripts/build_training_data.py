@@ -15,6 +15,7 @@ Seeded: the same input gives the same file.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import json
 import os
@@ -23,7 +24,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from compose_questions import compose, kind_of
 from facts_in_text import facts_in
 from gold_plans import NoPlan, ask
 from gold_plans import plan as gold_plan
+from typed_plans import as_typed, named_as, told_kind, typed_plan
 
 from atomr_local.backbone.protocol import Prompt
 from atomr_local.backbone.templates import render
@@ -41,7 +43,7 @@ from atomr_local.indexing.literals import parse_date
 from atomr_local.indexing.names import base_key, name_key
 from atomr_local.output_files import write_output
 from atomr_local.planning.grammar import SUB_STEPS, TOP_LEVEL
-from atomr_local.planning.shorthand import find_name, renumbered, with_searches
+from atomr_local.planning.shorthand import find_name, renumbered
 from atomr_local.reasoning.expected import dates_in
 from atomr_local.reasoning.reader import evidence_block, shown_passages
 from atomr_local.sanitize import sanitize_line
@@ -146,10 +148,6 @@ class Builder:
     # Tasks.
 
     def plans(self) -> Iterator[dict[str, Any]]:
-        library = Path(__file__).resolve().parents[1] / "atomr_local" / "planning" / "examples.jsonl"
-        for example in read_lines(library):
-            for _ in range(2):
-                yield self.plan_line("library", example["question"], example["plan"])
         films = sorted({p.title for p in self.pages["2wiki"] if re.search(r"\bfilm\b", p.text[:200])})
         songs = sorted({p.title for p in self.pages["2wiki"] if re.search(r"\b(?:song|single|album)\b", p.text[:120])})
         persons = sorted({p.title for p in self.pages["2wiki"] if re.search(r"\bborn\b|\d{4} ?[–-] ?", p.text[:160])})
@@ -157,21 +155,19 @@ class Builder:
         for record in self.train("2wiki"):
             made = [record] + [swapped for _ in range(2) if (swapped := self.swapped(record, pools))]
             for one in made:
-                try:
-                    yield self.plan_line("2wiki", one["question"], gold_plan(one))
-                except (NoPlan, TreeError, ValueError):
-                    continue
+                with contextlib.suppress(NoPlan):
+                    yield from self.plan_lines("2wiki", one["question"], gold_plan(one), one["answers"][0])
         for record in self.train("musique"):
             compact = musique_plan(record)
             if compact:
                 for _ in range(3):
-                    yield self.plan_line("musique", record["question"], compact)
+                    yield from self.plan_lines("musique", record["question"], compact, record["answers"][0])
 
         own = {item["id"]: item["plan"] for item in read_lines(PLANS / "hotpot.jsonl")}
         for record in self.train("hotpot"):
             if record["id"] in own:
                 for _ in range(3):
-                    yield self.plan_line("hotpot", record["question"], own[record["id"]])
+                    yield from self.plan_lines("hotpot", record["question"], own[record["id"]], record["answers"][0])
 
     def decompositions(self, data: Path) -> Iterator[dict[str, Any]]:
         """Plans from RuBQ's questions of one hop and from BREAK's chains over ComplexWebQuestions.
@@ -184,21 +180,35 @@ class Builder:
             for item in read.get("dataset", read) if isinstance(read, dict) else read:
                 made = rubq_plan(item, labels)
                 if made is not None and name_key(item["question_eng"]) not in self.banned:
-                    yield self.plan_line("rubq", item["question_eng"].strip(), made)
+                    yield from self.plan_lines("rubq", item["question_eng"].strip(), made)
         with (data / "decomposition" / "break_qdmr_high_level_dev.csv").open(encoding="utf-8", newline="") as stream:
             for row in csv.DictReader(stream):
                 made = break_plan(row) if row["question_id"].startswith("CWQ_") else None
                 if made is not None and name_key(row["question_text"]) not in self.banned:
-                    yield self.plan_line("break", row["question_text"].strip(), made)
+                    yield from self.plan_lines("break", row["question_text"].strip(), made)
 
-    @staticmethod
-    def plan_line(source: str, question: str, compact: str) -> dict[str, Any]:
+    def plan_line(self, source: str, question: str, compact: str, answer: str = "") -> dict[str, Any]:
+        """A plan as the adapter is to write it, for the question as somebody might type it.
+
+        Raises:
+            ValueError: the plan breaks a rule, or its last step can be written as no typed operation.
+        """
         tree = parse_compact(compact, question)
         problems = validate(tree, Limits())
         if problems:
             raise ValueError(problems[0].message)
-        prompt = render("atomr_local.planning", "lean_plan", question=question)
-        return line("plan", source, prompt, to_compact(in_shorthand(tree)))
+        typed = typed_plan(question, to_compact(in_shorthand(tree)), answer)
+        if typed is None or validate(parse_compact(typed), Limits()):
+            raise ValueError("the last step is no typed operation")
+        asked, plan = as_typed(question, named_as(question, typed, find_name), self.random)
+        return line("plan", source, render("atomr_local.planning", "lean_plan", question=asked), plan)
+
+    def plan_lines(self, source: str, question: str, compact: str, answer: str = "") -> Iterator[dict[str, Any]]:
+        """That line, or none where the plan cannot be written so."""
+        try:
+            yield self.plan_line(source, question, compact, answer)
+        except (NoPlan, TreeError, ValueError):
+            return
 
     def swapped(self, record: dict[str, Any], pools: dict[str, list[str]]) -> dict[str, Any] | None:
         """The record with the names in its question exchanged for others of their kind."""
@@ -354,7 +364,7 @@ class Builder:
             put = compose(item["question"], subject, relation, kind, names, hops, self.random)
             if put is not None and valid_plan(put[1], put[0]):
                 made += 1
-                yield self.plan_line("composed", *put)
+                yield from self.plan_lines("composed", *put)
 
     # Our own questions.
 
@@ -375,7 +385,7 @@ class Builder:
             else:
                 for _ in range(2):
                     source = "authored" if item["kind"] == "multi" else "invented"
-                    yield self.plan_line(source, item["question"], item["plan"])
+                    yield from self.plan_lines(source, item["question"], item["plan"], item.get("answer", ""))
             if item["kind"] == "multi":
                 yield from self.authored_whole(item, texts)
 
@@ -386,7 +396,9 @@ class Builder:
         arguments = [argument.text for argument in call.arguments if isinstance(argument, Literal)]
         yield from self.authored_read(corpus, question, call.operator, arguments, page, item["answer"])
         if self.random.random() < 0.35:
-            yield self.plan_line("authored", question, f"1. {question} = {item['operation']}")
+            yield from self.plan_lines(
+                "authored", question, f"1. {question} = {item['operation']}", item["answer"].replace("Unknown", "")
+            )
         if self.random.random() < 0.35:
             found = [(e.title, e.text) for e in self.retrieve(corpus, question)]
             made = self.whole(question, found, [item["answer"]])
@@ -503,7 +515,10 @@ class Builder:
 
 
 def in_shorthand(tree: Tree) -> Tree:
-    """The tree without the Searches that `with_searches` puts back: what an adapter learns to write."""
+    """The tree without the Searches that the program puts back: what an adapter learns to write.
+
+    A kind or a year that the question tells of a name goes along with it, in parentheses.
+    """
 
     def users(found: Node) -> list[Node]:
         return [node for node in tree.nodes() if node is not tree.root and found.id in node.references]
@@ -517,16 +532,16 @@ def in_shorthand(tree: Tree) -> Tree:
             using = users(found)
             if len(using) != 1 or using[0] not in children or not (call := using[0].call):
                 continue
-            if call.operator is not Operator.RELATE or call.arguments[0] != References((found.id,)):
-                continue
-            lean = OperatorCall(call.operator, (name, *call.arguments[1:]))
-            asked = Node(using[0].id, fill(using[0].question, {found.id: name.text}), lean)
-            if len(with_searches(Tree(Node(0, tree.question, children=(asked,))))) == 3:
+            if call.operator is Operator.RELATE and call.arguments[0] == References((found.id,)):
+                kind = "" if "(" in name.text else told_kind(name.text, tree.question)
+                full = Literal(f"{name.text} ({kind})" if kind else name.text)
+                lean = OperatorCall(call.operator, (full, *call.arguments[1:]))
+                asked = Node(using[0].id, fill(using[0].question, {found.id: name.text}), lean)
                 children[children.index(using[0])] = asked
                 children.remove(found)
         if len(children) == 1 and node is not tree.root and children[0].call is not None:
             return Node(node.id, node.question, children[0].call)
-        return Node(node.id, node.question, node.call, tuple(map(without, children)), node.instruction)
+        return replace(node, children=tuple(map(without, children)))
 
     return renumbered(Tree(without(tree.root)))
 
@@ -535,14 +550,14 @@ def writable(tree: Tree) -> bool:
     """Whether the grammar of plans (`planning/grammar.py`) lets the tree through, as far as its shape goes."""
     steps = tree.root.children
     for place, step in enumerate(steps, 1):
-        drawn = step.call is None and not step.children
+        drawn = step.call is None and step.operation is None and not step.children
         if drawn and (place < len(steps) or place == 1):
             return False
         if len(step.children) > SUB_STEPS or any(below.call is None for below in step.children):
             return False
         if step.children and place == len(steps) > 2:
             return False
-    return 0 < len(steps) <= TOP_LEVEL
+    return len(steps) <= TOP_LEVEL
 
 
 def authored_titles(item: dict[str, Any]) -> list[str]:
@@ -733,7 +748,7 @@ def main() -> None:
     made = [item for part in parts for item in part()]
     made = [
         item for item in made
-        if item["task"] != "plan" or writable(parse_compact(item["answer"], item["messages"][-1]["content"]))
+        if item["task"] != "plan" or writable(parse_compact(item["answer"]))
     ]  # fmt: skip
     kept = random.Random(given.seed)
     made = [item for item in made if kept.random() < shares.get(f"{item['task']}:{item['source']}", 1.0)]

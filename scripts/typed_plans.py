@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 _TYPES_OF_NOUNS = {
     "person": (
@@ -98,6 +98,22 @@ _SMALLER = re.compile(
 )
 _STEP = re.compile(r"( *)(\d+)\. (.+?)(?: = (\w+\(.*\)))?$")
 _REFERENCE = re.compile(r"\[(\d+)\]")
+
+
+_KIND_WORDS = (
+    "film|movie|song|album|magazine|company|band|novel|book|play|opera|ballet|painting|newspaper|planet|moon|element"
+    "|river|lake|island|mountain|city|town|village|country|university|school|ship|club|team|language|poem|musical"
+)
+_KIND_BEFORE = re.compile(
+    rf"\b(?P<dated>(?:1\d|20)\d\d (?:{_KIND_WORDS}))(?: of)?[\s:]*$|\b(?P<kind>{_KIND_WORDS})s?\b[\s:]*$", re.I
+)
+
+
+def told_kind(name: str, question: str) -> str:
+    """What the question calls the name right before it, such as "1948 film"; "" where it does not say."""
+    place = question.casefold().find(name.casefold())
+    before = _KIND_BEFORE.search(question[:place].rstrip("\"\u201c '")) if place > 0 else None
+    return (before["dated"] or before["kind"]).lower() if before else ""
 
 
 def answer_type(question: str, relation: str = "", answer: str = "") -> tuple[str, bool]:
@@ -223,6 +239,24 @@ def typed_plan(question: str, compact: str, answer: str = "", understood: str = 
     sort, several = answer_type(shown, "" if compared else relation, answer)
     first = f"0. {shown} = Answer({sort}{', several' if several else ''})"
     return "\n".join([first, *made])
+
+
+def named_as(question: str, plan: str, find: Callable[[str, str], int]) -> str:
+    """The plan with each name as the question writes it, which is all that the grammar of plans lets through.
+
+    Args:
+        find: where the question writes a name without regard to case and diacritics; -1 where it does not.
+    """
+
+    def written(match: re.Match[str]) -> str:
+        name, kind = re.fullmatch(r"(.*?)( \([^()]*\))?", match[2], re.DOTALL).groups()  # type: ignore[union-attr]
+        whole = find(match[2], question)
+        if kind and whole >= 0 and question[whole : whole + len(match[2])].casefold() == match[2].casefold():
+            name, kind = match[2], ""
+        place = find(name, question)
+        return f"{match[1]}{question[place : place + len(name)] if place >= 0 else name}{kind or ''}{match[3]}"
+
+    return _NAME.sub(written, plan)
 
 
 def as_typed(question: str, plan: str, source: random.Random) -> tuple[str, str]:
