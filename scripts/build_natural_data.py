@@ -101,7 +101,7 @@ class NaturalData:
         whole: bool,
         wrong: str = "",
     ) -> Iterator[dict[str, Any]]:
-        """One reading of the gold passages; `answers` empty: Unknown; `wrong`: a tempting answer that is to be refused."""
+        """One reading of the gold passages; without `answers` Unknown; `wrong`: a tempting answer to refuse."""
         alone = self.random.random() < 0.5 and len(gold) == 1
         found = list(gold) if alone else self.context(corpus, question, gold, max(3, len(gold)))
         if self.random.random() < 0.4:
