@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from build_reading_data import CHECK, rewriting
 from build_training_data import PASSAGE_WORDS, QUESTIONS, line, read_lines, span_of
-from typed_plans import as_typed
+from typed_plans import as_typed, capitals_as
 
 from atomr_local.backbone.templates import render
 from atomr_local.indexing.names import name_key, words
@@ -142,13 +142,16 @@ class NaturalData:
 
     @staticmethod
     def plan(source: str, typed: str, plan: str) -> dict[str, Any]:
-        return line("plan", source, render("atomr_local.planning", "lean_plan", question=typed), plan)
+        """A plan, its names with the capitals that its line 0 gives them."""
+        understood, *steps = plan.split("\n")
+        shown = "\n".join([understood, *(capitals_as(understood, step) for step in steps)])
+        return line("plan", source, render("atomr_local.planning", "lean_plan", question=sanitize_line(typed)), shown)
 
     # What the files make.
 
     def natural(self, items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for item in items:
-            yield self.plan(f"natural:{item['kind']}", sanitize_line(item["question"]), item["plan"])
+            yield self.plan(f"natural:{item['kind']}", item["question"], item["plan"])
 
     def conversational(self, items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for item in items:
@@ -156,12 +159,12 @@ class NaturalData:
                 yield self.plan("conversational", *as_typed(item["question"], item["plan"], self.random))
             gold: list[tuple[str, str]] = []
             for step in item.get("steps", []):
-                page = self.page(item["corpus"], step.get("title") or "")
-                answer = step.get("answer") or ""
-                if page is None or not answer:
+                page = self.page(step.get("corpus") or item["corpus"], step.get("title") or "")
+                told = step.get("answers") or []
+                if page is None or not told:
                     continue
                 gold += [page] if page not in gold else []
-                told = [] if answer == "Unknown" else [part.strip() for part in answer.split(";")]
+                told = [] if told == ["Unknown"] else told
                 yield from self.reading("conversational", item["corpus"], step["question"], [page], told, whole=False)
             if gold and item.get("answers"):
                 yield from self.reading(
@@ -170,6 +173,8 @@ class NaturalData:
 
     def lists(self, items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for item in items:
+            if "counted" in item:  # what is to be said stands in no passage
+                continue
             if page := self.page(item["corpus"], item["title"]):
                 for whole in (False, True):
                     yield from self.reading(

@@ -259,6 +259,24 @@ def named_as(question: str, plan: str, find: Callable[[str, str], int]) -> str:
     return _NAME.sub(written, plan)
 
 
+def capitals_as(understood: str, plan: str) -> str:
+    """The plan with each name's words capitalised where the question as understood capitalises them."""
+
+    def written(match: re.Match[str]) -> str:
+        name, kind = re.fullmatch(r"(.*?)( \([^()]*\))?", match[2], re.DOTALL).groups()  # type: ignore[union-attr]
+        place = understood.casefold().find(name.casefold())
+        if place < 0 or len(name.casefold()) != len(name):
+            return match[0]
+        model = understood[place : place + len(name)].split(" ")
+        words = [
+            word[:1].upper() + word[1:] if like[:1].isupper() else word
+            for word, like in zip(name.split(" "), model, strict=True)
+        ]
+        return f"{match[1]}{' '.join(words)}{kind or ''}{match[3]}"
+
+    return _NAME.sub(written, plan)
+
+
 def as_typed(question: str, plan: str, source: random.Random) -> tuple[str, str]:
     """The question as somebody might type it, and the plan with its names as that is written.
 
