@@ -129,9 +129,9 @@ class NaturalData:
             cited.append(place[1])
         if not spans:
             if wrong and self.random.random() < 0.5:
-                place = next((i for i, (_, text) in enumerate(shown, 1) if span_of(wrong, text)), None)
-                if place is not None:
-                    made = line(f"{task}:wrong", source, prompt, f"{wrong} [{place}]")
+                number = next((i for i, (_, text) in enumerate(shown, 1) if span_of(wrong, text)), None)
+                if number is not None:
+                    made = line(f"{task}:wrong", source, prompt, f"{wrong} [{number}]")
                     yield made | {"learn": False, "then": [{"ask": CHECK, "answer": "no"}]}
                     return
             yield line(task, source, prompt, "Unknown")
