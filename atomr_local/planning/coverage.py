@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from atomr_local.indexing.names import words
 from atomr_local.tree.nodes import Argument, Literal, Node, Tree
@@ -19,6 +20,8 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _SENTENCE_ENDS = ".!?:;"
 # A question in which more of the words than this begin with capitals does not tell its names by them.
 _TITLE_CASE = 0.8
+# Likeness (Ratcliff and Obershelp) from which on a word is another one misspelt, which the plan has put right.
+_MISSPELT = 0.75
 _ABBREVIATION = re.compile(r"\b[A-Z][a-z]?\.$")
 _CONTRACTION = re.compile(r"[^\W_]['’][a-z]+")
 
@@ -34,7 +37,11 @@ def left_out(tree: Tree, question: str) -> tuple[str, ...]:
     said = " ".join(text for node in steps for text in _texts(node))
     known = set(words(said)) | {_POSSESSIVE.sub("", token.casefold()) for token in _TOKEN.findall(said)}
     numbers = set(_NUMBER.findall(_GROUPED.sub("", said)))
-    missing = [name for name in _names(question) if not set(words(name)) <= known and name.casefold() not in known]
+    missing = [
+        name
+        for name in _names(question)
+        if not set(words(name)) <= known and not get_close_matches(name.casefold(), known, 1, _MISSPELT)
+    ]
     asked = _NUMBER.findall(_GROUPED.sub("", question))
     missing += [number for number in asked if not any(_same_number(number, other) for other in numbers)]
     return tuple(dict.fromkeys(missing))

@@ -22,9 +22,9 @@ from atomr_local.tree.operations import CONDITIONS, DIRECTIONS, PARTS, RELATIONS
 STEPS = 10
 TOP_LEVEL = 6
 SUB_STEPS = 3
-_QUESTION_CHARACTERS = 110
-_TEXT_CHARACTERS = 60
-_KIND_CHARACTERS = 30
+_QUESTION_CHARACTERS = 180
+_TEXT_CHARACTERS = 80
+_KIND_CHARACTERS = 40
 _REFERENCES_IN_QUESTION = 6
 _MOST_WORDS = 120
 _NEVER_IN_NAMES = str.maketrans(dict.fromkeys('"\\[]'))
@@ -36,7 +36,10 @@ _ON_PAIRS = (Operation.RATIO, Operation.EXCEPT)
 _FIXED = rf"""
 char ::= [^\[\]\r\n="\\\x00-\x1F\x7F]
 begin ::= [^\[\]\r\n="\\\x00-\x20\x7F]
-piece ::= char{{0,{_QUESTION_CHARACTERS}}}
+asked ::= [^\[\]\r\n=\\\x00-\x1F\x7F]
+asking ::= [^\[\]\r\n=\\\x00-\x20\x7F]
+piece ::= asked{{0,{_QUESTION_CHARACTERS}}}
+words ::= char{{0,{_TEXT_CHARACTERS}}}
 text ::= "\"" begin char{{0,{_TEXT_CHARACTERS}}} "\""
 unit ::= "\"" [^\[\]\r\n="\\\x00-\x20\x7F] [^\[\]\r\n="\\\x00-\x1F\x7F]{{0,24}} "\""
 number ::= "\"" [1-9] [0-9]? "\""
@@ -130,7 +133,7 @@ def _below(rules: dict[str, str], known: int, first: int, beside: int) -> str:
         numbers = [*range(1, known + 1), *range(first, first + beside)]
         reference = f"reference-{known}-{first}-{beside}"
         rules[reference] = _any_of(numbers)
-        asked = f"(begin | {reference}) piece ({reference} piece){{0,{_REFERENCES_IN_QUESTION}}}"
+        asked = f"(asking | {reference}) piece ({reference} piece){{0,{_REFERENCES_IN_QUESTION}}}"
         rules[name] = f'{asked} " = " ({_lookups(reference)} | loose-operation)'
     return name
 
@@ -148,19 +151,22 @@ def _question(rules: dict[str, str], known: int) -> str:
     name = f"question-{known}"
     if known:
         reference = _reference(rules, known)
-        body = f"(begin | {reference}) piece ({reference} piece){{0,{_REFERENCES_IN_QUESTION}}}"
+        body = f"(asking | {reference}) piece ({reference} piece){{0,{_REFERENCES_IN_QUESTION}}}"
     else:
-        body = "begin piece"
+        body = "asking piece"
     rules.setdefault(name, body)
     return name
 
 
 def _lookups(reference: str) -> str:
     """Look-ups, of names or of what `reference` stands for; "": of names alone."""
-    choices = ['"Relate(\\"" name "\\", " text ")"', '"Search(\\"" name "\\"" (", " text)? ")"']
-    if reference:
-        choices.append(f'("Relate(" | "Filter(" | "Search(") {reference} ", " text ")"')
-    return " | ".join(choices)
+    names = '"Search(\\"" name "\\"" (", " text)? ")"'
+    if not reference:
+        return f'"Relate(\\"" name "\\", " text ")" | {names}'
+    # What is asked may depend on an earlier step: Relate([1], "governor in [2]").
+    text = f'"\\"" (begin | {reference}) words ({reference} words){{0,2}} "\\""'
+    heads = f'"Relate(\\"" name "\\", " | ("Relate(" | "Filter(" | "Search(") {reference} ", "'
+    return f'({heads}) {text} ")" | {names}'
 
 
 def _lookup(rules: dict[str, str], known: int) -> str:
@@ -258,7 +264,11 @@ def _names(rules: dict[str, str], texts: Sequence[str]) -> None:
 
 
 def _word(word: str, more: str) -> str:
-    choices = [form for last in last_forms(word) for form in _as_written(last)]
+    lasts = last_forms(word)
+    closed = word.rstrip(',;:"”’»)]')
+    if closed.endswith(("!", "...", "…")) or (more and closed.endswith(("?", "."))):  # as names may end
+        lasts.append(closed)
+    choices = [form for last in lasts for form in _as_written(last)]
     terminals = [literal(form) for form in dict.fromkeys(choices)]
     if more:
         going_on = " | ".join(literal(f"{form} ") for form in _as_written(word))

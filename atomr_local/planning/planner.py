@@ -35,6 +35,8 @@ _DRAFTS = 3
 _MENU_TOKENS = 1200
 _MAX_TOKENS = 400
 _WORD = re.compile(r"\w+", re.UNICODE)
+# Letters at the beginning of a word that a misspelt one shares with it.
+_ALIKE = 4
 _DRAWS_TOGETHER = re.compile(r" *[0-9]+\. Given answers of \[[0-9]+\]")
 _REFERENCE = re.compile(r"\[[0-9]+\]")
 _OPERATOR = re.compile(r" = (?:Search|Relate|Filter)\(")
@@ -92,7 +94,8 @@ def _misread(tree: Tree, given: Sequence[str]) -> list[str]:
     asked = {word.casefold() for text in given for word in _WORD.findall(text)}
     understood = {word.casefold() for word in _WORD.findall(tree.question)}
     nothing = tree.expects is not None and tree.expects.type in NO_QUESTION
-    if asked and understood and not nothing and not asked & understood:
+    alike = {word[:_ALIKE] for word in asked} & {word[:_ALIKE] for word in understood}
+    if asked and understood and not nothing and not alike:
         return [f"line 0 is {tree.question!r}, which shares no word with the question"]
     return unfounded_names(tree, given)
 

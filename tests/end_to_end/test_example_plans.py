@@ -107,6 +107,34 @@ def test_plans_in_the_language(vocabulary: Any, plan: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "plan"),
+    [
+        (
+            'who illustrated the fable by the writer of "Out of My Mind"?',
+            '0. Who illustrated the fable by the writer of "Out of My Mind"? = Answer(person)\n'
+            '1. Who wrote "Out of My Mind"? = Relate("Out of My Mind", "author")\n'
+            '2. Which fable did [1] write? = Relate([1], "fable")',
+        ),
+        (
+            "Who starred in Support Your Local Sheriff! and in ...Earth to the Dandy... too?",
+            '0. Who? = Answer(person)\n1. a = Relate("Support Your Local Sheriff!", "x")\n'
+            '2. b = Relate("...Earth to the Dandy...", "x")',
+        ),
+        (
+            "who was the governor of the state where baraboo is located when the circus there opened",
+            '0. Who? = Answer(person)\n1. a = Relate("Baraboo", "state")\n2. b = Relate("Baraboo", "opening")\n'
+            '3. c = Relate([1], "governor in [2]")\n4. d = Relate("Baraboo", "governor in [2] there")',
+        ),
+        ("is e=mc2 of Einstein?", '0. Is e=mc2 of Einstein? = Answer(yes/no)\n1. a = Relate("Einstein", "formula")'),
+        ("What is [1] in C#?", "0. What is [1] in C#? = Answer(phrase)"),
+    ],
+)
+def test_what_names_and_questions_may_hold(vocabulary: Any, question: str, plan: str) -> None:
+    assert left_over(vocabulary, plan_grammar(question), plan) is None
+    assert parse_compact(plan, question)
+
+
+@pytest.mark.parametrize(
     ("plan", "left"),
     [
         ('1. Who is Ann Lee? = Search("Ann Lee")', "1."),

@@ -41,4 +41,7 @@ def test_names_and_numbers_that_no_step_has_are_told(question: str, plan: str, l
 
 def test_a_plan_without_steps_has_what_the_question_as_understood_has() -> None:
     assert left_out(parse_compact("0. Who wrote Emma? = Answer(person)"), "hm so who wrote Emma in 1815") == ("1815",)
+    right = parse_compact("0. Tell me about Jöns Jacob Berzelius. = Answer(summary)")
+    assert left_out(right, "tell me about Jöns Jacob Berezlius") == ()
+    assert left_out(right, "tell me about Jöns Jacob Ångström") == ("Ångström",)
     assert left_out(fallback_tree("Who wrote Emma in 1815?"), "Who wrote Emma in 1815?") == ()

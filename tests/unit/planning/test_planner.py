@@ -193,6 +193,11 @@ def test_a_plan_of_another_question_is_sent_back() -> None:
     assert "line 0" in plan.problems[0]
 
 
+def test_a_misspelt_name_put_right_is_the_same_question() -> None:
+    made = planner(FakeBackbone("0. Tell me about Grossglockner. = Answer(summary)")).plan("info on grossgglockner")
+    assert (made.origin, made.problems) == ("model", ())
+
+
 def test_names_may_come_from_what_was_said_before() -> None:
     backbone = FakeBackbone('0. Who is her mother? = Answer(person)\n1. a = Search("Ann Lee")')
     plan = planner(backbone).plan("Who is her mother?", given=("Who is Ann Lee?",))
