@@ -1,148 +1,167 @@
 #!/usr/bin/env python3
-"""Fit the calibration of an adapter: how often an answer of a given confidence is right.
+"""Fit the confidence of an adapter: how likely an answer with given signals is right.
 
-    scripts/calibrate.py --adapter models/adapters/NAME.gguf --set questions.jsonl:TEXT_INDEX … [--limit 50]
+    scripts/calibrate.py --adapter models/adapters/NAME.gguf --set questions.jsonl … --rows rows.jsonl
+    scripts/calibrate.py --adapter models/adapters/NAME.gguf --rows rows.jsonl --ablate
 
-Answers the first questions of each set three times, by the tree (without a rival), by direct RAG and by what the model
-reads in all that the tree's steps cite, and fits P(right) = logistic(…) as in `atomr_local/reasoning/rivals.py`, token
-F1 being the share of being right. The result is written into the adapter's card. Use questions that the adapter was not
-trained on and that nothing is reported on, such as scripts/training_questions/held_back.jsonl, of which those on
-passages of the index are taken.
+A set is FILE[:INDEX][@SOURCE[+SOURCE]], such as natural.jsonl, held_back.jsonl:2wiki or held_back.jsonl:2wiki@text.
+Without INDEX every question is asked of the index that its line names as "corpus"; without sources of the text, and of
+the graph of that name where there is one. Lines are {"question", "answers" or "answer", "answerable"?, "corpus"?,
+"kind"?}; to a question with `answerable: false` every answer is wrong.
+
+Each question is answered by the tree, by direct RAG, and by what the model reads in all that the tree's steps cite;
+their signals and whether they are right are kept in the rows. With --rows alone they are fitted anew without asking.
+The report is cross-validated; the bound `accept` loses at most 5% of the right answers. Use questions that the adapter
+was not trained on and that nothing is reported on.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import shutil
-import tempfile
+import sys
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from atomr_local.assistant import Assistant
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import calibration_fit as fitting
+from calibration_rows import QuestionSet, Row, measured
+
 from atomr_local.catalog.record import sha256_of
-from atomr_local.evaluation.metrics import score_answer
-from atomr_local.reasoning.events import Finished, PlanReady
-from atomr_local.reasoning.trace import Trace
-from atomr_local.settings import load_settings
+from atomr_local.reasoning.confidence import FEATURES, Calibration
 
-# By this the tree is never sure and any rival stands, with a probability p that tells its confidence: p / (1 − p).
-_RIVAL_STANDS = {"calibration": {"tree": [-60, 0], "direct": [0, 1], "cited": [0, 1], "sure": 1}}
+_ENOUGH = 100  # answers, for a share of them to mean something
+WAYS = ("tree", "direct", "cited", "step")
 
 
-def answered(assistant: Assistant, question: str, strategy: str) -> tuple[Trace, PlanReady | None]:
-    ready = None
-    for event in assistant.ask(question, strategy=strategy, sources=("text",)):
-        if isinstance(event, PlanReady):
-            ready = event
-        if isinstance(event, Finished):
-            return event.trace, ready
-    raise AssertionError("a question ends with Finished")
+def read_rows(path: Path | None) -> list[Row]:
+    if path is None or not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
-def log(values: list[float]) -> Any:
-    import numpy as np
+def report(rows: list[Row], made: list[fitting.Outcome], folded: Any, accept: float) -> dict[str, Any]:
+    """Print what the cross-validation says, and give back what the card keeps of it."""
+    answerable = sum(row["answerable"] for row in rows)
+    print(f"{len(rows)} questions, {answerable} with an answer; ways: {dict(Counter(row['way'] for row in rows))}")
+    print(f"{'':12s}{fitting.HEADER}")
+    for way in ("tree", "direct", "cited"):
+        print(f"{way:12s}{fitting.of_way(folded, way)}")
+    whole = fitting.of_outcomes(made)
+    print(f"{'decided':12s}{whole}")
+    right = [o for o in made if o.right]
+    lost = sum(o.confidence < accept for o in right) / max(1, len(right))
+    wrong = [o for o in made if o.row["answerable"] and not o.right]
+    without = [o for o in made if not o.row["answerable"]]
 
-    return np.log(np.maximum(np.array(values, dtype=float), 0.02))
+    def declined(some: list[fitting.Outcome]) -> float:
+        return sum(not o.answered or o.confidence < accept for o in some) / max(1, len(some))
+
+    print(
+        f"accept {accept:.3f}: right answers lost {100 * lost:.1f}%, wrong ones declined {100 * declined(wrong):.1f}%, "
+        f"unanswerable ones declined {100 * declined(without):.1f}% of {len(without)}"
+    )
+    for kind in sorted({row["mix"] for row in rows}):
+        print(f"  {kind:32s}{fitting.of_outcomes([o for o in made if o.row['mix'] == kind])}")
+    return {
+        "auroc": round(whole.auroc, 3),
+        "ece": round(whole.ece, 3),
+        "coverage_at_90": round(100 * whole.coverage_at_90, 1),
+        "right_lost": round(100 * lost, 1),
+        "unanswerable_declined": round(100 * declined(without), 1),
+    }
 
 
-def fit(features: Any, share: Any) -> Any:
-    """Coefficients (constant first) of a regularised logistic regression on shares in 0 to 1."""
-    import numpy as np
-    from sklearn.linear_model import LogisticRegression
-
-    x = np.vstack([features, features])
-    y = np.concatenate([np.ones(len(share)), np.zeros(len(share))])
-    weights = np.concatenate([share, 1 - share])
-    model = LogisticRegression(C=1.0).fit(x[weights > 0], y[weights > 0], sample_weight=weights[weights > 0])
-    return [float(model.intercept_[0]), *map(float, model.coef_[0])]
-
-
-def with_card(adapter: Path, card: dict[str, Any], folder: Path) -> Path:
-    """A copy of the adapter with another calibration."""
-    copy = folder / adapter.name
-    shutil.copyfile(adapter, copy)
-    given = json.loads(adapter.with_suffix(".json").read_text("utf-8"))
-    copy.with_suffix(".json").write_text(json.dumps(given | card), encoding="utf-8")
-    return copy
-
-
-def rivals_confidence(trace: Trace) -> float | None:
-    """Of the answer read from cited evidence, in a trace by `_RIVAL_STANDS`; None where no such answer stands there."""
-    cited = any(node.cited for node in trace.nodes if node.kind in {"search", "relate", "filter"})
-    right = trace.confidence or 0.0
-    # A tree without an answer is not rivalled: a guess of the model has its own confidence, above that of any rival.
-    return right / (1 - right) if cited and 1e-6 < right <= 0.5 else None
+def ablate(rows: list[Row], sure: float, folds: int, seed: int) -> None:
+    """Print what each signal is worth: by itself, and AUROC of the whole without it."""
+    base = fitting.of_outcomes(fitting.outcomes(fitting.cross_validated(rows, folds=folds, seed=seed), sure))
+    print(f"\nall signals: AUROC {base.auroc:.3f}, ECE {base.ece:.3f}, coverage at 90% {100 * base.coverage_at_90:.1f}")
+    print(f"{'signal':12s}{'alone: tree':>12s}{'direct':>8s}{'cited':>8s}   without it: AUROC, change, ECE")
+    groups = [frozenset({name}) for name in FEATURES] + [
+        frozenset({"reading", "leaves"}),
+        frozenset({"verify", "verified"}),
+    ]
+    for group in groups:
+        by_itself = [
+            fitting.alone(rows, way, *group) if len(group) == 1 else None for way in ("tree", "direct", "cited")
+        ]
+        if len(group) == 1 and not any(by_itself):
+            continue
+        folded = fitting.cross_validated(rows, group, folds=folds, seed=seed)
+        left = fitting.of_outcomes(fitting.outcomes(folded, sure))
+        shown = "".join(f"{'–' if value is None else f'{value:.3f}':>8s}" for value in by_itself)
+        print(f"{'+'.join(sorted(group)):16s}{shown}   {left.auroc:.3f} {left.auroc - base.auroc:+.3f} {left.ece:.3f}")
 
 
 def main() -> None:
-    import numpy as np
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--adapter", type=Path, required=True)
-    parser.add_argument("--set", action="append", required=True, metavar="QUESTIONS:INDEX")
-    parser.add_argument("--limit", type=int, default=50)
-    parser.add_argument(
-        "--rows", type=Path, help="keep what was measured here; rows that are there are not asked again"
-    )
+    parser.add_argument("--set", action="append", default=[], metavar="FILE[:INDEX][@SOURCES]")
+    parser.add_argument("--limit", type=int, default=100_000, help="questions of each set at most")
+    parser.add_argument("--rows", type=Path, help="what is measured is kept here, and what is there is not asked again")
+    parser.add_argument("--ablate", action="store_true", help="print what each signal is worth")
+    parser.add_argument("--isotonic", action="store_true", help="make the probabilities monotone shares as well")
+    parser.add_argument("--dry-run", action="store_true", help="leave the card as it is")
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    if given.rows and given.rows.exists():
-        rows = [json.loads(line) for line in given.rows.read_text("utf-8").splitlines()]
-    known = {row["question"] for row in rows}
-    for item in given.set:
-        path, index = item.rsplit(":", 1)
-        settings = load_settings(adapter=str(given.adapter), text_index=index, means={"rival": False})
-        records = [json.loads(line) for line in Path(path).read_text("utf-8").splitlines() if line.strip()]
-        records = [r for r in records if r.get("corpus", index) == index][: given.limit]
-        with contextlib.ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            adapter = str(with_card(given.adapter, _RIVAL_STANDS, folder))
-            forced = load_settings(adapter=adapter, text_index=index, means={"guess": False})
-            assistant, rivalled = (stack.enter_context(Assistant.open(each)) for each in (settings, forced))
-            for record in records:
-                if record["question"] in known:
-                    continue
-                gold = record.get("answers") or [record["answer"]]
-                trace, ready = answered(assistant, record["question"], "atomr")
-                direct, _ = answered(assistant, record["question"], "rag")
-                rival, _ = answered(rivalled, record["question"], "atomr")
-                assert ready is not None
-                row = {
-                    "set": index,
-                    "question": record["question"],
-                    "leaves": trace.node(0).signals.get("leaves"),
-                    "plan": ready.confidence,
-                    "tree_f1": score_answer(", ".join(trace.answers), gold).f1,
-                    "direct": direct.confidence,
-                    "direct_f1": score_answer(", ".join(direct.answers), gold).f1,
-                    "cited": rivals_confidence(rival),
-                    "cited_f1": score_answer(", ".join(rival.answers), gold).f1,
-                }
-                rows.append(row)
-                print(json.dumps(row), flush=True)
-                if given.rows:
-                    with given.rows.open("a", encoding="utf-8") as stream:
-                        stream.write(json.dumps(row) + "\n")
-    planned = [r for r in rows if r["plan"] is not None]  # the others were answered by direct RAG
-    tree = fit(log([r["leaves"] for r in planned])[:, None], np.array([r["tree_f1"] for r in planned]))
-    told = [r for r in rows if r["direct"]]
-    direct_fit = fit(log([r["direct"] for r in told])[:, None], np.array([r["direct_f1"] for r in told]))
-    read = [r for r in rows if r["cited"]]
-    cited_fit = fit(log([r["cited"] for r in read])[:, None], np.array([r["cited_f1"] for r in read]))
+    rows = read_rows(given.rows)
+    known = {(row["mix"], row["question"]) for row in rows}
+    for row in measured(given.adapter, [QuestionSet.parse(item) for item in given.set], given.limit, known):
+        rows.append(row)
+        told = " ".join(f"{way}:{'+' if row[way]['right'] else '-'}" for way in WAYS[:3] if row[way])
+        print(f"{row['mix']} {row['way']} {told} {row['question']!r}", flush=True)
+        if given.rows:
+            with given.rows.open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(row) + "\n")
+    if not rows:
+        raise SystemExit("no rows: give --set, or --rows with a file that holds some")
+    folded = fitting.cross_validated(rows, folds=given.folds, seed=given.seed)
+    sure = fitting.best_sure(folded)
+    made = fitting.outcomes(folded, sure)
+    accept = fitting.accepted(made)
+    kept = report(rows, made, folded, accept)
+    if given.ablate:
+        ablate(rows, sure, given.folds, given.seed)
+    fitted = fitting.calibration(rows, sure=sure)
+    if given.isotonic:
+        fitted = monotone(fitted, folded)
+    models = {way: model for way in WAYS if (model := fitting.written(getattr(fitted, way))) is not None}
+    entry = {
+        "model": models,
+        "sure": sure,
+        "accept": round(accept, 3),
+        "questions": len(rows),
+        "cross_validated": kept,
+    }
+    if given.dry_run:
+        print(json.dumps(entry, indent=1))
+        return
     card_path = given.adapter.with_suffix(".json")
     card = json.loads(card_path.read_text("utf-8"))
-    card["calibration"] = {
-        "tree": [round(value, 3) for value in tree],
-        "direct": [round(value, 3) for value in direct_fit],
-        "cited": [round(value, 3) for value in cited_fit],
-        "sure": card.get("calibration", {}).get("sure", 0.5),
-        "questions": len(rows),
-    }
+    card["calibration"] = entry
     card["sha256"] = sha256_of(given.adapter)
     card_path.write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
-    print(card["calibration"])
+    print(f"sure {sure}, accept {accept:.3f}: written to {card_path}")
+
+
+def monotone(fitted: Calibration, folded: Any) -> Calibration:
+    """With knots by the probabilities that the cross-validation gave."""
+    pairs: dict[str, list[tuple[float, bool]]] = {"tree": [], "direct": [], "cited": []}
+    for row, by in folded:
+        for way, told in pairs.items():
+            model = getattr(by, way)
+            if model is not None:
+                told += [(model.probability(s), right) for s, right, _ in fitting.samples([row], way)]
+
+    def known(way: str) -> Any:
+        model, told = getattr(fitted, way), pairs[way]
+        return fitting.isotonic(model, told) if model is not None and len(told) >= _ENOUGH else model
+
+    return replace(fitted, tree=known("tree"), direct=known("direct"), cited=known("cited"))
 
 
 if __name__ == "__main__":

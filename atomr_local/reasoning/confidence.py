@@ -254,6 +254,12 @@ class Calibration:
         """0 where it is not known what such readings are worth."""
         return self.cited.probability(given) if self.cited is not None else 0.0
 
+    def of_whole(self, given: Mapping[str, float]) -> float:
+        """Of an answer to the whole question at once, by the way in which its signals say that it came about."""
+        if names.MEMORY in given:
+            return self.of_memory(given)
+        return self.of_cited(given) if names.CITED in given else self.of_direct(given)
+
     def of_memory(self, given: Mapping[str, float]) -> float:
         """Of what the model says without evidence: no card tells, for nothing of the kind is fitted."""
         return Calibration().direct.probability({**given, names.MEMORY: 1.0})

@@ -7,9 +7,36 @@ strengthen each other (RoHT and ProbTree aggregate answers of several ways alike
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from atomr_local.indexing.names import base_key, words
+from atomr_local.reasoning.confidence import Calibration
+from atomr_local.reasoning.signals import NAMED, RIVAL
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How surely right each of two answers is, each with regard to the other, and whether the rival's stands."""
+
+    tree: float
+    rival: float
+    rival_stands: bool
+
+
+def standing(calibration: Calibration, tree: Mapping[str, float], rival: Mapping[str, float], same: bool) -> Standing:
+    """Weigh the tree's answer against a rival's, by their signals; `same`: they agree."""
+    one = calibration.of_tree({**tree, RIVAL: float(same)})
+    other = calibration.of_whole({**rival, RIVAL: float(same)})
+    if not same:
+        return Standing(one, other, other > one and not rival.get(NAMED))
+    if tree.get(NAMED):  # nothing is gained by repeating the question twice
+        return Standing(calibration.of_tree(tree), other, False)
+    if calibration.tree.uses(RIVAL):
+        both = (one + other) / 2
+    else:
+        both = joined(calibration.of_tree(tree), calibration.of_whole(rival))
+    return Standing(both, both, False)
 
 
 def agree(one: Iterable[str], other: Iterable[str]) -> bool:

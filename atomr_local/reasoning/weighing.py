@@ -9,7 +9,7 @@ from atomr_local.reasoning.confidence import Calibration
 from atomr_local.reasoning.grounds import step_signals, tree_signals, whole_signals
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.results import Result, add_evidence
-from atomr_local.reasoning.rivals import agree, joined
+from atomr_local.reasoning.rivals import agree, standing
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.nodes import Tree
 
@@ -45,7 +45,7 @@ class Weighing:
             return result
         if result.method in {"direct_rag", "closed_book"}:  # a direct answer already
             result.signals = whole_signals(question, result)
-            self._whole(result)
+            result.confidence = self._calibration.of_whole(result.signals)
             return result
         calibration = self._calibration
         result.signals = tree_signals(tree, question, result, results, self._plan)
@@ -54,13 +54,6 @@ class Weighing:
             return result
         rival = self._asked(tree, question, results)
         return self._settled(result, rival) if rival.values else result
-
-    def _whole(self, result: Result) -> None:
-        of = self._calibration
-        if names.MEMORY in result.signals:
-            result.confidence = of.of_memory(result.signals)
-        else:
-            result.confidence = (of.of_cited if names.CITED in result.signals else of.of_direct)(result.signals)
 
     def _asked(self, tree: Tree, question: str, results: Mapping[int, Result]) -> Result:
         """An answer to the whole question: read from what the tree's steps cite, which holds pages that a search for
@@ -76,29 +69,24 @@ class Weighing:
             rival = self._operators.direct_rag(tree.root.id, question, everywhere=True)
         if rival.values:
             rival.signals = whole_signals(question, rival)
-            self._whole(rival)
         return rival
 
     def _settled(self, result: Result, rival: Result) -> Result:
         """The one that stands, its confidence with regard to the other's answer."""
-        before = result.confidence or 0.0, rival.confidence or 0.0
         same = agree(result.texts, rival.texts)
-        own, others = result.signals, rival.signals
-        result.signals, rival.signals = _beside(own, others, same), _beside(others, own, same)
-        result.confidence = self._calibration.of_tree(result.signals)
-        self._whole(rival)
+        verdict = standing(self._calibration, result.signals, rival.signals, same)
+        result.confidence, rival.confidence = verdict.tree, verdict.rival
+        result.signals, rival.signals = (
+            _beside(result.signals, rival.signals, same),
+            _beside(rival.signals, result.signals, same),
+        )
         evidence = list(result.evidence)
         add_evidence(evidence, rival.evidence)
         result.evidence = rival.evidence = evidence
-        if same and own.get(names.NAMED):  # nothing is gained by repeating the question twice
-            result.confidence = before[0]
-            return result
         if same:
-            knows = self._calibration.tree.uses(names.RIVAL)
-            result.confidence = max(result.confidence, rival.confidence or 0.0) if knows else joined(*before)
             return result
-        told = f"tree: {result.answer} ({result.confidence:.2f}); direct: {rival.answer} ({rival.confidence:.2f})"
-        if others.get(names.NAMED) or (rival.confidence or 0.0) <= result.confidence:
+        told = f"tree: {result.answer} ({verdict.tree:.2f}); direct: {rival.answer} ({verdict.rival:.2f})"
+        if not verdict.rival_stands:
             result.dropped.append(told)
             return result
         rival.computation = told

@@ -1,0 +1,198 @@
+"""What `calibrate.py` measures: questions answered in three ways, with the signals and whether each is right."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from atomr_local.assistant import Assistant
+from atomr_local.evaluation.declining import RIGHT_F1
+from atomr_local.evaluation.metrics import same_value, score_answer
+from atomr_local.indexing.store import STARTER, list_indexes
+from atomr_local.reasoning import signals as names
+from atomr_local.reasoning.events import Finished
+from atomr_local.reasoning.rivals import agree
+from atomr_local.reasoning.trace import NodeTrace, Trace
+from atomr_local.settings import load_settings
+
+Row = dict[str, Any]
+
+# By this the tree's answer stands, and yet a rival is always asked.
+_TREE_STANDS = {
+    "calibration": {
+        "model": {
+            "tree": {"features": [], "coefficients": [], "intercept": 60},
+            "direct": {"features": [], "coefficients": [], "intercept": -60},
+            "cited": {"features": [], "coefficients": [], "intercept": -60},
+        },
+        "sure": 2,
+    }
+}
+# How the trace tells of the answer that did not stand (see `atomr_local/reasoning/weighing.py`).
+_OTHER_ANSWER = re.compile(r"tree: .* \(\d\.\d\d\); direct: (.+) \(\d\.\d\d\)", re.DOTALL)
+_LOOKED_UP = {"search", "relate", "filter"}
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """A file of questions and what they are asked of.
+
+    Attributes:
+        index: only the questions on this index; None: all, each on the index that its line names as its corpus.
+        sources: local sources; None: the text, and the graph of the same name where there is one.
+    """
+
+    path: Path
+    index: str | None
+    sources: tuple[str, ...] | None
+
+    @classmethod
+    def parse(cls, given: str) -> QuestionSet:
+        """FILE[:INDEX][@SOURCE[+SOURCE]]."""
+        rest, at, sources = given.partition("@")
+        path, _, index = rest.partition(":")
+        return cls(Path(path), index or None, tuple(sources.split("+")) if at else None)
+
+    def groups(self, limit: int) -> dict[str, list[Row]]:
+        """The first questions of the file, by index."""
+        records = [json.loads(line) for line in self.path.read_text("utf-8").splitlines() if line.strip()]
+        if self.index is not None:
+            records = [r for r in records if r.get("corpus", self.index) == self.index]
+        groups: dict[str, list[Row]] = {}
+        for record in records[:limit]:
+            groups.setdefault(self.index or str(record["corpus"]), []).append(record)
+        return groups
+
+    def sources_of(self, index: str) -> tuple[str, ...]:
+        if self.sources is not None:
+            return self.sources
+        graphs = {entry.name for entry in list_indexes() if entry.kind == "graph"} | {STARTER}
+        return ("text", "graph") if index in graphs else ("text",)
+
+
+def gold_of(record: Row) -> list[str]:
+    """The answers that are right; none where there is no answer. All of a list together are one answer."""
+    if record.get("answerable") is False or record.get("unanswerable") is True:
+        return []
+    answers = list(record["answers"]) if "answers" in record else [record["answer"]]
+    together = [", ".join(answers)] if len(answers) > 1 else []
+    return together if together and str(record.get("kind") or "").startswith("list") else answers + together
+
+
+def judged(text: str, gold: list[str]) -> Row:
+    """The answer with its token F1 and whether it counts as right (as `atomr eval` judges)."""
+    f1 = score_answer(text, gold).f1 if gold and text else 0.0
+    right = bool(text and gold) and (f1 >= RIGHT_F1 or any(same_value(text, one) for one in gold))
+    return {"answer": text, "f1": f1, "right": right}
+
+
+def own_signals(node: NodeTrace) -> dict[str, float]:
+    """Of the answer by itself: without those that tell of another one."""
+    told = {name: value for name, value in node.signals.items() if not name.startswith(names.OTHER)}
+    told.pop(names.RIVAL, None)
+    return told
+
+
+def rival_of(root: NodeTrace) -> tuple[str, dict[str, float], bool] | None:
+    """The rival's answer, its signals and whether it is the tree's, in a trace by `_TREE_STANDS`; None without one."""
+    if names.RIVAL not in root.signals:
+        return None
+    others = {n.removeprefix(names.OTHER): v for n, v in root.signals.items() if n.startswith(names.OTHER)}
+    if root.signals[names.RIVAL] == 1.0:
+        return ", ".join(root.answers), others, True
+    told = next((match[1] for note in reversed(root.dropped) if (match := _OTHER_ANSWER.fullmatch(note))), None)
+    return None if told is None else (told, others, False)
+
+
+class Measuring:
+    """Answers the questions of one index, with the model loaded once."""
+
+    def __init__(self, adapter: Path, index: str, sources: tuple[str, ...]) -> None:
+        self._adapter = adapter
+        self._index = index
+        self._sources = sources
+        self._open = contextlib.ExitStack()
+
+    def __enter__(self) -> Measuring:
+        folder = Path(self._open.enter_context(tempfile.TemporaryDirectory()))
+        names_ = {"text_index": self._index} | ({"graph_index": self._index} if "graph" in self._sources else {})
+        copy = with_card(self._adapter, _TREE_STANDS, folder)
+        settings = load_settings(adapter=str(copy), **names_)
+        self._assistant = self._open.enter_context(Assistant.open(settings))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def row(self, record: Row) -> Row:
+        """One question measured."""
+        question, gold = record["question"], gold_of(record)
+        tree = self._answered(question, "atomr")
+        direct = self._answered(question, "rag").node(0)
+        root = tree.node(0)
+        row: Row = {
+            "question": question,
+            "index": self._index,
+            "sources": list(self._sources),
+            "kind": str(record.get("kind") or record.get("type") or ""),
+            "answerable": bool(gold),
+            "way": _way(root),
+            "tree": judged(", ".join(root.answers), gold) | {"signals": own_signals(root)},
+            "direct": judged(", ".join(direct.answers), gold) | {"signals": own_signals(direct)},
+            "cited": None,
+            "steps": [node.signals for node in tree.nodes if node.kind in _LOOKED_UP and node.answers],
+        }
+        row["direct"]["same"] = bool(direct.answers) and agree(root.answers, direct.answers)
+        rival = rival_of(root)
+        if rival is not None and names.CITED in rival[1]:
+            answer, signals, same = rival
+            row["cited"] = judged(answer, gold) | {"signals": signals, "same": same}
+        return row
+
+    def _answered(self, question: str, strategy: str) -> Trace:
+        for event in self._assistant.ask(question, strategy=strategy, sources=self._sources):
+            if isinstance(event, Finished):
+                if event.trace.status == "failed":
+                    raise AssertionError("; ".join(event.trace.warnings))
+                return event.trace
+        raise AssertionError("a question ends with Finished")
+
+
+def _way(root: NodeTrace) -> str:
+    if not root.answers:
+        return "nothing"
+    return {"direct_rag": "direct", "closed_book": "memory"}.get(str(root.method), "tree")
+
+
+def with_card(adapter: Path, card: dict[str, Any], folder: Path) -> Path:
+    """A copy of the adapter with another calibration."""
+    copy = folder / adapter.name
+    shutil.copyfile(adapter, copy)
+    given = json.loads(adapter.with_suffix(".json").read_text("utf-8"))
+    copy.with_suffix(".json").write_text(json.dumps(given | card), encoding="utf-8")
+    return copy
+
+
+def measured(adapter: Path, sets: list[QuestionSet], limit: int, known: set[tuple[str, str]]) -> Iterator[Row]:
+    """Rows of the questions that are not known, by index, so that each is loaded once."""
+    for given in sets:
+        for index, records in given.groups(limit).items():
+            sources = given.sources_of(index)
+            mix = f"{index}@{'+'.join(sources)}"
+            open_ = [record for record in records if (mix, record["question"]) not in known]
+            if not open_:
+                continue
+            with Measuring(adapter, index, sources) as measuring:
+                for record in open_:
+                    try:
+                        yield measuring.row(record) | {"mix": mix}
+                    except (KeyError, AssertionError) as error:
+                        print(f"{record['question']!r}: {error}", file=sys.stderr)
