@@ -129,7 +129,9 @@ class Executor:
         """Answer one node; those that it depends on have been answered."""
         self._cancellation.check()
         started = time.perf_counter()
-        question = fill_question(tree, node.instruction or node.question, results)
+        # The root is the person's own question: a bracketed number in it is text.
+        is_root = node is tree.root
+        question = node.question if is_root else fill_question(tree, node.instruction or node.question, results)
         self._recorder.emit(NodeStarted(node_id=node.id, resolved_question=question))
         try:
             result = self._node(tree, node, question, results)
@@ -159,7 +161,7 @@ class Executor:
             result = computed_node(tree, node, results)
         elif node.children:
             result = self._parent(tree, node, question, results)
-        elif node.references:
+        elif node.references and node is not tree.root:
             result = self._over(tree, node, question, node.references, results, "sibling")
         else:
             result = self._operators.direct_rag(node.id, question)

@@ -325,3 +325,9 @@ def test_a_plan_of_operations_is_told_whole_and_read_again() -> None:
         ["same"],
     )
     assert parse_trace(data) == trace
+
+
+def test_a_bracketed_number_of_the_question_is_text() -> None:
+    plan = parse_compact('0. What is the father [1] of Ann Lee?\n1. Who is Ann Lee? = Search("Ann Lee")')
+    _, trace = ask(make_assistant(reply("Bob Lee"), reply("Bob Lee")), plan=plan)
+    assert trace.nodes[0].resolved_question == "What is the father [1] of Ann Lee?"

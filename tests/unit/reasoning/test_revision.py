@@ -421,3 +421,21 @@ def test_an_operation_that_is_changed_knows_whose_value_each_is_also_from_a_trac
     assert other.kept == {1, 2}
     assert trace.answers == ["Fury"]
     assert trace.node(3).computation == "Fury 92 min < Metropolis 153 min"
+
+
+COMPARED = """0. Which of Lang and Thea was born in Vienna? = Answer(person)
+1. Where was Fritz Lang born? = Relate("Fritz Lang", "place of birth")
+2. Where was Thea born? = Relate("Thea", "place of birth")
+3. Are they the same? = Is([1], [2], "same")
+"""
+
+
+def test_an_operation_is_kept_until_its_words_or_operands_change() -> None:
+    session = Session(*[reply("No")] * 4)
+    base = session.ask(COMPARED)
+    session.revise(base, COMPARED)
+    assert {1, 2, 3} <= session.kept
+    session.revise(base, COMPARED.replace('"same"', '"different"'))
+    assert {1, 2} <= session.kept and 3 not in session.kept
+    session.revise(base, COMPARED.replace('Is([1], [2], "same")', 'Is([1], "Vienna", "same")'))
+    assert {1, 2} <= session.kept and 3 not in session.kept
