@@ -23,6 +23,7 @@ Sort = Literal["date", "number"]
 # Digits before the thousands are set apart, as in "10,000"; years and small counts stay as they are.
 _GROUPED_FROM = 10_000
 _LEAST_DIGITS = 4
+_PLACES = 2
 _YEARS = range(1000, 2101)
 # What "about 1600" may be off by.
 _ABOUT_YEARS = 5
@@ -214,6 +215,14 @@ def rounded(amount: Decimal) -> Decimal:
     if not amount:
         return amount
     places = max(0, _LEAST_DIGITS - 1 - amount.adjusted())
+    return amount.quantize(Decimal(1).scaleb(-places), context=_CALCULATION)
+
+
+def to_places(amount: Decimal) -> Decimal:
+    """A ratio or a mean: two places after the point, two digits where it is small."""
+    if amount == amount.to_integral_value():
+        return amount
+    places = max(_PLACES, 1 - amount.adjusted())
     return amount.quantize(Decimal(1).scaleb(-places), context=_CALCULATION)
 
 

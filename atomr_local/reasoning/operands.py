@@ -196,9 +196,10 @@ def _level(operands: Sequence[Operand], asked: str) -> int:
     nearest = 0
     for level in range(_MOST_LEVELS):
         below, layer = layer, distinct(tuple(owner for value in layer for owner in value.of))
-        if len(layer) < min(2, nearest or 1):
-            break
         nearest = nearest or len(layer)
+        # What is of one thing alone is not a choice among several: then the nearest is meant.
+        if len(layer) < 2:
+            break
         if all(f" {name_key(value.text)} " in text for value in layer) and (choice or len(below) <= len(layer)):
             return level
     return 0

@@ -17,8 +17,17 @@ from atomr_local.reasoning.measures import (
     in_unit,
     measure,
     rounded,
+    to_places,
 )
-from atomr_local.reasoning.operands import Measured, NotComputed, Operand, entries, measured_entries, measured_one
+from atomr_local.reasoning.operands import (
+    Measured,
+    NotComputed,
+    Operand,
+    entries,
+    id_of,
+    measured_entries,
+    measured_one,
+)
 from atomr_local.reasoning.results import distinct
 from atomr_local.sources.protocol import Value, ValueKind
 
@@ -36,7 +45,8 @@ def difference(first: Operand, second: Operand, unit: str | None) -> tuple[tuple
     """
     dates = _both_dates(first, second, unit)
     if dates is not None:
-        return _between(*dates, _calendar_unit(unit), unit is not None)
+        values, computation = _between(*dates, _calendar_unit(unit), unit is not None)
+        return _of_both(values, first, second), computation
     (one, name), (other, other_name) = (measured_one(operand, "number", exact=True) for operand in (first, second))
     if one.unit != other.unit:
         raise NotComputed(
@@ -44,13 +54,21 @@ def difference(first: Operand, second: Operand, unit: str | None) -> tuple[tuple
             " amounts in units of one kind are needed"
         )
     shown_unit = _unit(unit, one) if unit else common_unit([one, other])
+    worded = _worded(unit, shown_unit)
     if _amount(one) < _amount(other):
         one, other, name, other_name = other, one, other_name, name
     told = _about([one, other]) + amount_text(
-        in_unit(_amount(one) - _amount(other), one.unit, shown_unit, [one, other]), shown_unit
+        in_unit(_amount(one) - _amount(other), one.unit, shown_unit, [one, other]), worded
     )
     computation = f"{name} {one.shown} − {other_name} {other.shown} = {told}"
-    return (Value(told, ValueKind.NUMBER),), " ".join(computation.split())
+    return _of_both((Value(told, ValueKind.NUMBER),), first, second), " ".join(computation.split())
+
+
+def _of_both(values: tuple[Value, ...], first: Operand, second: Operand) -> tuple[Value, ...]:
+    """The values as those of the one thing that both operands are of: an age is its person's."""
+    one, other = ({id_of(owner): owner for value in item.owned() for owner in value.of} for item in (first, second))
+    owners = tuple(one.values()) if len(one) == 1 and one.keys() == other.keys() else ()
+    return tuple(replace(value, of=owners) for value in values)
 
 
 def _amount(item: Measure) -> Decimal:
@@ -139,6 +157,11 @@ def _unit(unit: str, item: Measure) -> str:
     return named
 
 
+def _worded(unit: str | None, named: str) -> str:
+    """The unit as the plan words it ("miles"), where that is a word; else its usual short form."""
+    return unit.strip() if unit and unit.strip().replace(" ", "").isalpha() and len(unit.strip()) > 3 else named
+
+
 def ratio(first: Operand, second: Operand) -> tuple[tuple[Value, ...], str]:
     """How many times the second the first is.
 
@@ -150,9 +173,9 @@ def ratio(first: Operand, second: Operand) -> tuple[tuple[Value, ...], str]:
         raise NotComputed(f"{one.shown!r} and {other.shown!r} are not in units of one kind")
     if not _amount(other):
         raise NotComputed(f"step {second.node_id} gave {other.shown!r}; nothing can be divided by it")
-    told = _about([one, other]) + amount_text(rounded(divided(_amount(one), _amount(other))))
+    told = _about([one, other]) + amount_text(to_places(divided(_amount(one), _amount(other))))
     computation = f"{name} {one.shown} / {other_name} {other.shown} = {told}"
-    return (Value(told, ValueKind.NUMBER),), " ".join(computation.split())
+    return _of_both((Value(told, ValueKind.NUMBER),), first, second), " ".join(computation.split())
 
 
 def _exact(operands: Sequence[Operand]) -> list[Measured]:
@@ -194,10 +217,8 @@ def average(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
         NotComputed: as :func:`total`.
     """
     measured, amount, unit = _added(operands)
-    mean = divided(amount, Decimal(len(measured)))
-    told = _about([item.measure for item in measured]) + amount_text(
-        mean if mean == mean.to_integral_value() else rounded(mean), unit
-    )
+    mean = to_places(divided(amount, Decimal(len(measured))))
+    told = _about([item.measure for item in measured]) + amount_text(mean, unit)
     return (Value(told, ValueKind.NUMBER),), f"({_listed(measured, ' + ')}) / {len(measured)} = {told}"
 
 
@@ -276,7 +297,9 @@ def convert(operand: Operand, unit: str) -> tuple[tuple[Value, ...], str]:
         converted = found.quantity.in_unit(named)
         assert converted is not None
         exact = named == found.quantity.unit
-        text = _about([found]) + amount_text(converted.amount if exact else rounded(converted.amount), named)
+        text = _about([found]) + amount_text(
+            converted.amount if exact else rounded(converted.amount), _worded(unit, named)
+        )
         values.append(replace(value, text=text, kind=ValueKind.NUMBER, iri=None))
         told.append(f"{found.shown} = {text}")
     return distinct(values), "; ".join(told[:_MOST_SHOWN])

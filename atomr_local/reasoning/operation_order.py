@@ -27,7 +27,8 @@ def compare(operands: Sequence[Operand], word: str, asked: str) -> tuple[tuple[V
     Raises:
         NotComputed: fewer than two things are measured, or which is the extreme cannot be told.
     """
-    ordered = _ordered(operands, word, asked)
+    # One operand is a set, and a set of one has its extreme.
+    ordered = _ordered(operands, word, asked, least=min(2, len(operands)))
     best = [ordered[0], *(item for item in ordered[1:] if item.measure.same(ordered[0].measure))]
     for item in ordered[len(best) :]:
         _first(best[0], item, word)
@@ -98,6 +99,8 @@ def _chain(ordered: Sequence[Measured], word: str) -> str:
     upwards = word in UPWARDS or not more
     if upwards and word not in UPWARDS:
         shown.reverse()
+    if len(shown) == 1:
+        return f"{shown[0].shown} alone"
     parts = [shown[0].shown]
     for one, other in pairwise(shown):
         sign = "=" if one.measure.same(other.measure) else "<" if upwards else ">"
@@ -138,7 +141,7 @@ def _selected_alike(found: Sequence[Entry], bound: Operand | str, word: str) -> 
     others = (Value(bound),) if isinstance(bound, str) else bound.values
     kept, told = [], []
     for entry in found:
-        same = [alike(value, other) for value in entry.values for other in others]
+        same = [alike(value, other, said=isinstance(bound, str)) for value in entry.values for other in others]
         if not any(same) and None in same:
             shown = f"{entry.name} {entry.values[0].text}".strip()
             raise NotComputed(f"whether {shown} is {others[0].text!r} cannot be told")

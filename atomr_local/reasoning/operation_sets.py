@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from atomr_local.reasoning.measures import english, measure
+from atomr_local.reasoning.measures import english
 from atomr_local.reasoning.operands import NotComputed, Operand, measured_one
 from atomr_local.reasoning.results import distinct
 from atomr_local.reasoning.standing import alike, sort_of, stands_so
@@ -14,12 +14,12 @@ _MOST_SHOWN = 8
 _ORDERS = ("earlier", "later", "smaller", "larger")
 
 
-def _shared(one: Sequence[Value], other: Sequence[Value]) -> tuple[Value, ...]:
-    return tuple(value for value in one if any(alike(value, candidate) for candidate in other))
+def _shared(one: Sequence[Value], other: Sequence[Value], *, said: bool = False) -> tuple[Value, ...]:
+    return tuple(value for value in one if any(alike(value, candidate, said=said) for candidate in other))
 
 
-def _doubtful(one: Sequence[Value], other: Sequence[Value]) -> tuple[Value, Value] | None:
-    return next(((a, b) for a in one for b in other if alike(a, b) is None), None)
+def _doubtful(one: Sequence[Value], other: Sequence[Value], *, said: bool = False) -> tuple[Value, Value] | None:
+    return next(((a, b) for a in one for b in other if alike(a, b, said=said) is None), None)
 
 
 def _texts(values: Sequence[Value]) -> str:
@@ -47,37 +47,19 @@ def stands(first: Operand | str, second: Operand | str, word: str) -> tuple[tupl
     if word in _ORDERS:
         return _ordered(first, second, word)
     one, other = _values(first), _values(second)
-    shared = _shared(one, other)
+    said = isinstance(second, str)
+    shared = _shared(one, other, said=said)
     if word == "among":
         left = [value for value in one if value not in shared]
-        doubt = _doubtful(left, other)
+        doubt = _doubtful(left, other, said=said)
         if doubt is not None:
             raise NotComputed(f"whether {doubt[0].text!r} is {doubt[1].text!r} cannot be told")
         sign = "∉" if left else "∈"
         return _verdict(not left), f"{_texts(left or one)} {sign} {_braced(other)}"
-    same_date = None if shared else _within(first, second)
-    if same_date is not None:
-        sign = "in" if same_date else "not in"
-        return _verdict(same_date == (word == "same")), f"{_texts(one)} {sign} {_texts(other)}"
-    doubt = None if shared else _doubtful(one, other)
+    doubt = None if shared else _doubtful(one, other, said=said)
     if doubt is not None:
         raise NotComputed(f"whether {doubt[0].text!r} is {doubt[1].text!r} cannot be told")
     return _verdict(bool(shared) == (word == "same")), f"{_texts(one)} {'=' if shared else '≠'} {_texts(other)}"
-
-
-def _within(first: Operand | str, second: Operand | str) -> bool | None:
-    """Whether a date lies in the year, decade or century that the plan names; None where it names none."""
-    if not isinstance(second, str) or isinstance(first, str):
-        return None
-    period = measure(Value(second), "date")
-    dates = [measure(value, "date") for value in first.values]
-    known = [date for date in dates if date is not None]
-    if period is None or not known or len(known) != len(dates):
-        return None
-    date = min(known, key=lambda item: (item.low, item.high))
-    if date.low >= period.low and date.high <= period.high:
-        return True
-    return False if date.high < period.low or period.high < date.low else None
 
 
 def _ordered(first: Operand | str, second: Operand | str, word: str) -> tuple[tuple[Value, ...], str]:

@@ -48,6 +48,13 @@ def _dominant(evidence: list[Evidence], operator: Operator) -> list[Evidence]:
     return evidence[:1] if evidence[0].score / total >= share else evidence
 
 
+def _head(request: Request, found: Gathered) -> Value:
+    """What a Relate was about: the entity that the graph took a name for, where its values are the graph's."""
+    head = request.arguments[0]
+    linked = found.graph.linked if found.graph is not None and found.values and head.iri is None else None
+    return replace(linked, of=head.of) if linked is not None else head
+
+
 def _belong(reading: Result, head: Value) -> None:
     """Say of the values, and of those that may stand in their place, whose they are."""
     reading.values = tuple(replace(value, of=(head,)) for value in reading.values)
@@ -117,9 +124,9 @@ class Operators:
         else:
             pairs = list(zip(requests, gathered, strict=True))
             readings = run_each(lambda pair: self._one(node_id, *pair), pairs, self._parallel)
-            for request, reading in zip(requests, readings, strict=True):
+            for (request, found), reading in zip(pairs, readings, strict=True):
                 if operator is Operator.RELATE:
-                    _belong(reading, request.arguments[0])
+                    _belong(reading, _head(request, found))
                 self._join(result, reading)
             if operator is Operator.RELATE and result.values:
                 result.without = tuple(

@@ -20,10 +20,13 @@ def sort_of(word: str) -> Sort:
     return "date" if word in _DATED else "number"
 
 
-def alike(one: Value, other: Value) -> bool | None:
+def alike(one: Value, other: Value, *, said: bool = False) -> bool | None:
     """Whether two values are one thing: by entity, date, amount, country or demonym, then by name.
 
     None where it cannot be told: "Portland" may be "Portland, Oregon", 1950 may be 1950-03.
+
+    Args:
+        said: whether the other stands in the plan: a year there is any day of it.
     """
     if one.iri is not None and other.iri is not None:
         return one.iri == other.iri
@@ -35,14 +38,14 @@ def alike(one: Value, other: Value) -> bool | None:
     for sort in _SORTS:
         first, second = measure(one, sort), measure(other, sort)
         if first is not None and second is not None:
-            return _same_measure(first, second)
+            return _same_measure(first, second, within=said and sort == "date")
     return _same_name(one.text, other.text)
 
 
-def _same_measure(one: Measure, other: Measure) -> bool | None:
+def _same_measure(one: Measure, other: Measure, *, within: bool) -> bool | None:
     if one.unit != other.unit:
         return None
-    if one.same(other):
+    if one.same(other) or (within and other.low <= one.low and one.high <= other.high):
         return True
     return None if one.low <= other.high and other.low <= one.high else False
 

@@ -7,7 +7,7 @@ is said which.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,7 +16,7 @@ from atomr_local.indexing.names import name_key
 from atomr_local.indexing.vocabulary import PROPERTY, SUBCLASS_OF
 from atomr_local.sources.graph.access import ROW_LIMIT, TYPE_PROPERTIES, Graph, bound, select_labelled, term_iri
 from atomr_local.sources.graph.counting import is_other, kind_named
-from atomr_local.sources.graph.relations import SURE
+from atomr_local.sources.graph.relations import SURE, UNDERSTOOD
 from atomr_local.sources.protocol import Evidence, Retrieval, SourceName, Value, ValueKind
 
 # What lies in something: in an administrative unit, a country, a continent; at a place; as its part.
@@ -28,6 +28,8 @@ _HIGHEST = 4
 # Of the values so many must be of the class: else the word means something else here.
 _LEAST_SHARE = 0.5
 _SHOWN = 5
+
+AskedFor = Callable[[Sequence[str]], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +128,38 @@ class ClassReader:
         Args:
             link: how surely the head was linked, 0 to 1.
         """
-        graph, named = self._graph, self.named(wording)
+        named = self.named(wording)
+        return None if named is None else self._listed(head, link, named, self._pattern(head, named), SURE, query)
+
+    def pointing_to(self, head: str, link: float, wording: str, query: str, asked: AskedFor) -> Retrieval | None:
+        """What is of the class that the wording names and has the head as a value: "films" of a director.
+
+        Args:
+            link: how surely the head was linked, 0 to 1.
+            asked: of several properties, the one that the question clearly asks for; None where it asks for none.
+        """
+        named = self.named(wording)
         if named is None:
             return None
-        answer = select_labelled(graph, self._pattern(head, named))
-        score = round(link * SURE, 4)
+        found = self._graph.select(
+            f"SELECT ?property (COUNT(DISTINCT ?value) AS ?count) WHERE {{\n  {_things(named)}\n"
+            f"  ?value ?property {bound(head)} .\n}} GROUP BY ?property"
+        )
+        counts = {row["property"]: int(row["count"]) for row in found.rows if "property" in row}
+        counts = {prop: count for prop, count in counts.items() if prop not in TYPE_PROPERTIES}
+        if not counts:
+            return None
+        clear = asked(list(counts)) if len(counts) > 1 else next(iter(counts))
+        prop = clear or max(counts, key=lambda one: (counts[one], one))
+        pattern = f"{_things(named)}\n  ?value {bound(prop)} {bound(head)} ."
+        return self._listed(head, link, named, pattern, SURE if clear else UNDERSTOOD, query)
+
+    def _listed(
+        self, head: str, link: float, named: NamedClass, pattern: str, relation: float, query: str
+    ) -> Retrieval | None:
+        graph = self._graph
+        answer = select_labelled(graph, pattern)
+        score = round(link * relation, 4)
         known = {iri: label or local_name(iri) for iri, label in answer.values if iri}
         if not known:
             return None
@@ -143,7 +172,7 @@ class ClassReader:
             (Evidence(SourceName.GRAPH, name, text, score, query, locator),),
             tuple(values),
             link,
-            SURE,
+            relation,
             decided=True,
             dropped=(f"more than {ROW_LIMIT}: the rest were left out",) if answer.cut else (),
             linked=graph.entity_value(head, link),
@@ -152,19 +181,20 @@ class ClassReader:
     def _pattern(self, head: str, named: NamedClass) -> str:
         """Things of the class that lie in the head, by whatever steps; a thing whose own country or continent is stated
         lies nowhere else."""
-        classes = " ".join(map(bound, sorted(named.iris)))
-        types, within = ("|".join(map(bound, properties)) for properties in (TYPE_PROPERTIES, _LIES_IN))
-        lines = [
-            f"VALUES ?class {{ {classes} }}",
-            f"?value ({types})/{bound(SUBCLASS_OF)}* ?class .",
-            f"?value ({within})+ {bound(head)} .",
-        ]
+        within = "|".join(map(bound, _LIES_IN))
+        lines = [_things(named), f"?value ({within})+ {bound(head)} ."]
         for prop in map(bound, _STATED):
             if self._graph.statements(prop=prop[1:-1], tail=head, limit=1):
                 lines.append(
                     f"FILTER(EXISTS {{ ?value {prop} {bound(head)} }} || NOT EXISTS {{ ?value {prop} ?other }})"
                 )
         return "\n  ".join(lines)
+
+
+def _things(named: NamedClass) -> str:
+    """The pattern of what is of the class, or of a kind of it."""
+    classes, types = " ".join(map(bound, sorted(named.iris))), "|".join(map(bound, TYPE_PROPERTIES))
+    return f"VALUES ?class {{ {classes} }}\n  ?value ({types})/{bound(SUBCLASS_OF)}* ?class ."
 
 
 def _singulars(word: str) -> list[str]:

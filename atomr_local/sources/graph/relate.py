@@ -85,7 +85,7 @@ class Relate:
         found = self._read_otherwise(heads, request, is_entity, cancellation) if doubtful else None
         listed = not is_entity and time is None
         if found is None and doubtful and listed:
-            found = self._classes.lying_in(heads[0].iri, heads[0].score, wording, request.query)
+            found = self._of_class(heads[0], wording, request)
         for candidate in heads:
             if found is not None:
                 return found
@@ -100,8 +100,20 @@ class Relate:
             link_score=heads[0].score, relation_score=ranked[0].score if ranked else 0.0, decided=understood
         )
         if found is None and not doubtful and listed:
-            found = self._classes.lying_in(heads[0].iri, heads[0].score, wording, request.query)
+            found = self._of_class(heads[0], wording, request)
         return found or replace(unknown, linked=self._linked(heads[0]))
+
+    def _of_class(self, head: Head, wording: str, request: Request) -> Retrieval | None:
+        """ "Lakes" of Africa, "films" of a director: things of the class that lie in the head or have it as a value."""
+
+        def asked(properties: Sequence[str]) -> str | None:
+            ways = {(prop, True) for prop in properties}
+            best = clearly_asked(self._matcher.of_question(request.question, ways)) if request.question else None
+            return best.property if best is not None else None
+
+        return self._classes.lying_in(head.iri, head.score, wording, request.query) or self._classes.pointing_to(
+            head.iri, head.score, wording, request.query, asked
+        )
 
     def _read_otherwise(
         self, heads: Sequence[Head], request: Request, is_entity: bool, cancellation: Cancellation

@@ -42,14 +42,17 @@ RIVERS = step(3, *of("Nile", "6,650 km"), *of("Amazon", "6,400 km"), *of("Rhine"
         ('Top([3], "larger", "2")', (RIVERS,), ["Nile", "Amazon"], "Rhine 1,233 km < Amazon 6,400 km < Nile 6,650 km"),
         ('Sort([3], "smaller")', (RIVERS,), ["Rhine", "Amazon", "Nile"], None),
         ("Difference([1], [2])", (NILE, AMAZON), ["250 km"], "Nile 6,650 km − Amazon 6,400 km = 250 km"),
-        ('Difference([1], [2], "miles")', (NILE, AMAZON), ["155.3 mi"], None),
+        ('Difference([1], [2], "miles")', (NILE, AMAZON), ["155.3 miles"], None),
         ("Difference([1], [2])", (ANN, BOB), ["1 year"], "1950-03-01 − 1948-07-07 = 1 year"),
         ('Difference([1], [2], "days")', (ANN, BOB), ["602"], None),
         ('Difference([1], [2], "months")', (ANN, BOB), ["19"], None),
         ('Difference([1], [2], "years")', (step(1, "1900-06-15"), step(2, "1950-06-14")), ["49"], None),
         ('Difference([1], [2], "years")', (step(1, "44 BC"), step(2, "27 BC")), ["17"], None),
         ("Difference([1], [2])", (step(1, "5 ft 10 in"), step(2, "6 feet")), ["2 in"], None),
-        ("Ratio([1], [2])", (NILE, AMAZON), ["1.039"], "Nile 6,650 km / Amazon 6,400 km = 1.039"),
+        ("Ratio([1], [2])", (NILE, AMAZON), ["1.04"], "Nile 6,650 km / Amazon 6,400 km = 1.04"),
+        ("Ratio([1], [2])", (step(1, "1 m"), step(2, "30 m")), ["0.033"], None),
+        ("Average([1], [2])", (step(1, "6779 km"), step(2, "12104 km")), ["9441.5 km"], None),
+        ('Compare([1], "larger")', (NILE,), ["Nile"], "Nile 6,650 km alone"),
         ("Sum([1], [2])", (NILE, AMAZON), ["13,050 km"], "Nile 6,650 km + Amazon 6,400 km = 13,050 km"),
         ("Sum([1], [2])", (step(1, "1.5 km"), step(2, "1,200 m")), ["2.7 km"], None),
         ("Average([1], [2])", (NILE, AMAZON), ["6525 km"], None),
@@ -62,7 +65,7 @@ RIVERS = step(3, *of("Nile", "6,650 km"), *of("Amazon", "6,400 km"), *of("Rhine"
         ('Part([1], "century")', (step(1, "44 BC"),), ["1st century BC"], None),
         ('Part([1], "month")', (ANN,), ["March"], None),
         ('Part([1], "year")', (step(1, "2001-04-01", "1999-12-31", about="A"),), ["1999"], None),
-        ('Convert([1], "feet")', (step(1, "8848 m"),), ["29,029 ft"], "8848 m = 29,029 ft"),
+        ('Convert([1], "feet")', (step(1, "8848 m"),), ["29,029 feet"], "8848 m = 29,029 feet"),
         ('Convert([1], "°F")', (step(1, "20 °C"),), ["68 °F"], None),
         ("All([1], [2])", (step(1, "yes"), step(2, "no")), ["no"], "yes and no"),
         ("Any([1], [2])", (step(1, "yes"), step(2, "no")), ["yes"], "yes or no"),
@@ -114,7 +117,6 @@ def test_verdicts(operation: str, operands: tuple[Operand | str, ...], verdict: 
             "whether 1950 is earlier than 1950 cannot be told",
         ),
         ('Compare([1], [2], "larger")', (NILE, step(2)), "step 2 found nothing"),
-        ('Compare([1], "larger")', (NILE,), "step 1 gave only '6,650 km'; 2 or more are needed to compare"),
         (
             "Sum([1], [2])",
             (step(1, "5 kg"), step(2, "3 m")),
@@ -185,6 +187,26 @@ def test_a_condition_keeps_whose_value_satisfies_it_and_says_what_has_none() -> 
     of_country = step(3, *of("Ann", "French"), *of("Bob", "Spain"), several_heads=True)
     assert texts(run('Select([3], "France", "same")', of_country, "France")) == ["Ann"]
     assert texts(run('Select([3], "France", "different")', of_country, "France")) == ["Bob"]
+
+
+def test_an_age_is_its_persons_and_so_may_be_compared() -> None:
+    ages = []
+    for number, (name, born, died) in enumerate((("Ann", "1900-05-01", "1950-06-01"), ("Bob", "1880", "1960"))):
+        values = run('Difference([1], [2], "years")', step(2, *of(name, died)), step(1, *of(name, born))).values
+        ages.append(step(number, *values))
+    assert texts(run('Compare([1], [2], "smaller")', *ages)) == ["Ann"]
+    apart = run('Difference([1], [2], "years")', step(2, *of("Ann", "1900")), step(1, *of("Bob", "1950")))
+    assert apart.values[0].of == ()
+
+
+def test_the_only_one_of_a_set_is_named_and_not_what_it_is_of() -> None:
+    school = Value("MIT")
+    alumnus = Value("Feynman", of=(school,))
+    born = step(2, Value("1918-05-11", of=(alumnus,)))
+    asked = "Who is the oldest person who studied at MIT?"
+    assert texts(run('Compare([2], "earlier")', born, asked=asked)) == ["Feynman"]
+    assert texts(run('Select([2], "1918", "same")', born, "1918", asked=asked)) == ["Feynman"]
+    assert run('Select([2], "1919", "same")', born, "1919", asked=asked).none
 
 
 def test_of_a_chain_the_question_says_which_is_asked_for() -> None:

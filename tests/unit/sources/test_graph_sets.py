@@ -42,6 +42,15 @@ Mjøsa | instance of | lake
 Mjøsa | country | Norway
 Stockholm | instance of | city
 Stockholm | country | Sweden
+Persona | instance of | film
+Persona | director | Ingmar Bergman
+Winter Light | instance of | film
+Winter Light | director | Ingmar Bergman
+Winter Light | cast member | Max von Sydow
+Bergman Island | instance of | film
+Bergman Island | cast member | Ingmar Bergman
+The Magic Lantern | instance of | book
+The Magic Lantern | author | Ingmar Bergman
 """
 NAMES = ("Denmark", "Norway", "Sweden", "Iceland")
 
@@ -159,3 +168,14 @@ def test_things_of_a_class_that_lie_in_the_head(north: GraphSource) -> None:
     by_words = GraphSource(north.graph)
     assert relate(by_words, "Iceland", "lakes").values == ()
     assert relate(by_words, "Sweden", "opera houses").values == ()
+
+
+def test_things_of_a_class_that_have_the_head_as_a_value_by_the_property_that_is_asked_for(north: GraphSource) -> None:
+    def films(question: str) -> list[str]:
+        request = Request(question, "", Operator.RELATE, (Value("Ingmar Bergman"), Value("films")))
+        return [value.text for value in north.retrieve(request, Cancellation()).values]
+
+    assert films("Which films did Ingmar Bergman direct?") == ["Persona", "Winter Light"]
+    assert films("Which films have Ingmar Bergman as a cast member?") == ["Bergman Island"]
+    assert films("") == ["Persona", "Winter Light"]  # the most
+    assert [value.text for value in relate(north, "Max von Sydow", "films").values] == ["Winter Light"]
