@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from atomr_local.backbone.gbnf import first_form, last_forms
 from atomr_local.planning.shorthand import with_searches
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
@@ -12,7 +13,6 @@ from atomr_local.tree.validation import validate
 
 _NAME = re.compile(r'(?:Search|Relate)\("((?:[^"\\]|\\.)*)"')
 _KIND = re.compile(r" \([^()]*\)$")
-_EDGES = "\"'([{“‘«)]}”’»?!.,;:"
 
 
 def problem(line: dict[str, Any]) -> str:
@@ -42,19 +42,19 @@ def is_run(name: str, question: str) -> bool:
     wanted = _KIND.sub("", name).split()
     words = question.split()
     for start in range(len(words) - len(wanted) + 1):
-        if all(_alike(*pair) for pair in zip(wanted, words[start : start + len(wanted)], strict=True)):
+        run = zip(wanted, words[start : start + len(wanted)], strict=True)
+        if all(_alike(*pair, first=i == 0, last=i + 1 == len(wanted)) for i, pair in enumerate(run)):
             return bool(wanted)
     return False
 
 
-def _alike(wanted: str, word: str) -> bool:
-    bare = word.strip(_EDGES)
-    forms = {
-        word,
-        bare,
-        bare.removesuffix("'s").removesuffix("’s"),
-        word.lstrip("\"'([{“‘«"),
-        word.rstrip("\"')]}”’»?!.,;:"),
-    }
-    forms |= {form.removesuffix("'s").removesuffix("’s") for form in set(forms)}
-    return wanted in forms | {form[:1].upper() + form[1:] for form in forms if form}
+def _alike(wanted: str, word: str, *, first: bool, last: bool) -> bool:
+    """Whether the grammar of plans may write the word so."""
+    begun = {word, first_form(word)} if first else {word}
+    forms = {form for one in begun for form in last_forms(one)} | begun if last else begun
+    return wanted in forms | {_large(form) for form in forms}
+
+
+def _large(word: str) -> str:
+    place = next((i for i, character in enumerate(word) if character.isalnum()), 0)
+    return word[:place] + word[place : place + 1].upper() + word[place + 1 :]

@@ -8,7 +8,7 @@ from natural_questions.kinds_lookup import source_for
 from natural_questions.plans import Step, Value, name_mark
 from natural_questions.questions import Core, Question, told
 from natural_questions.tables import KIND_WORDS, PERSONS, Attribute, attributes, relations, wording
-from natural_questions.world import Name, Pool, forms, order_of
+from natural_questions.world import Name, Pool, forms, order_of, with_article
 
 _TWO = wording("compare", "two")
 _THREE = wording("compare", "three")
@@ -291,14 +291,14 @@ def both(pool: Pool) -> Question | None:
         value = picked.label
     question = Question("both", pool, type="yes/no")
     marks = dict(zip("abc", (question.named(one) for one in found), strict=False))
-    text = template.format(v=value, **marks).replace("gass ", "gases ").replace("gass?", "gases?")
+    text = template.format(v=with_article(value), **marks).replace("gass ", "gases ").replace("gass?", "gases?")
     question.pick([Core("question", text, "", text, template)])
     groups, truths = [], []
     for number in range(count):
         below: list[Step] = []
         step = question.relate(number, relation, among=below)
         mark = name_mark(number)
-        asked = _each_one(relation.id, mark, value)
+        asked = _each_one(relation.id, mark, with_article(value))
         question.operate("Is", [step, value], ["same"], asked, among=below)
         groups.append(question.plan.group(asked, below))
         truths.append(

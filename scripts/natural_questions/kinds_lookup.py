@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from natural_questions.plans import Value, name_mark
 from natural_questions.questions import Core, Question, noun_phrase, relation_core, told
 from natural_questions.tables import PERSONS, Relation, attributes, read, relations, sets, wording
-from natural_questions.world import Name, Pool, forms, year_of
+from natural_questions.world import Name, Pool, forms, with_article, year_of
 
 # Kinds of names that the values of a relation are, for the hop that follows.
 _OUT = {
@@ -130,6 +132,10 @@ _SAME = wording("lookup", "same")
 _VALUE_KINDS = wording("lookup", "value_kinds")
 
 
+# What is said around a yes/no question.
+_AROUND = re.compile(r"Is it true|isn't it|right\?$|Would it")
+
+
 def yes_no(pool: Pool) -> Question | None:
     """Whether a relation has a value told."""
     ident = pool.rng.choice(list(_SAME))
@@ -158,14 +164,15 @@ def yes_no(pool: Pool) -> Question | None:
     mark = name_mark(0)
     told_name = f"the {question.told[0]} {mark}" if question.told[0] else mark
     asked = pool.rng.choice(_SAME[ident])
-    question.names.append(Name(value, "value"))
+    question.names.append(Name(with_article(value), "value"))
     question.told.append("")
     text = asked.format(x=told_name, v=name_mark(1))
     clause = ""
     words = text.split(" ", 1)
     if words[0] in ("Is", "Was", "Did", "Does") and ident not in ("neighbours",):
         clause = _whether(asked).format(x=told_name, v=name_mark(1))
-    question.pick([Core("question", text, clause, text, asked)])
+    plain = _SAME[ident][0] if _AROUND.search(asked) else asked
+    question.pick([Core("question", text, clause, plain.format(x=told_name, v=name_mark(1)), asked)])
     world, names = question.names[0].world, question.names
     question.names = names[:1]
     step = question.relate(0, relation)
@@ -274,12 +281,21 @@ def hops(pool: Pool, count: int) -> Question | None:
     if name is None:
         return None
     question = Question(("two_hops", "three_hops")[count - 2], pool)
-    text = question.named(name, 0.1)
+    text = text_of_name = question.named(name, 0.1)
     for relation in chain[:-1]:
         text = noun_phrase(relation, text, rng)
     if len(text) > 110:
         return None
-    question.pick([relation_core(question, chain[-1], text, name=False)])
+    if count == 2 and chain[0].nouns and rng.random() < 0.15:
+        noun = chain[0].nouns[0]
+        own = question.pronouns("{his}") if name.kind in PERSONS else "its"
+        x = text_of_name
+        asked = rng.choice(chain[-1].wh)[0]
+        said = asked.format(x=f"{own} {noun}").rstrip("?")
+        core = Core("topic", x, said[0].lower() + said[1:], asked.format(x=f"the {noun} of {x}"), f"{asked} {noun}")
+    else:
+        core = relation_core(question, chain[-1], text, name=False)
+    question.pick([core])
     step = question.relate(0, chain[0])
     for relation in chain[1:]:
         step = question.relate(step, relation)
@@ -328,7 +344,7 @@ def inverse_hop(pool: Pool) -> Question | None:
     rel, phrase, asked, _type, kind, heads, prop = rng.choice(_INVERSE_HOPS)
     name = pool.pick(heads.split(), source_for(pool, tuple(heads.split())))
     choices = [one for one in relations().values() if kind in one.heads and one.id not in _POOR_HOPS]
-    if name is None or not choices:
+    if name is None or not choices or ("widow" in phrase and name.sex != "m"):
         return None
     relation = rng.choice(choices)
     question = Question("inverse_hop", pool)

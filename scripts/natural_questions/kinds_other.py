@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -86,7 +87,7 @@ def each(pool: Pool) -> Question | None:
             text = rng.choice([f"the {listed} of {x}", f"{x}'s {listed}", f"the {' and the '.join(nouns)} of {x}"])
             core = Core("phrase", text, "", f"What are the {listed} of {x}?", f"nouns {' '.join(sorted(nouns))}")
         else:
-            asked = [rng.choice(one.wh)[0] for one in chosen]
+            asked = [rng.choice([way for way, _ in one.wh if "year" not in way]) for one in chosen]
             parts = [asked[0].format(x=x), *(_with_pronoun(one, pronoun) for one in asked[1:])]
             template = rng.choice(_ONE_NAME)
             text = _joined(parts, template)
@@ -114,7 +115,7 @@ def each(pool: Pool) -> Question | None:
             if name is None or name.label in [one.label for one in question.names]:
                 return None
             x = question.named(name)
-            asked.append(rng.choice(relation.wh)[0].format(x=x))
+            asked.append(rng.choice([one for one, _ in relation.wh if "year" not in one]).format(x=x))
             groups.append(question.relate(number, relation))
             types.add(relation.type)
         if same and first.nouns and rng.random() < 0.6:
@@ -132,6 +133,11 @@ def each(pool: Pool) -> Question | None:
                 ]
             )
             style = "phrase" if text.startswith("the ") else "question"
+            if style == "phrase":
+                asks = "Who" if first.type == "person" else "What"
+                asked = [f"{asks} is the {first.nouns[0]} of {mark}?" for mark in marks]
+            else:
+                asked = [first.wh[0][0].format(x=mark) for mark in marks]
             core = Core(style, text, "", " ".join(asked), f"{first.id} of several {text[:7]}")
         else:
             template = rng.choice(_TOGETHER)
@@ -158,7 +164,7 @@ def each(pool: Pool) -> Question | None:
 def _with_pronoun(asked: str, pronoun: str) -> str:
     owner = {"he": "his", "she": "her", "they": "their", "it": "its"}[pronoun]
     him = {"he": "him", "she": "her", "they": "them", "it": "it"}[pronoun]
-    text = asked.replace("{x}'s", owner)
+    text = re.sub(r"\bthe ((?:\w+ ){0,2}\w+) of \{x\}", rf"{owner} \1", asked.replace("{x}'s", owner))
     for verb in ("was", "is", "did", "does", "has", "do"):
         text = text.replace(f"{verb} {{x}}", f"{verb} {pronoun}")
     text = text.replace("of {x}", f"of {him}").replace("{x}", him)

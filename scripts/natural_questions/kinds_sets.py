@@ -95,9 +95,10 @@ def ranked(pool: Pool) -> Question | None:
     direction, words = _direction(pool, attribute)
     many = _members(relation, x, pool)
     sup = rng.choice(words["sup"])
+    asks = "Who" if relation.type == "person" else "What"
     if top:
         said = rng.choice(list(_COUNTS))
-        understood = f"What are the {said} {sup} {many}?"
+        understood = f"{asks} are the {said} {sup} {many}?"
         ways = [
             ("phrase", f"the {said} {sup} {many}", "np"), ("list", f"the {said} {sup} {many}", "np2"), ("question", f"Which are the {said} {sup} {many}?", "which"),
             ("raw", f"top {said} {sup} {many}", "top"), ("question", f"What {said} {many} are the {sup}?", "what"), ("question", understood, "plain"),
@@ -105,12 +106,9 @@ def ranked(pool: Pool) -> Question | None:
         ]  # fmt: skip
     else:
         back = direction in ("later", "larger")
-        how = {
-            "larger": "from largest to smallest",
-            "smaller": "from smallest to largest",
-            "earlier": "from oldest to newest",
-            "later": "from newest to oldest",
-        }[direction]
+        other = {"larger": "smaller", "smaller": "larger", "earlier": "later", "later": "earlier"}[direction]
+        sup = words["sup"][0]
+        how = f"from {sup} to {attribute.directions[other]['sup'][0]}"
         hows = [
             how,
             f"{'descending' if back else 'ascending'} by {attribute.noun}",
@@ -119,7 +117,7 @@ def ranked(pool: Pool) -> Question | None:
             f"{sup} first",
         ]
         chosen = rng.choice(hows)
-        understood = f"What are the {many} {'in order, ' if 'start' in chosen else ''}{chosen}?"
+        understood = f"{asks} are the {many} {'in order, ' if 'start' in chosen else ''}{chosen}?"
         ways = [
             ("order", f"Sort the {many} {chosen}.", "sort"), ("order", f"List the {many} {chosen}.", "list"), ("order", f"Order the {many} {chosen}.", "order"),
             ("order", f"Rank the {many} {chosen}.", "rank"), ("order", f"Put the {many} in order, {chosen}.", "put"), ("raw", f"{many} {chosen}", "raw"),
@@ -286,11 +284,14 @@ def dated(pool: Pool) -> Question | None:
     style = "question" if text.endswith("?") else "order" if text.endswith(".") else "list"
     many = f"{relation.many} of {x}"
     verb = {"born": "born", "died": "died"}.get(attribute.id, "from")
-    understood = text if style == "question" else f"Which {many} are {verb} {said}?".replace("born ", "born in ")
+    understood = (
+        text if style == "question" else f"Which {many} {'were born in' if verb == 'born' else 'are from'} {said}?"
+    )
     question.pick([Core(style, f"the {text}" if style == "list" else text, "", understood, f"{template} {len(said)}")])
     members = question.relate(0, relation)
     step = _attribute_step(question, members, attribute)
-    question.operate("Select", [step, said], ["same"], f"Which of them are {verb} {said}?".replace("born ", "born in "))
+    last = f"Which of them were born in {said}?" if verb == "born" else f"Which of them are {verb} {said}?"
+    question.operate("Select", [step, said], ["same"], last)
     if members.values is not None and not members.values:
         question.answers = []
     elif step.values:
@@ -512,12 +513,9 @@ def ordinal(pool: Pool) -> Question | None:
     date = attribute.type == "date"
     word = rng.choice(list(_NTH if date else _SIZES))
     direction, place = (_NTH if date else _SIZES)[word]
-    if not date:
-        sup = attribute.directions[direction]["sup"][0]
-        word = f"{word.split()[0]} {sup}"
-    elif attribute.id in ("born", "died", "founded", "built") or rng.random() < 0.25:
-        sup = attribute.directions[direction]["sup"][0]
-        word = sup if place == 1 else f"{ {2: 'second', 3: 'third', 4: 'fourth'}[place] } {sup}"
+    plain = [one for one in attribute.directions[direction]["sup"] if not one.startswith(("first", "last"))]
+    if plain and (not date or attribute.id in ("born", "died", "founded", "built") or rng.random() < 0.25):
+        word = plain[0] if place == 1 else f"{['second', 'third', 'fourth'][place - 2]} {plain[0]}"
     wh = "Who" if relation.type == "person" else "What"
     understood = f"{'Who' if wh == 'Who' else 'Which'} is the {word} {one}?"
     ways = [
@@ -540,7 +538,8 @@ def ordinal(pool: Pool) -> Question | None:
         # Five steps: the members and their values stand together.
         question.plan.steps = []
         values_group = question.plan.group(
-            attribute.ask.format(x=f"the {_members(relation, name_mark(0), pool)}"), [members, step]
+            attribute.ask.format(x=f"the {_members(relation, name_mark(0), pool)}").replace("was the", "were the"),
+            [members, step],
         )
         step_mark, group_mark = question.plan.mark(step), question.plan.mark(values_group)
         for later in (top, again):
@@ -563,4 +562,81 @@ def ordinal(pool: Pool) -> Question | None:
         if len(ordered) < place:
             return None
         question.answers = told([ordered[place - 1].entity()])
+    return question
+
+
+_TOTALS = wording("sets", "totals")
+
+
+def totalled(pool: Pool) -> Question | None:
+    """The sum or average over a whole set."""
+    rng = pool.rng
+    name = rng.choice(("Sum", "Average"))
+    found = _set(pool, f"set_{name.lower()}", attrs=True)
+    if found is None:
+        return None
+    question, relation, x, _ = found
+    numbers = [one for one in relation.attrs if attributes()[one].type != "date"]
+    if not numbers:
+        return None
+    attribute = attributes()[rng.choice(numbers)]
+    question.type = "number" if attribute.type == "number" else "quantity"
+    many = _members(relation, x, pool)
+    template = rng.choice(_TOTALS[name.lower()])
+    text = template.format(n=attribute.noun, many=many)
+    what = "total" if name == "Sum" else "average"
+    style = "question" if text.endswith("?") else "order" if text.endswith(".") else "phrase"
+    question.pick(
+        [Core(style, text, "", f"What is the {what} {attribute.noun} of the {many}?", f"{template} {relation.id}")]
+    )
+    members = question.relate(0, relation)
+    step = _attribute_step(question, members, attribute)
+    question.operate(name, [step], [], f"What is their {what}?")
+    if members.values is not None and not members.values:
+        question.answers = []
+    elif step.values:
+        plain = [number for one in step.values if (number := number_of(one.text)) is not None]
+        result = sum(plain) / (1 if name == "Sum" else len(plain))
+        shown = str(round(result)) if result >= 1000 else f"{round(result, 2):g}"
+        question.answers = [f"{shown} {step.values[0].text.partition(' ')[2]}".strip(), shown]
+    return question
+
+
+_IS_EXTREME = wording("sets", "is_extreme")
+
+
+def is_extreme(pool: Pool) -> Question | None:
+    """Whether a member told is the extreme one of its set."""
+    found = _set(pool, "yes_no_extreme", attrs=True)
+    if found is None:
+        return None
+    question, relation, x, name = found
+    rng = pool.rng
+    question.type = "yes/no"
+    attribute = attributes()[rng.choice(relation.attrs)]
+    direction, words = _direction(pool, attribute)
+    inside = name.world.get(name.key, relation.prop) if name.world is not None and name.key else []
+    starter = pool.worlds["starter"].by_label
+    known = [starter[one] for one in inside if one in starter]
+    other = rng.choice(known) if known else pool.pick([relation.member], "table")
+    if other is None or other.label == name.label or other.qualifier:
+        return None
+    mark = question.name(other)
+    one, sup = rng.choice(relation.inside).format(x=x), rng.choice(words["sup"])
+    template = rng.choice(_IS_EXTREME)
+    text = template.format(v=mark, sup=sup, one=one)
+    understood = f"Is {mark} the {sup} {one}?"
+    clause = f"whether {mark} is the {sup} {one}" if template.startswith("Is {v}") else ""
+    question.pick([Core("question", text, clause, understood, f"{template} {attribute.id} {relation.id}")])
+    members = question.relate(0, relation)
+    step = _attribute_step(question, members, attribute)
+    best = question.operate("Compare", [step], [direction], f"Which is the {sup}?")
+    question.operate("Is", [best, mark], ["same"], understood)
+    if step.values and members.values:
+        winners = extreme(step.values, direction)
+        if winners is None:
+            return None
+        question.answers = ["yes" if other.key in {value.entity().text for value in winners} else "no"]
+    elif members.values is not None and not members.values:
+        question.answers = []
     return question

@@ -56,6 +56,8 @@ _SHARES: dict[str, tuple[Maker, int]] = {
     "joined": (kinds_sets.joined, 240),
     "member": (kinds_sets.member, 150),
     "ordinal": (kinds_sets.ordinal, 150),
+    "totalled": (kinds_sets.totalled, 110),
+    "is_extreme": (kinds_sets.is_extreme, 110),
     "date_part": (kinds_values.date_part, 240),
     "convert": (kinds_values.converted, 150),
     "each": (kinds_other.each, 300),

@@ -107,8 +107,6 @@ class Question:
             mark, first, values = self.plan.mark(head), self.plan.mark(head), head.values
         else:
             mark, first, values = name_mark(head), self.call_name(head), self.heads(head)
-            if self.names[head].label.startswith("the "):
-                question = question.replace("{x}", "the {x}") if not question.startswith("{x}") else question
         found = self.world.values(values, prop) if self.world is not None else None
         return self.plan.add(question.replace("{x}", mark), f'Relate({first}, "{rel}")', found, among)
 
@@ -151,10 +149,15 @@ class Question:
         in_plan = [surface.name_in_plan(name.bare, s) for name, s in zip(self.names, shown, strict=True)]
         understood = surface.filled(core.understood, [name.label for name in self.names])
         understood = understood[:1].upper() + understood[1:]
-        for kind_said in ("the the ",):
-            question, understood = question.replace(kind_said, "the "), understood.replace(kind_said, "the ")
+        question, understood = _tidy(question), _tidy(understood)
         expects = f"Answer({self.type}{', several' if self.several else ''})"
-        lines = [f"0. {understood} = {expects}", *(surface.filled(one, in_plan) for one in self.plan.lines())]
+        with_article = [a + s for a, s in zip(article, in_plan, strict=True)]
+        steps = []
+        for one in self.plan.lines():
+            asked, equals, call = one.partition(" = ")
+            asked = surface.filled(asked, with_article).replace("the the ", "the ")
+            steps.append(f"{asked}{equals}{surface.filled(call, in_plan)}")
+        lines = [f"0. {understood} = {expects}", *steps]
         world = self.world
         known = self.answers is not None and world is not None
         answerable = not known or bool(self.answers)
@@ -171,6 +174,11 @@ class Question:
             "titles": titles,
             "template": f"{core.template} | {wrapper}",
         }
+
+
+def _tidy(text: str) -> str:
+    """The text without what joining its parts left: an article twice, a comma before the end."""
+    return re.sub(r",\s*(?=[?.!]+$|$)", "", text.replace("the the ", "the ")) or text
 
 
 def told(values: list[Value] | None, several: bool = False) -> list[str] | None:
@@ -195,7 +203,8 @@ def relation_core(question: Question, relation: Relation, x: str, *, name: bool 
     if not several and relation.nouns and chance < 0.34:
         noun = rng.choice(relation.nouns)
         # Behind a longer phrase, "'s" would read as its last name's.
-        short = name or (" of " not in x and len(x.split()) < 4)
+        plain = surface.filled(x, [one.label for one in question.names])
+        short = name or (" of " not in plain and len(plain.split()) < 4)
         ways = [
             f"the {noun} of {x}",
             f"the name of the {noun} of {x}",

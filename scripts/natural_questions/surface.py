@@ -30,12 +30,16 @@ def typed(style: str, text: str, clause: str, rng: random.Random) -> tuple[str, 
     if style == "question" and clause and rng.random() < 0.36:
         style = "indirect"
     template = rng.choice(_table()[style])
+    if template.startswith("Name "):
+        text = text.removeprefix("the name of ")
     bare = text.removeprefix("the ") if style in ("phrase", "list") else text
     order = _small(text.rstrip("."))
     pieces = {
         "q": text, "l": _small(text), "i": clause, "n": text, "f": bare, "F": _large(bare), "x": text, "t": clause,
         "T": _large(clause), "k": order,
     }  # fmt: skip
+    if template.endswith((", please", " Please.", " Thanks.")):
+        pieces["q"] = text.rstrip(".") if template.endswith(", please") else text
     made = template.format(**pieces)
     return made.replace(".?", "?").replace("??", "?").replace("..", "." if "..." not in made else ".."), template
 

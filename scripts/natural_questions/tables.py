@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 from dataclasses import dataclass, field
 from functools import cache
@@ -75,10 +76,15 @@ class Attribute:
     directions: dict[str, dict[str, list[str]]] = field(default_factory=dict, hash=False)
 
 
+_INVERTED = re.compile(r"(?:^| )(?:does|did|do|is|are|was|were|has|have|can|could) (?:\{x\}|you |they )")
+
+
 def indirect(question: str) -> str:
-    """The question as a clause, where its words may stand as they are: "who wrote X", "what the capital of X is"."""
+    """The question as a clause, "who wrote X", "what the capital of X is"; "" where its words would have to move."""
     bare = question.rstrip("?")
     words = bare.split()
+    if _INVERTED.search(bare):
+        return ""
     lowered = bare[0].lower() + bare[1:] if bare[0].isascii() else bare
     if (
         len(words) > 3

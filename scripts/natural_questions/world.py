@@ -93,7 +93,7 @@ class World:
         if held_out(name.label):
             return
         self.names[name.kind].append(name)
-        self.by_label.setdefault(name.label, name)
+        self.by_label.setdefault(name.bare, name)
 
     def get(self, key: str, prop: str) -> list[str]:
         """Values of a property; "^p" asks backwards, "^p:kind,kind" only for these, and "|" joins."""
@@ -126,7 +126,7 @@ def starter(home: Path) -> World:
         for kind in dict.fromkeys(kinds):
             match = _KIND_IN_NAME.search(label)
             bare = label[: match.start()] if match else label
-            shown = f"the {bare}" if kind in ("museum", "river") and not bare.startswith("Museum ") else bare
+            shown = f"the {bare}" if kind in ("museum", "river") or bare.startswith("University of") else bare
             if kind == "country" and bare.split()[0] in _WITH_ARTICLE:
                 shown = f"the {bare}"
             world.add(Name(shown, kind, label, match[1] if match else "", sex, world))
@@ -196,14 +196,21 @@ class Pool:
 
     def named(self, label: str, kind: str) -> Name:
         """The name, with the starter's facts where it has any of this kind."""
-        known = self.worlds["starter"].by_label.get(label) or self.worlds["starter"].by_label.get(
-            label.removeprefix("the ")
-        )
+        known = self.worlds["starter"].by_label.get(label.removeprefix("the "))
         key = known.key if known is not None and known.kind == kind else ""
+        if (kind == "river" and not label.endswith(" River")) or (
+            kind == "university" and label.startswith("University ")
+        ):
+            label = f"the {label}"
         sex = ("f" if label in self._women else "m") if kind in PERSONS else ""
         return Name(
             label, kind, key, known.qualifier if known and key else "", sex, self.worlds["starter"] if key else None
         )
+
+
+def with_article(name: str) -> str:
+    """The name of a country as it stands in a sentence."""
+    return f"the {name}" if name.split(maxsplit=1)[0] in _WITH_ARTICLE and name != "Republic" else name
 
 
 def year_of(text: str) -> int | None:
