@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""The reader alone on SQuAD 2.0: what it finds, and whether it knows what is not there.
+
+    scripts/bench/reading.py --data ../shared/data/reading/squad2_part.jsonl --adapter models/adapters/NAME.gguf
+
+Asks questions about the one passage that they were asked of: as many with an answer there as without. Only articles
+held back from training are used: the last five titles in file order, or those of --titles. Prints F1 and exact match
+of the questions with an answer (a declined one counts 0), of guesses too; how many of each kind are declined; how well
+the null score, the verification, the reading's confidence and a logistic combination of them (cross-validated) tell
+answerable from unanswerable ones; and what declining by that combination comes to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import calibration_fit as fitting
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.evaluation.declining import auroc
+from atomr_local.evaluation.metrics import score_answer
+from atomr_local.parts import Parts
+from atomr_local.reasoning import signals as names
+from atomr_local.reasoning.events import Event, ModelCalled
+from atomr_local.reasoning.reader import Reader, Reading
+from atomr_local.reasoning.recorder import Recorder
+from atomr_local.settings import load_settings
+from atomr_local.sources.protocol import Evidence, SourceName
+
+HELD_BACK = 5
+_WHOLE = 1000  # words: no passage of the set has more
+_MOST_LOST = 0.15  # of the answerable questions, by declining
+
+
+def chosen(path: Path, titles: Sequence[str], limit: int, seed: int) -> list[dict[str, Any]]:
+    """At most `limit` questions with an answer and as many without, of the held-back articles."""
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+    kept = set(titles) or set(list(dict.fromkeys(row["title"] for row in rows))[-HELD_BACK:])
+    missing = kept - {row["title"] for row in rows}
+    if missing:
+        raise SystemExit(f"no such articles: {', '.join(sorted(missing))}")
+    picked: list[dict[str, Any]] = []
+    for without in (False, True):
+        of_kind = [row for row in rows if row["title"] in kept and bool(row["unanswerable"]) is without]
+        picked += random.Random(seed).sample(of_kind, min(limit, len(of_kind)))
+    return picked
+
+
+class Bench:
+    """A reader on a loaded model, and what its calls took."""
+
+    def __init__(self, parts: Parts, task: str, words: int) -> None:
+        assert parts.backbone is not None
+        self.calls: list[ModelCalled] = []
+        recorder = Recorder("reading", "bench", {}, self._see)
+        self._task = task
+        self._reader = Reader(
+            parts.backbone,
+            recorder,
+            Cancellation(),
+            style=parts.style,
+            evidence_tokens=3000,
+            passage_words=words,
+            verify=parts.verifies,
+        )
+
+    def _see(self, event: Event) -> None:
+        if isinstance(event, ModelCalled):
+            self.calls.append(event)
+
+    def read(self, row: dict[str, Any]) -> dict[str, Any]:
+        """One question read: its answer or guess, and the signals of what was read."""
+        found = [Evidence(SourceName.TEXT, row["title"].replace("_", " "), row["context"], 1.0, "", {}, "e1")]
+        ask = self._reader.from_evidence if self._task == "read" else self._reader.whole
+        first = ask(None, row["question"], found)
+        guessed = first if first.answers else self._reader.whole(None, row["question"], found, guess=True)
+        guessed = self._reader.checked(None, guessed)
+        gold = [] if row["unanswerable"] else row["answers"]
+        score = score_answer(_text(guessed), gold)
+        # What was not there is Unknown; how likely that was says the null score of the first reading.
+        told = guessed.signals | ({names.NULL: first.null} if first.null is not None else {})
+        told[names.GUESS] = float(not first.answers)
+        return {
+            "question": row["question"],
+            "answerable": bool(gold),
+            "answer": _text(first),
+            "guess": _text(guessed),
+            "f1": score.f1 if gold else 0.0,
+            "em": score.em if gold else 0.0,
+            "signals": told,
+        }
+
+
+def _text(reading: Reading) -> str:
+    return ", ".join(reading.answers)
+
+
+def percent(values: Sequence[float]) -> float:
+    return 100 * sum(values) / len(values) if values else 0.0
+
+
+def combined(rows: Sequence[dict[str, Any]], folds: int = 5) -> list[float]:
+    """P(there is an answer) of each, by models fitted on the others."""
+    order = list(range(len(rows)))
+    random.Random(0).shuffle(order)
+    probabilities = [0.5] * len(rows)
+    for fold in range(folds):
+        held = order[fold::folds]
+        taken = set(held)
+        model = fitting.fit([(r["signals"], r["answerable"], 1.0) for i, r in enumerate(rows) if i not in taken])
+        for i in held:
+            probabilities[i] = model.probability(rows[i]["signals"]) if model is not None else 0.5
+    return probabilities
+
+
+def report(rows: Sequence[dict[str, Any]]) -> None:
+    with_, without = [r for r in rows if r["answerable"]], [r for r in rows if not r["answerable"]]
+    declined, well = percent([not r["answer"] for r in with_]), percent([not r["answer"] for r in without])
+    print(f"{len(with_)} with an answer, {len(without)} without")
+    print(f"F1 {percent([r['f1'] * bool(r['answer']) for r in with_]):.1f}, ", end="")
+    print(f"EM {percent([r['em'] * bool(r['answer']) for r in with_]):.1f}; ", end="")
+    print(f"of guesses F1 {percent([r['f1'] for r in with_]):.1f}, EM {percent([r['em'] for r in with_]):.1f}")
+    print(f"declined as read: {declined:.1f}% of the answerable, {well:.1f}% of the unanswerable")
+    print("AUROC (answerable against not):")
+    for name, sign in ((names.NULL, -1), (names.VERIFY, 1), (names.READING, 1)):
+        told = [(sign * r["signals"][name], r["answerable"]) for r in rows if name in r["signals"]]
+        if told:
+            print(f"  {name:10s} {auroc(told):.3f} (of {len(told)})")
+    probabilities = combined(rows)
+    print(f"  {'combined':10s} {auroc([(p, r['answerable']) for p, r in zip(probabilities, rows, strict=True)]):.3f}")
+    ordered = sorted(p for p, r in zip(probabilities, rows, strict=True) if r["answerable"])
+    if not ordered:
+        return
+    bound = ordered[int(_MOST_LOST * len(ordered))]
+    kept = [r["f1"] for p, r in zip(probabilities, rows, strict=True) if r["answerable"] and p >= bound]
+    away = [p < bound for p, r in zip(probabilities, rows, strict=True) if not r["answerable"]]
+    lost = 100 - 100 * len(kept) / len(with_)
+    print(f"declined by the combination under {bound:.2f}: {lost:.1f}% of the answerable, ", end="")
+    print(f"{percent(away):.1f}% of the unanswerable; F1 {sum(kept) / len(with_) * 100:.1f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="a file in the form of SQuAD 2.0, a question a line")
+    parser.add_argument("--adapter", default="", help="default: the settings'")
+    parser.add_argument("--model", default="", help="default: the settings'")
+    parser.add_argument("--titles", nargs="*", default=[], help="articles to ask about; default: the last five")
+    parser.add_argument("--limit", type=int, default=120, help="questions of each kind")
+    parser.add_argument(
+        "--task", choices=("read", "answer"), default="read", help="a look-up's prompt, or direct RAG's"
+    )
+    parser.add_argument("--words", type=int, default=_WHOLE, help="of a passage shown; default: all")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rows", type=Path, help="write what was read here, a question a line")
+    given = parser.parse_args()
+    named = {key: value for key, value in (("adapter", given.adapter), ("model", given.model)) if value}
+    parts = Parts(load_settings(**named))
+    parts.load((), lambda _: None)
+    try:
+        bench = Bench(parts, given.task, given.words)
+        started = time.perf_counter()
+        rows = [bench.read(row) for row in chosen(given.data, given.titles, given.limit, given.seed)]
+        seconds = time.perf_counter() - started
+    finally:
+        parts.close()
+    if given.rows:
+        given.rows.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    report(rows)
+    checks = [call.completion for call in bench.calls if call.purpose == "verify"]
+    if checks:
+        read = sum(made.evaluated_tokens for made in checks) / len(checks)
+        took = sum(made.seconds for made in checks) / len(checks)
+        print(f"{len(checks)} verifications, {read:.1f} tokens read and {took:.3f} s each")
+    print(f"{seconds / len(rows):.2f} s a question")
+
+
+if __name__ == "__main__":
+    main()
