@@ -21,6 +21,8 @@ def answer_text(trace: Trace, *, guess: bool = False) -> str:
     """
     declined = trace.status == "unknown" and bool(trace.reason)  # earlier versions said it in the answer
     lines = _not_found(trace, guess) if declined else [_sure(sanitize_line(trace.answer), trace.confidence)]
+    if (understood := " ".join(trace.understood_as.split())) and understood != " ".join(trace.question.split()):
+        lines += ["", f"Understood as: {sanitize_line(understood)}"]
     root = next((node for node in trace.nodes if node.parent is None), None)
     cited = root.cited if root is not None and (guess or not declined) else []
     by_id = {item.id: item for item in trace.evidence}

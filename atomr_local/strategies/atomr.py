@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from atomr_local.planning.coverage import left_out
-from atomr_local.reasoning.events import ModelCalled, PlanFragment, PlanReady, StageChanged
+from atomr_local.reasoning.events import ModelCalled, PlanFragment, PlanReady, StageChanged, WarningRaised
 from atomr_local.reasoning.executor import Executor
 from atomr_local.reasoning.reader import shown_prompt
 from atomr_local.reasoning.results import Result
@@ -29,9 +29,12 @@ class AtomR:
         else:
             ready = PlanReady(tree=plan, compact=to_compact(plan, with_root=True), origin=origin, attempts=0)
         means = tools.settings.means
-        if means.judge_plans and ready.origin == "model":
-            ready = _told(question, ready)
+        left = left_out(ready.tree, question) if means.judge_plans and ready.origin == "model" else ()
+        if left:
+            ready = replace(ready, problems=(*ready.problems, f"left out: {', '.join(left)}"))
         tools.recorder.emit(ready)
+        if left:
+            tools.recorder.emit(WarningRaised(message=f"the plan leaves out {', '.join(left)}"))
         tools.recorder.emit(StageChanged(stage="reasoning"))
         kept = None
         if tools.revision is not None:
@@ -53,12 +56,6 @@ class AtomR:
             memory=tools.memory,
         )
         return executor.execute(ready.tree)
-
-
-def _told(question: str, plan: PlanReady) -> PlanReady:
-    """The plan, with what it leaves out of the question among its problems."""
-    left = left_out(plan.tree, question)
-    return replace(plan, problems=(*plan.problems, f"left out: {', '.join(left)}")) if left else plan
 
 
 def make_plan(question: str, tools: Toolbox) -> PlanReady:

@@ -36,3 +36,13 @@ def test_what_several_steps_met_is_told_once() -> None:
         "Note: steps 1, 3: Source failed: no connection",
         "Note: the index is old",
     ]
+
+
+def test_the_question_as_understood_is_told_where_it_was_typed_otherwise() -> None:
+    trace = Trace("who wrote emma", strategy="atomr", settings={}, answer="Jane Austen")
+    assert "Understood" not in answer_text(trace)
+    trace.understood_as = f"Who wrote Emma{EVIL}?"
+    assert answer_text(trace).splitlines()[2].startswith("Understood as: Who wrote Emma")
+    assert "\x1b" not in answer_text(trace)
+    trace.understood_as = "who  wrote emma"
+    assert "Understood" not in answer_text(trace)

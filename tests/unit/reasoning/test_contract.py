@@ -331,3 +331,12 @@ def test_a_bracketed_number_of_the_question_is_text() -> None:
     plan = parse_compact('0. What is the father [1] of Ann Lee?\n1. Who is Ann Lee? = Search("Ann Lee")')
     _, trace = ask(make_assistant(reply("Bob Lee"), reply("Bob Lee")), plan=plan)
     assert trace.nodes[0].resolved_question == "What is the father [1] of Ann Lee?"
+
+
+def test_a_plan_that_leaves_out_a_year_is_run_and_says_so() -> None:
+    question = "Who was the father of Ann Lee in 1948?"
+    _, trace = ask(make_assistant(PLAN, reply("Bob Lee", evidence=[1])), question)
+    assert trace.plan.origin == "model"
+    assert trace.plan.problems[-1] == "left out: 1948"
+    assert "the plan leaves out 1948" in trace.warnings
+    assert len(trace.nodes) > 1
