@@ -1,20 +1,18 @@
-"""Sets: extremes, the first few, orders, conditions, counts, unions, membership; parts of dates and units."""
+"""Sets in an order: extremes, the first few, all in order, the second; totals over a set."""
 
 from __future__ import annotations
 
-import re
-
 from natural_questions.kinds_compare import extreme
 from natural_questions.kinds_lookup import source_for
-from natural_questions.plans import Step, Value, name_mark
-from natural_questions.questions import Core, Question, noun_phrase, told
-from natural_questions.tables import Attribute, Relation, attributes, relations, sets, wording
-from natural_questions.world import Name, Pool, number_of, order_of, year_of
+from natural_questions.plans import Step, name_mark
+from natural_questions.questions import Core, Question, told
+from natural_questions.tables import Attribute, Relation, attributes, sets, wording
+from natural_questions.world import Name, Pool, number_of, order_of
 
 _COUNTS = {"two": "2", "three": "3", "four": "4", "five": "5", "3": "3", "5": "5", "ten": "10", "2": "2"}
 
 
-def _set(
+def set_of(
     pool: Pool, kind: str, *, attrs: bool = False, texts: bool = False
 ) -> tuple[Question, Relation, str, Name] | None:
     choices = [one for one in sets().values() if (not attrs or one.attrs) and (not texts or one.texts)]
@@ -26,11 +24,11 @@ def _set(
     return question, relation, question.named(name), name
 
 
-def _members(relation: Relation, x: str, pool: Pool) -> str:
+def members_of(relation: Relation, x: str, pool: Pool) -> str:
     return pool.rng.choice(relation.insides).format(x=x)
 
 
-def _attribute_step(question: Question, members: Step, attribute: Attribute) -> Step:
+def attribute_step(question: Question, members: Step, attribute: Attribute) -> Step:
     step = question.ask(members, attribute.rel, attribute.prop, attribute.ask)
     # A comparison leaves out none of a set: with a value missing, its result is not known.
     if step.values is not None and members.values and len({value.of for value in step.values}) < len(members.values):
@@ -38,7 +36,7 @@ def _attribute_step(question: Question, members: Step, attribute: Attribute) -> 
     return step
 
 
-def _direction(pool: Pool, attribute: Attribute) -> tuple[str, dict[str, list[str]]]:
+def direction_of(pool: Pool, attribute: Attribute) -> tuple[str, dict[str, list[str]]]:
     direction = pool.rng.choice(
         [*attribute.directions, *(one for one in attribute.directions if one in ("larger", "earlier"))]
     )
@@ -50,14 +48,14 @@ _MOST = wording("sets", "most")
 
 def superlative(pool: Pool) -> Question | None:
     """The extreme member of a set."""
-    found = _set(pool, "superlative", attrs=True)
+    found = set_of(pool, "superlative", attrs=True)
     if found is None:
         return None
     question, relation, x, _ = found
     rng = pool.rng
     attribute = attributes()[rng.choice(relation.attrs)]
-    direction, words = _direction(pool, attribute)
-    one, many = rng.choice(relation.inside).format(x=x), _members(relation, x, pool)
+    direction, words = direction_of(pool, attribute)
+    one, many = rng.choice(relation.inside).format(x=x), members_of(relation, x, pool)
     sup = rng.choice(words["sup"])
     wh = "Who" if relation.type == "person" else "What"
     understood = f"{'Who' if relation.type == 'person' else 'Which'} is the {sup} {one}?"
@@ -70,7 +68,7 @@ def superlative(pool: Pool) -> Question | None:
         core = Core("question", text, clause, understood, f"{template} {attribute.id} {sup}")
     question.pick([core])
     members = question.relate(0, relation)
-    step = _attribute_step(question, members, attribute)
+    step = attribute_step(question, members, attribute)
     question.operate("Compare", [step], [direction], f"Which is the {sup}?")
     if members.values is not None and not members.values:
         question.answers = []
@@ -85,15 +83,15 @@ def superlative(pool: Pool) -> Question | None:
 def ranked(pool: Pool) -> Question | None:
     """The first n of a set, or all in order."""
     top = pool.rng.random() < 0.6
-    found = _set(pool, "top" if top else "sort", attrs=True)
+    found = set_of(pool, "top" if top else "sort", attrs=True)
     if found is None:
         return None
     question, relation, x, _ = found
     question.several = True
     rng = pool.rng
     attribute = attributes()[rng.choice(relation.attrs)]
-    direction, words = _direction(pool, attribute)
-    many = _members(relation, x, pool)
+    direction, words = direction_of(pool, attribute)
+    many = members_of(relation, x, pool)
     sup = rng.choice(words["sup"])
     asks = "Who" if relation.type == "person" else "What"
     if top:
@@ -126,7 +124,7 @@ def ranked(pool: Pool) -> Question | None:
     style, text, key = rng.choice(ways)
     question.pick([Core(style, text, "", understood, f"{key} {attribute.id} {sup} {relation.id}")])
     members = question.relate(0, relation)
-    step = _attribute_step(question, members, attribute)
+    step = attribute_step(question, members, attribute)
     if top:
         question.operate("Top", [step], [direction, _COUNTS[said]], f"Which are the {said} {sup}?")
     else:
@@ -146,364 +144,13 @@ def ranked(pool: Pool) -> Question | None:
     return question
 
 
-def limit_number(text: str) -> float | None:
-    """The number of a limit as people write it: "6 million people", "half a million km2", "14,000 feet"."""
-    words = {"half": 0.5, "one": 1, "two": 2, "an": 1, "a": 1, "five": 5, "six": 6}
-    scale = {"million": 1e6, "thousand": 1e3, "hundred": 100}
-    plain = text.lower().replace(",", "")
-    match = re.match(r"(half a|\d+(?:\.\d+)?|[a-z]+)(?: (million|thousand|hundred))?", plain)
-    if match is None:
-        return None
-    first = match[1].replace("half a", "half")
-    number = words[first] if first in words else float(first) if first[0].isdigit() else None
-    return None if number is None else number * scale.get(match[2] or "", 1)
-
-
-def chosen(pool: Pool, *, count: bool = False) -> Question | None:
-    """The members of a set whose value satisfies a condition; with `count`, how many."""
-    found = _set(pool, "count_if" if count else "select", attrs=True)
-    if found is None:
-        return None
-    question, relation, x, _ = found
-    question.several = not count
-    rng = pool.rng
-    attribute = attributes()[rng.choice(relation.attrs)]
-    direction, words = _direction(pool, attribute)
-    value = rng.choice(attribute.values)
-    if attribute.type == "date" and rng.random() < 0.6:
-        value = (
-            str(rng.randrange(1500, 2020))
-            if rng.random() < 0.5
-            else f"the {rng.randrange(160, 202)}0s"
-            if rng.random() < 0.3
-            else str(rng.randrange(150, 202) * 10)
-        )
-    condition = rng.choice(words["cond"]).format(v=value)
-    many = _members(relation, x, pool)
-    bare = many
-    are = (
-        "were"
-        if attribute.type == "date" and condition.split()[0] not in ("older", "from", "since", "known")
-        else "are"
-    )
-    if count:
-        ways = [
-            ("question", f"How many {bare} {are} {condition}?" if not condition.startswith(("that", "who", "with", "from")) else f"How many {bare} {condition} are there?", "how many"),
-            ("question", f"How many of the {bare} {are} {condition}?" if not condition.startswith(("that", "who", "with")) else f"How many {bare} {condition} exist?", "how many of"),
-            ("order", f"Count the {bare} {condition}.", "count"), ("phrase", f"the number of {bare} {condition}", "number of"), ("raw", f"number of {bare} {condition}", "raw number"),
-        ]  # fmt: skip
-        understood = f"How many {bare} {condition} are there?"
-    else:
-        ways = [
-            ("list", f"the {bare} {condition}", "list"), ("list", f"the {bare} {condition}", "list"), ("raw", f"{bare} {condition}", "raw"),
-            ("question", f"Which {bare} {are} {condition}?" if not condition.startswith(("that", "who", "with")) else f"Which {bare} are there {condition}?", "which are"),
-            ("question", f"Which of the {bare} {are} {condition}?" if not condition.startswith(("that", "who", "with")) else f"What {bare} {condition} do you know?", "which of"),
-            ("question", f"Are there any {bare} {condition}, and which?", "any"),
-        ]  # fmt: skip
-        understood = (
-            f"Which {bare} {are} {condition}?"
-            if not condition.startswith(("that", "who", "with"))
-            else f"Which are the {bare} {condition}?"
-        )
-    style, text, key = rng.choice(ways)
-    question.pick([Core(style, text, "", understood, f"{key} {attribute.id} {condition.split(' ')[0]} {relation.id}")])
-    members = question.relate(0, relation)
-    step = _attribute_step(question, members, attribute)
-    plain = re.sub(r"^(.*\d(?:,\d{3})*(?: million| thousand)?) (?:people|inhabitants|speakers)$", r"\1", value)
-    picked = question.operate(
-        "Select",
-        [step, plain],
-        [direction],
-        f"Which of them {are} {condition}?"
-        if not condition.startswith(("that", "who", "with"))
-        else f"Which of them are those {condition}?",
-    )
-    if members.values is not None and not members.values:
-        question.answers = []
-    elif step.values:
-        bound = year_of(value) if attribute.type == "date" else limit_number(value)
-        if (
-            bound is None
-            or not re.search(r"\d", value)
-            or value.endswith("0s")
-            or (
-                re.search(r"feet|miles|day|week|hour|minute|km$", value)
-                and attribute.type != "date"
-                and attribute.id != "length"
-            )
-        ):
-            picked.values = None
-        else:
-            chosen_values = []
-            for one in step.values:
-                number = year_of(one.text) if attribute.type == "date" else number_of(one.text)
-                if number is None or number == bound:
-                    return None
-                if (number < bound) == (direction in ("earlier", "smaller")):
-                    chosen_values.append(one.entity())
-            picked.values = chosen_values
-            if not chosen_values and not count:
-                return None
-            question.answers = told(chosen_values, several=True)
-    if count:
-        question.type = "number"
-        question.operate("Count", [picked], [], "How many are they?")
-        if picked.values is not None and question.answers is not None:
-            question.answers = [str(len(picked.values))]
-    return question
-
-
-_DATED = wording("sets", "dated")
-
-
-def dated(pool: Pool) -> Question | None:
-    """The members of a set of one year, decade or century: the year is compared, and never searched for."""
-    rng = pool.rng
-    ident = rng.choice(list(_DATED))
-    relation = sets()[ident]
-    name = pool.pick(relation.heads, source_for(pool, relation.heads))
-    if name is None:
-        return None
-    question = Question("select", pool, type=relation.type, several=True)
-    x = question.named(name)
-    attribute = attributes()[relation.attrs[-1 if ident in ("elements", "moons") else 0]]
-    known = []
-    if name.world is not None and name.key:
-        for one in name.world.get(name.key, relation.prop):
-            known += [year for text in name.world.get(one, attribute.prop) if (year := year_of(text)) is not None]
-    year = rng.choice(known) if known else rng.randrange(1780, 2015)
-    said, low, high = rng.choice(
-        [
-            (str(year), year, year),
-            (str(year), year, year),
-            (f"the {year // 10 * 10}s", year // 10 * 10, year // 10 * 10 + 9),
-        ]
-    )
-    template = rng.choice(_DATED[ident])
-    text = template.format(x=x, v=said)
-    style = "question" if text.endswith("?") else "order" if text.endswith(".") else "list"
-    many = f"{relation.many} of {x}"
-    verb = {"born": "born", "died": "died"}.get(attribute.id, "from")
-    understood = (
-        text if style == "question" else f"Which {many} {'were born in' if verb == 'born' else 'are from'} {said}?"
-    )
-    question.pick([Core(style, f"the {text}" if style == "list" else text, "", understood, f"{template} {len(said)}")])
-    members = question.relate(0, relation)
-    step = _attribute_step(question, members, attribute)
-    last = f"Which of them were born in {said}?" if verb == "born" else f"Which of them are {verb} {said}?"
-    question.operate("Select", [step, said], ["same"], last)
-    if members.values is not None and not members.values:
-        question.answers = []
-    elif step.values:
-        found = [value.entity() for value in step.values if low <= (year_of(value.text) or 0) <= high]
-        question.answers = told(found, several=True) if found else None
-    return question
-
-
-def filtered(pool: Pool, *, count: bool = False) -> Question | None:
-    """The members of a set that a condition in words holds for."""
-    found = _set(pool, "count_if" if count else "filter", texts=True)
-    if found is None:
-        return None
-    question, relation, x, _ = found
-    question.several = not count
-    rng = pool.rng
-    said, _, condition = rng.choice(relation.texts).partition("|")
-    many = _members(relation, x, pool)
-    relative = re.sub(r"^are still", "who are still", said) if relation.type == "person" else said
-    clause = (
-        f"{'who' if relation.type == 'person' else 'that'} {relative}" if not relative.startswith("who") else relative
-    )
-    if count:
-        ways = [
-            ("question", f"How many {many} {said}?", "how many"),
-            ("question", f"How many of the {many} {said}?", "how many of"),
-            ("order", f"Count the {many} {clause}.", "count"),
-            ("phrase", f"the number of {many} {clause}", "number"),
-        ]
-        understood = f"How many {many} {said}?"
-    else:
-        ways = [
-            ("question", f"Which {many} {said}?", "which"),
-            ("question", f"Which of the {many} {said}?", "which of"),
-            ("list", f"the {many} {clause}", "list"),
-            ("raw", f"{many} {clause}", "raw"),
-            ("question", f"What {many} {said}?", "what"),
-        ]
-        understood = f"Which {many} {said}?"
-    style, text, key = rng.choice(ways)
-    question.pick([Core(style, text, "", understood, f"{key} {said} {relation.id}")])
-    members = question.relate(0, relation)
-    picked = question.plan.add(
-        f"Which of {question.plan.mark(members)} {said}?", f'Filter({question.plan.mark(members)}, "{condition}")', None
-    )
-    if count:
-        question.type = "number"
-        question.operate("Count", [picked], [], "How many are they?")
-    if members.values is not None and not members.values:
-        question.answers = []
-    return question
-
-
-def counted(pool: Pool) -> Question | None:
-    """How many members a set has."""
-    found = _set(pool, "count")
-    if found is None:
-        return None
-    question, relation, x, _ = found
-    rng = pool.rng
-    many = _members(relation, x, pool)
-    first = relation.wh[0][0]
-    ways = [
-        ("question", f"How many {many} are there?", f"how many {many} there are", "there"),
-        ("phrase", f"the number of {many}", "", "number"),
-        ("raw", f"how many {many}", "", "raw"),
-        ("order", f"Count the {many}.", "", "count"),
-        ("question", f"What is the number of {many}?", f"what the number of {many} is", "what"),
-    ]
-    asked = re.match(r"(?:Which|What) (.*)", first)
-    if asked and len(asked[1].split()) > 2 and not asked[1].startswith(("are", "is", "did", "were")):
-        text = f"How many {asked[1]}".format(x=x)
-        ways += [
-            (
-                "question",
-                text,
-                text[0].lower() + text[1:-1]
-                if " did " not in text and " does " not in text and " do " not in text
-                else "",
-                "wh",
-            )
-        ] * 2
-    style, text, clause, key = rng.choice(ways)
-    question.pick(
-        [Core(style, text, clause, f"How many {many} are there?" if key != "wh" else text, f"{key} {relation.id}")]
-    )
-    question.type = "number"
-    members = question.relate(0, relation)
-    question.operate("Count", [members], [], "How many are they?")
-    if members.values is not None:
-        question.answers = [str(len({value.text for value in members.values}))] if members.values else []
-    return question
-
-
-_BOTH_WAYS = wording("sets", "both_ways")
-
-
-def joined(pool: Pool) -> Question | None:
-    """Members of both sets, of either, or of the first alone."""
-    rng = pool.rng
-    relation = sets()[rng.choice(list(_BOTH_WAYS))]
-    operation = rng.choice(("Intersect", "Intersect", "Union", "Except"))
-    template = rng.choice(_BOTH_WAYS[relation.id][operation])
-    kind = rng.choice(relation.heads)
-    if relation.id == "rivercountries" and kind != "river" and "flow" in template:
-        kind = "river"
-    found = pool.several(kind, 2, source_for(pool, (kind,)))
-    if len(found) < 2:
-        return None
-    question = Question(operation.lower(), pool, type=relation.type, several=True)
-    a, b = (question.named(name) for name in found)
-    text = template.format(a=a, b=b)
-    style = "order" if text.endswith(".") else "question" if text.endswith("?") else "list"
-    noun = relation.many
-    understood = text if text.endswith("?") else {
-        "Intersect": f"Which {noun} do {a} and {b} have in common?", "Union": f"What are the {noun} of {a} or {b}?",
-        "Except": f"Which {noun} does {a} have and {b} not?",
-    }[operation]  # fmt: skip
-    if style == "list":
-        text = f"the {text}"
-    question.pick([Core(style, text, "", understood, template)])
-    first, second = question.relate(0, relation), question.relate(1, relation)
-    last = {
-        "Intersect": "Which are in both?",
-        "Union": "Which are in either?",
-        "Except": "Which are in the first and not in the second?",
-    }[operation]
-    question.operate(operation, [first, second], [], last)
-    if first.values is not None and second.values is not None:
-        one, other = ([value.text for value in step.values or []] for step in (first, second))
-        result = {
-            "Intersect": [v for v in one if v in other],
-            "Union": [*one, *other],
-            "Except": [v for v in one if v not in other],
-        }[operation]
-        question.answers = told([Value(text) for text in result], several=True) if one and other else []
-        if one and other and not result:
-            return None
-    return question
-
-
-_IN_SET = wording("sets", "in_set")
-
-
-def member(pool: Pool) -> Question | None:
-    """Whether a name, or what a hop leads to, is a member of a set."""
-    rng = pool.rng
-    found = _set(pool, "membership")
-    if found is None:
-        return None
-    question, relation, x, name = found
-    question.type = "yes/no"
-    many = _members(relation, x, pool)
-    kind = relation.member
-    fits = [one for one in relations().values() if _gives(one) == kind and one.nouns]
-    hop = rng.choice(fits) if fits and rng.random() < 0.45 else None
-    if hop is not None:
-        other = pool.pick(hop.heads, source_for(pool, hop.heads))
-    else:
-        inside = name.world.get(name.key, relation.prop) if name.world and name.key else []
-        known = [pool.worlds["starter"].by_label[one] for one in inside if one in pool.worlds["starter"].by_label]
-        other = (
-            rng.choice(known) if known and rng.random() < 0.5 else pool.pick([kind], "starter" if name.key else "table")
-        )
-    if other is None or other.label == name.label:
-        return None
-    mark = question.named(other)
-    subject = noun_phrase(hop, mark, rng) if hop is not None else mark
-    template = rng.choice(_IN_SET[:4] if hop else _IN_SET)
-    text = template.format(x=subject, many=many)
-    question.pick(
-        [
-            Core(
-                "question",
-                text,
-                f"whether {subject} is one of the {many}" if template.startswith("Is ") else "",
-                text,
-                f"{template} {relation.id} {hop.id if hop else ''}",
-            )
-        ]
-    )
-    if hop is not None:
-        first = question.relate(1, hop)
-        second = question.relate(0, relation)
-        question.operate("Is", [first, second], ["among"], text)
-        inner = first.values
-    else:
-        second = question.relate(0, relation)
-        question.operate("Is", [second, name_mark(1)], ["same"], text)
-        inner = [Value(other.key)] if question.world is not None else None
-    if inner is not None and second.values is not None:
-        options = {value.text for value in second.values}
-        question.answers = (
-            [] if not inner or not options else ["yes" if {value.text for value in inner} & options else "no"]
-        )
-    return question
-
-
-def _gives(relation: Relation) -> str:
-    return {
-        "capital": "city", "incountry": "country", "origin": "country", "citizenship": "country", "parentbody": "planet", "cityriver": "river",
-        "collection": "museum", "educated": "university", "highest": "mountain", "basedon": "book",
-    }.get(relation.id, "")  # fmt: skip
-
-
 _NTH = wording("sets", "nth")
 _SIZES = wording("sets", "sizes")
 
 
 def ordinal(pool: Pool) -> Question | None:
     """The first, second or last of a set in the order that a value gives."""
-    found = _set(pool, "ordinal", attrs=True)
+    found = set_of(pool, "ordinal", attrs=True)
     if found is None:
         return None
     question, relation, x, _ = found
@@ -528,7 +175,7 @@ def ordinal(pool: Pool) -> Question | None:
     style, text, clause, key = rng.choice(ways)
     question.pick([Core(style, text, clause, understood, f"{key} {word} {relation.id}")])
     members = question.relate(0, relation)
-    step = _attribute_step(question, members, attribute)
+    step = attribute_step(question, members, attribute)
     if place == 1:
         question.operate("Compare", [step], [direction], f"Which is the {word}?")
     else:
@@ -538,7 +185,7 @@ def ordinal(pool: Pool) -> Question | None:
         # Five steps: the members and their values stand together.
         question.plan.steps = []
         values_group = question.plan.group(
-            attribute.ask.format(x=f"the {_members(relation, name_mark(0), pool)}").replace("was the", "were the"),
+            attribute.ask.format(x=f"the {members_of(relation, name_mark(0), pool)}").replace("was the", "were the"),
             [members, step],
         )
         step_mark, group_mark = question.plan.mark(step), question.plan.mark(values_group)
@@ -572,7 +219,7 @@ def totalled(pool: Pool) -> Question | None:
     """The sum or average over a whole set."""
     rng = pool.rng
     name = rng.choice(("Sum", "Average"))
-    found = _set(pool, f"set_{name.lower()}", attrs=True)
+    found = set_of(pool, f"set_{name.lower()}", attrs=True)
     if found is None:
         return None
     question, relation, x, _ = found
@@ -581,7 +228,7 @@ def totalled(pool: Pool) -> Question | None:
         return None
     attribute = attributes()[rng.choice(numbers)]
     question.type = "number" if attribute.type == "number" else "quantity"
-    many = _members(relation, x, pool)
+    many = members_of(relation, x, pool)
     template = rng.choice(_TOTALS[name.lower()])
     text = template.format(n=attribute.noun, many=many)
     what = "total" if name == "Sum" else "average"
@@ -590,7 +237,7 @@ def totalled(pool: Pool) -> Question | None:
         [Core(style, text, "", f"What is the {what} {attribute.noun} of the {many}?", f"{template} {relation.id}")]
     )
     members = question.relate(0, relation)
-    step = _attribute_step(question, members, attribute)
+    step = attribute_step(question, members, attribute)
     question.operate(name, [step], [], f"What is their {what}?")
     if members.values is not None and not members.values:
         question.answers = []
@@ -607,14 +254,14 @@ _IS_EXTREME = wording("sets", "is_extreme")
 
 def is_extreme(pool: Pool) -> Question | None:
     """Whether a member told is the extreme one of its set."""
-    found = _set(pool, "yes_no_extreme", attrs=True)
+    found = set_of(pool, "yes_no_extreme", attrs=True)
     if found is None:
         return None
     question, relation, x, name = found
     rng = pool.rng
     question.type = "yes/no"
     attribute = attributes()[rng.choice(relation.attrs)]
-    direction, words = _direction(pool, attribute)
+    direction, words = direction_of(pool, attribute)
     inside = name.world.get(name.key, relation.prop) if name.world is not None and name.key else []
     starter = pool.worlds["starter"].by_label
     known = [starter[one] for one in inside if one in starter]
@@ -629,7 +276,7 @@ def is_extreme(pool: Pool) -> Question | None:
     clause = f"whether {mark} is the {sup} {one}" if template.startswith("Is {v}") else ""
     question.pick([Core("question", text, clause, understood, f"{template} {attribute.id} {relation.id}")])
     members = question.relate(0, relation)
-    step = _attribute_step(question, members, attribute)
+    step = attribute_step(question, members, attribute)
     best = question.operate("Compare", [step], [direction], f"Which is the {sup}?")
     question.operate("Is", [best, mark], ["same"], understood)
     if step.values and members.values:
