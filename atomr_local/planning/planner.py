@@ -20,7 +20,7 @@ from atomr_local.errors import ModelError
 from atomr_local.planning.examples import Example, ExampleLibrary
 from atomr_local.planning.forms import PlanForm, grammar_of_plans
 from atomr_local.planning.shorthand import with_searches
-from atomr_local.tree.answer_types import ANSWER, NO_QUESTION
+from atomr_local.tree.answer_types import ANSWER, NO_QUESTION, AnswerType, Expects
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import ROOT_ID, Node, Operator, Tree
@@ -101,7 +101,10 @@ def _misread(tree: Tree, given: Sequence[str]) -> list[str]:
 
 
 def _turns(example: Example) -> tuple[Message, Message]:
-    return Message("user", example.question), Message("assistant", example.plan)
+    plan = example.plan
+    if not plan.startswith(f"{ROOT_ID}. "):  # kept from before plans had a line 0
+        plan = f"{to_compact(Tree(Node(ROOT_ID, example.question, expects=Expects(AnswerType.THING))))}\n{plan}"
+    return Message("user", example.question), Message("assistant", plan)
 
 
 def _without_idle_operator(line: str) -> str:

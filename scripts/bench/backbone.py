@@ -231,21 +231,24 @@ QUESTIONS = (
 def draft(arguments: argparse.Namespace) -> list[Row]:
     """Plans with and without prompt lookup decoding: seconds, and whether the words are the same."""
     from atomr_local.backbone.llama import LlamaBackbone
+    from atomr_local.backbone.templates import Style
     from atomr_local.catalog.find import adapter_card, find_adapter
     from atomr_local.planning.examples import ExampleLibrary
+    from atomr_local.planning.forms import plan_form
     from atomr_local.planning.planner import Planner
     from atomr_local.tree.validation import Limits
 
     model = find_model(arguments.model)
     adapter = find_adapter("auto", model)
-    lean = adapter is not None and adapter_card(adapter).get("prompts") == "lean"
+    card = adapter_card(adapter) if adapter is not None else {}
+    style: Style = "lean" if card.get("prompts") == "lean" else "full"
     taken: dict[str, float] = {}
     plans: dict[str, list[str]] = {}
     generated: dict[str, int] = {}
     for _ in range(arguments.repeat):
         for name, drafting in (("one by one", False), ("drafted", True)):
             backbone = LlamaBackbone.load(model, adapter, context_tokens=2048, drafting=drafting)
-            planner = Planner(backbone, ExampleLibrary.shipped(), Limits(), style="lean" if lean else "full")
+            planner = Planner(backbone, ExampleLibrary.shipped(), Limits(), style=style, form=plan_form(card))
             planner.plan("Who wrote Hamlet?")  # what is done once is not counted
             made: list[Completion] = []
             total, plans[name] = 0.0, []

@@ -232,3 +232,10 @@ def test_a_model_writes_under_the_grammar_of_its_form(form: int) -> None:
     made = Planner(backbone, ExampleLibrary.shipped(), Limits(), style="lean", form=form)  # type: ignore[arg-type]
     assert made.plan(QUESTION).origin == "model"
     assert backbone.grammars == [plan_grammar(QUESTION) if form == 2 else untyped_plan_grammar(QUESTION)]
+
+
+def test_an_example_from_before_line_0_is_shown_with_one() -> None:
+    backbone = FakeBackbone(GOOD)
+    Planner(backbone, ExampleLibrary([Example(QUESTION, GOOD.strip())]), Limits()).plan("Who is the mother of Ann Lee?")
+    shown = [message.content for message in backbone.prompts[0].messages if message.role == "assistant"]
+    assert shown == [f"0. {QUESTION} = Answer(thing)\n{GOOD.strip()}"]
