@@ -45,7 +45,7 @@ def _not_found(trace: Trace, guess: bool) -> list[str]:
     lines = [f"{NOT_FOUND.capitalize()}: {sanitize_line(trace.reason)}"]
     lines += [f"  → {sanitize_line(item)}" for item in trace.advice]
     if trace.guess is None or not trace.guess.answers:
-        return [*lines, "  There is no guess either."] if guess else lines
+        return lines
     if not guess:
         return [*lines, "  There is a guess: --guess shows it."]
     whence = " from the model's own knowledge" if trace.guess.basis == "model" else ""

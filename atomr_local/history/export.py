@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from atomr_local.history.store import Kept, Summary, encode
-from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text, status_word
+from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text, confidence_value, status_word
 from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace, left_machine
 from atomr_local.sanitize import sanitize, sanitize_line
 
@@ -89,7 +89,7 @@ def _facts(kept: Kept) -> Iterable[tuple[str, str]]:
         yield ("asked" if summary.origin == "asked" else "imported"), _escaped(summary.asked_at)
     yield "status", status_word(trace.status)
     if trace.confidence is not None:
-        yield "confidence", confidence_text(trace.confidence)
+        yield "confidence", confidence_value(trace.confidence)
     if trace.answer:
         yield "rests on", "evidence" if trace.basis == "evidence" else "the model's own knowledge, not evidence"
     yield "strategy", _escaped(trace.strategy)

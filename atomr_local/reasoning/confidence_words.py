@@ -14,8 +14,13 @@ def confidence_word(confidence: float) -> str:
 
 
 def confidence_text(confidence: float | None) -> str:
-    """The word with the figure behind it, such as "probably, 0.71"; empty where the confidence is not known."""
-    return "" if confidence is None else f"{confidence_word(confidence)}, {confidence:.2f}"
+    """Word and figure, such as "probably, confidence 0.71"; empty where the confidence is not known."""
+    return "" if confidence is None else f"{confidence_word(confidence)}, confidence {confidence:.2f}"
+
+
+def confidence_value(confidence: float) -> str:
+    """Word and figure where it is said already that they tell a confidence: "probably, 0.71"."""
+    return f"{confidence_word(confidence)}, {confidence:.2f}"
 
 
 def status_word(status: str) -> str:

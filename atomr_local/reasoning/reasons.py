@@ -140,7 +140,8 @@ def _looked_up(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[
     names = named(node, nodes)
     if not names:
         return f"“{_short(node.resolved_question)}” rests on a step that found nothing."
-    whom = _listed(_with_article(_short(name), node.resolved_question) for name in names)
+    asked = " ".join(item.question for item in nodes.values() if item.parent is None)
+    whom = _listed(_with_article(_short(name), f"{node.resolved_question} {asked}") for name in names)
     keys = {key for name in names for key in (name_key(name), base_key(name))}
     linked = node.signals.get("link", 0.0) >= LINKED
     texts = [item for item in found if item.source != "graph"]

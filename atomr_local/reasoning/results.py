@@ -46,7 +46,7 @@ class Result:
     @property
     def outcome(self) -> Outcome | None:
         """How the step ended; None where it failed. A guess (signal "guess") is a value that was not found."""
-        if not self.values or "guess" in self.signals:
+        if not self.values or self.signals.get("guess"):
             return None if self.error and not self.values else "not found"
         if self.method == "closed_book":
             return "memory"

@@ -101,9 +101,12 @@ def repeats(question: str, answers: Sequence[str], names: Sequence[str] = ()) ->
 
 
 def _chosen(question: str, answer: str) -> bool:
+    """Whether it is one of several that the question names to choose from: "A and B", "A, B", "A vs. B"."""
     name = re.escape(answer)
-    listed = re.search(r"\band\b", question, re.IGNORECASE)
-    return bool(listed and re.search(rf"(?:,|\band) {name}(?!\w)|(?<!\w){name}(?:,| and\b)", question, re.IGNORECASE))
+    between = r"\b(?:and|vs\.?|versus)"
+    return bool(
+        re.search(rf"(?:,|{between}) {name}(?!\w)|(?<!\w){name}(?:,| {between}(?!\w))", question, re.IGNORECASE)
+    )
 
 
 def _part_of_name(question: str, answer: str) -> bool:
@@ -179,7 +182,7 @@ class _Judge:
             reason = "No source was asked, and nothing backs what the model knows by itself."
         else:
             clearly = bool(end.answers) and end.outcome != "not found"
-            reason = step_reason(end, self._nodes, self._evidence, clearly=clearly or "guess" in end.signals)
+            reason = step_reason(end, self._nodes, self._evidence, clearly=clearly or bool(end.signals.get("guess")))
         nodes: dict[int, tuple[Outcome, str]] = {}
         failed = end.error is not None and not end.answers
         for node in self._nodes.values():
@@ -189,14 +192,23 @@ class _Judge:
             nodes[end.id] = ("not found", reason)
         nodes[root.id] = ("not found", reason)
         unasked = failed and not any(node.evidence for node in self._nodes.values())
-        return Verdict("failed" if unasked else "unknown", reason, self._advice(end), self._guess(), nodes)
+        guess = self._guess(sure=cause == "unsure")
+        return Verdict("failed" if unasked else "unknown", reason, self._advice(end), guess, nodes)
 
-    def _guess(self) -> Guess | None:
+    def _guess(self, *, sure: bool = False) -> Guess | None:
+        """The root's answer, as a guess; `sure`: its confidence speaks for itself.
+
+        Confidence is that of an answer whose steps were found. Where one was not, it is scaled to stay below what an
+        answer needs, so that guesses keep their order and none looks like an answer.
+        """
         root = self._root
         if root is None or not root.answers or self._repeats(root):
             return None
         basis: Basis = "model" if root.method == "closed_book" else "evidence"
-        return Guess(list(root.answers), root.confidence, basis)
+        confidence = root.confidence
+        if confidence is not None and not sure:
+            confidence *= self._accept
+        return Guess(list(root.answers), confidence, basis)
 
     def _repeats(self, root: NodeTrace) -> bool:
         names = [text for node in self._nodes.values() for text in node.arguments if isinstance(text, str)]

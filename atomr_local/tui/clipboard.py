@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.sparql import formatted
 
@@ -103,16 +104,28 @@ def answer_text(shown: Trace | QuestionState) -> str:
     pieces = _pieces(shown)
     answer, confidence, basis, cited = _answer(shown)
     if not answer:
-        return ""
+        return _declined(shown)
     found = [pieces[name] for name in dict.fromkeys(cited) if name in pieces]
     numbers = "".join(f" [{number}]" for number in range(1, len(found) + 1))
-    sure = "" if confidence is None else f" (confidence {confidence:.2f})"
+    sure = "" if confidence is None else f" ({confidence_text(confidence)})"
     lines = [sanitize_line(shown.question), "", f"{sanitize(answer)}{numbers}{sure}"]
     if basis == "model":
         lines.append("From the model's own knowledge: no evidence supports it.")
     if found:
         lines.append("")
         lines += [f"[{number}] {_one_line(piece)}" for number, piece in enumerate(found, 1)]
+    return "\n".join(lines) + "\n"
+
+
+def _declined(shown: Trace | QuestionState) -> str:
+    """Why the question was declined, and the guess apart; empty where it was not."""
+    told = shown if isinstance(shown.answer, str) else shown.answer
+    if told is None or not told.reason:
+        return ""
+    lines = [sanitize_line(shown.question), "", f"{NOT_FOUND.capitalize()}: {sanitize_line(told.reason)}"]
+    if told.guess is not None:
+        sure = confidence_text(told.guess.confidence)
+        lines.append(f"A guess, not an answer: {sanitize_line(told.guess.text)}{f' ({sure})' if sure else ''}")
     return "\n".join(lines) + "\n"
 
 

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from atomr_local.history.store import Kept, Summary
+from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text, status_word
 from atomr_local.reasoning.trace import EvidenceTrace, Trace
 from atomr_local.sanitize import sanitize, sanitize_line
 
@@ -42,6 +43,8 @@ def listed(item: Summary) -> Text:
     text.append(f"\n  {local_time(item.asked_at)}  {sanitize_line(item.strategy)}", "dim")
     if item.origin == "imported":
         text.append("  imported", "italic dim")
+    if item.status == "unknown":
+        text.append(f"  {NOT_FOUND}", "magenta")
     if item.answer:
         text.append("  → ", "dim").append(_short(item.answer))
     return text
@@ -58,13 +61,15 @@ def _blocks(kept: Kept) -> Iterator[RenderableType]:
     yield Text(_bounded(trace.question), "bold")
     how = "imported" if summary.origin == "imported" else "asked"
     yield Text.assemble(
-        (f"{mark} {trace.status}", style),
+        (f"{mark} {status_word(trace.status)}", style),
         (f" · {sanitize_line(trace.strategy)} · {how} {local_time(summary.asked_at)}", "dim"),
         (f" · {trace.totals.seconds:.1f} s", "dim"),
     )  # fmt: skip
     yield Text()
-    sure = "" if trace.confidence is None else f"  (confidence {trace.confidence:.2f})"
-    yield Text.assemble(_bounded(trace.answer) or "—", (sure, "dim"))
+    if trace.status == "unknown" and trace.reason:
+        yield from _not_found(trace)
+    else:
+        yield Text.assemble(_bounded(trace.answer) or "—", (_sure(trace.confidence), "dim"))
     if trace.basis == "model" and trace.answers:
         yield Text("⚠ The model's own knowledge: no evidence supports it.", "yellow")
     pieces = cited(trace)
@@ -84,6 +89,20 @@ def _blocks(kept: Kept) -> Iterator[RenderableType]:
         yield from (Text(line[:_LONGEST_LINE]) for line in steps[:_MOST_STEPS])
         if len(steps) > _MOST_STEPS:
             yield Text(f"and {len(steps) - _MOST_STEPS} more steps", "dim")
+
+
+def _not_found(trace: Trace) -> Iterator[RenderableType]:
+    yield Text.assemble((f"{NOT_FOUND.capitalize()}: ", "bold"), _bounded(trace.reason))
+    for item in trace.advice[:_MOST_PIECES]:
+        yield Text(f"→ {_short(item)}", "cyan")
+    if trace.guess is not None and trace.guess.answers:
+        whence = " from the model's own knowledge" if trace.guess.basis == "model" else ""
+        guess = _short(trace.guess.text)
+        yield Text.assemble(f"A guess{whence}, not an answer: {guess}", (_sure(trace.guess.confidence), "dim"))
+
+
+def _sure(confidence: float | None) -> str:
+    return "" if confidence is None else f"  ({confidence_text(confidence)})"
 
 
 def cited(trace: Trace) -> list[EvidenceTrace]:

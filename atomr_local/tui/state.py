@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,10 @@ class NodeState(StrEnum):
     WAITING = "waiting"
     REASONING = "reasoning"
     RETRIEVING = "retrieving"
-    DONE = "done"
-    UNKNOWN = "unknown"
+    DONE = "found"
+    COMPUTED = "computed"
+    MEMORY = "from the model's own knowledge"
+    UNKNOWN = "not found"
     FAILED = "failed"
     CACHED = "cached"
 
@@ -61,6 +63,8 @@ class QuestionState:
     evaluated_tokens: int = 0
     generation_seconds: float = 0.0
     seconds: float | None = None
+    guess_key: str = "g"  # that shows it
+    guess_shown: bool = False  # the user asked for the guess of a question that was declined
     draft: str = ""  # what the model writes of the answer; unchecked
     planning: list[ModelCalled] = field(default_factory=list)
     leaving: dict[tuple[str, str | None], LeavesMachine] = field(default_factory=dict)
@@ -76,11 +80,19 @@ class QuestionState:
 
     @property
     def citations(self) -> list[str]:
-        """The ids of the pieces that the answer cites."""
+        """The ids of the pieces that the answer cites, or the guess where that is shown."""
         root = self.nodes.get(0)
-        if root is None or root.result is None or self.answer is None or self.answer.status != "answered":
+        if root is None or root.result is None or self.answer is None:
+            return []
+        if self.answer.status != "answered" and not self.guess_shown:
             return []
         return [item for item in root.result.cited if item in self.evidence]
+
+    @property
+    def has_guess(self) -> bool:
+        """Whether the question was declined and there is a guess all the same."""
+        answer = self.answer
+        return answer is not None and answer.status == "unknown" and answer.guess is not None
 
     @property
     def left_machine(self) -> str:
@@ -156,6 +168,10 @@ class QuestionState:
                 view.state = NodeState.REASONING
                 if event.node_id == 0:
                     self.draft += event.text
+            case events.NodeJudged():
+                if view.result is not None:
+                    view.result = replace(view.result, outcome=event.outcome, reason=event.reason)
+                    view.state = _ended(view.result)
             case events.NodeFinished():
                 view.result = event
                 for item in view.evidence:
@@ -172,6 +188,8 @@ class QuestionState:
 def _ended(event: NodeFinished) -> NodeState:
     if event.error:
         return NodeState.DONE if event.answers else NodeState.FAILED
-    if not event.answers:
+    if not event.answers or event.outcome == "not found":
         return NodeState.UNKNOWN
-    return NodeState.CACHED if event.kept else NodeState.DONE
+    if event.kept:
+        return NodeState.CACHED
+    return {"computed": NodeState.COMPUTED, "memory": NodeState.MEMORY}.get(event.outcome or "", NodeState.DONE)

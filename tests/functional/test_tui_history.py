@@ -85,6 +85,7 @@ async def test_questions_are_listed_the_latest_first_with_a_preview(size: tuple[
             "? Where was",
             "⊘ Which river",
             "✗ How high",
+            "not found  → Unknown.",
             "→ The answer is Mary Shelley.",
             "4 of 4",
         ):
@@ -94,7 +95,7 @@ async def test_questions_are_listed_the_latest_first_with_a_preview(size: tuple[
         await pilot.press("end")
         await until(pilot, lambda: "answered · atomr · asked 2026-01-02" in screen_text(app))
         text = screen_text(app)
-        assert "The answer is Mary Shelley.  (confidence 0.50)" in text
+        assert "The answer is Mary Shelley.  (not sure, confidence 0.50)" in text
         assert "[e2] Mary Shelley (graph): mother: Mary Wollstonecraft." in text
 
 

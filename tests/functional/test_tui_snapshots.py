@@ -21,7 +21,8 @@ from textual.widgets import Input, TextArea
 from atomr_local import paths
 from atomr_local.backbone.protocol import Completion
 from atomr_local.errors import ModelError
-from atomr_local.reasoning.events import AnswerReady, Event, EvidenceFound, ModelCalled, NodeStarted
+from atomr_local.reasoning.events import AnswerReady, Event, EvidenceFound, ModelCalled, NodeJudged, NodeStarted
+from atomr_local.reasoning.trace import Guess
 from atomr_local.settings import Settings
 from atomr_local.sources.protocol import SourceName
 from atomr_local.tui.app import AtomrApp
@@ -76,9 +77,13 @@ def answered() -> list[Event]:
 def unknown() -> list[Event]:
     return [
         *script()[:3],
-        *(finished(number, "") for number in (3, 4, 1, 2, 0)),
-        AnswerReady(status="unknown", answer="Unknown: the facts and articles at hand do not tell.", answers=(),
-                    confidence=None, basis="evidence"),
+        *(finished(number, "", outcome="not found") for number in (3, 4, 1, 2)),
+        finished(0, "Vienna", outcome="not found", confidence=0.3),
+        NodeJudged(node_id=3, outcome="not found", reason="Nothing in the text is about Metropolis."),
+        AnswerReady(status="unknown", answer="", answers=(), confidence=None, basis="evidence",
+                    reason="Nothing in the text is about Metropolis.",
+                    advice=("Check how “Metropolis” is spelt.", "Search the graph too: --sources text,graph."),
+                    guess=Guess(["Vienna"], 0.3)),
     ]  # fmt: skip
 
 
@@ -153,6 +158,13 @@ def cursor(tree: ReasoningTree) -> int | None:
     return tree.cursor_node.data if tree.cursor_node is not None else None
 
 
+async def guessed(pilot: Pilot[None]) -> None:
+    await end(pilot)
+    pilot.app.ask_screen.select(3)
+    await pilot.press("g")
+    await pilot.pause()
+
+
 def after(*keys: str, node: int | None = None, first: Before = end) -> Before:
     """The window that the keys open, with this step selected."""
 
@@ -202,6 +214,7 @@ STATES: dict[str, tuple[Callable[[], Assistant], Before]] = {
     "running": (lambda: Assistant(mixed(), hold=13), running),
     "answered": (lambda: Assistant(answered()), end),
     "unknown": (lambda: Assistant(unknown()), end),
+    "guess": (lambda: Assistant(unknown()), guessed),
     "failed": (lambda: Assistant(failed()), end),
     "web": (lambda: Assistant(answered(), web=True), end),
     "evidence": (lambda: Assistant(answered()), after("c", "enter")),

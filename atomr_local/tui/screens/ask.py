@@ -17,7 +17,7 @@ from textual.message import Message
 
 from atomr_local.errors import AtomrError
 from atomr_local.tui.core import Answerer, Asked
-from atomr_local.tui.screens.asking import Asking
+from atomr_local.tui.screens.asking import GUESS_KEY, Asking
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.status_line import StatusLine
 
@@ -53,6 +53,7 @@ class AskScreen(Asking):
             id="focus.evidence",
         ),
         Binding("c", "next_citation", "Citation", tooltip="Go to the next citation of the answer", id="citation.next"),
+        Binding("g", "guess", "Guess", tooltip="Show or hide the guess, where the answer is not found", id=GUESS_KEY),
         Binding("u", "next_user", "Used by", tooltip="The next step that uses this evidence", id="evidence.users"),
         Binding(
             "left_square_bracket", f"resize(-{_STEP})", "Narrower", show=False, tooltip="Make the tree smaller",
@@ -142,6 +143,7 @@ class AskScreen(Asking):
             "focus_tree": bool(self._number) or None,
             "focus_evidence": bool(self._number) or None,
             "next_citation": bool(state.citations),
+            "guess": state.has_guess,
             "next_user": self.focused is not None and self.focused.id == "evidence",
             "edit_step": (ended and state.tree is not None) or None,
             "edit_plan": (ended and state.tree is not None) or None,
@@ -236,6 +238,12 @@ class AskScreen(Asking):
         if cited:
             self._citation = (self._citation + 1) % len(cited)
             self.go_to_evidence(cited[self._citation])
+
+    def action_guess(self) -> None:
+        self.state.guess_shown = not self.state.guess_shown
+        self._citation = -1
+        self._answer.show(self.state)
+        self.refresh_bindings()
 
     def action_next_user(self) -> None:
         panel = self._panel

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
 
 
+GUESS_KEY = "answer.guess"  # the id of the binding
+
+
 class Asking(AskWindows):
     """The part of the main screen that owns the state of the question shown. The assistant works on a thread."""
 
@@ -141,6 +144,8 @@ class Asking(AskWindows):
     def _enter(self, state: QuestionState) -> None:
         self._number += 1
         self.state = state
+        if self._attached is not None:
+            state.guess_key = self._attached.settings.ui.keys.get(GUESS_KEY, state.guess_key)
         self._selected = None
         self._citation = -1
         self._welcome.display = False

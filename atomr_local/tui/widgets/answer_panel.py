@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 from textual.containers import VerticalScroll
 from textual.message import Message
 
+from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text
 from atomr_local.tui.markdown import plain
 from atomr_local.tui.state import QuestionState
 
 if TYPE_CHECKING:
     from textual.widgets import Markdown
+
+    from atomr_local.reasoning.events import AnswerReady
 
 _SCHEME = "evidence:"
 
@@ -59,21 +62,25 @@ class AnswerPanel(VerticalScroll):
 
 
 def answer_of(state: QuestionState) -> str:
-    """The answer with citations, confidence, basis and warnings, as Markdown; outside text is escaped."""
+    """The answer with citations, confidence, basis and warnings, as Markdown; outside text is escaped.
+
+    Where the question was declined: why, what to do about it, and the guess once the user asks for it.
+    """
     answer = state.answer
     blocks: list[str] = []
     if answer is None:
         if state.draft.strip():
             blocks.append(f"*{plain(state.draft)} …*")
     else:
-        cited = state.citations
-        links = " ".join(f"[\\[{item}\\]]({_SCHEME}{item})" for item in cited)
-        sure = "" if answer.confidence is None else f"  confidence {answer.confidence:.2f}"
-        said = plain(answer.answer or answer.reason)
-        blocks.append(f"{f'**{said}**' if answer.status == 'answered' else f'*{said}*'} {links}{sure}".strip())
-        if cited:
+        if answer.status == "unknown" and answer.reason:
+            blocks += _not_found(answer, state)
+        else:
+            said = plain(answer.answer or answer.reason)
+            shown = f"**{said}**" if answer.status == "answered" else f"*{said}*"
+            blocks.append(f"{shown} {_links(state)}{_sure(answer.confidence)}".strip())
+        if cited := state.citations:
             rests = ", ".join(f"{plain(state.evidence[item].title)} ({state.evidence[item].source})" for item in cited)
-            blocks.append(f"Rests on {rests}.")
+            blocks.append(f"{'Rests' if answer.status == 'answered' else 'The guess rests'} on {rests}.")
         if answer.basis == "model" and answer.answers:
             blocks.append("⚠ This is the model's own knowledge: no evidence supports it.")
         if state.origin == "fallback":
@@ -82,6 +89,28 @@ def answer_of(state: QuestionState) -> str:
     if told := state.left_machine:
         blocks.append(f"Left the machine: {plain(told)}")
     return "\n\n".join(blocks)
+
+
+def _not_found(answer: AnswerReady, state: QuestionState) -> Iterable[str]:
+    yield f"**? {NOT_FOUND.capitalize()}.** {plain(answer.reason)}"
+    if answer.advice:
+        yield "\n".join(f"- {plain(item)}" for item in answer.advice)
+    if answer.guess is None:
+        return
+    if not state.guess_shown:
+        yield f"*There is a guess: {state.guess_key} shows it.*"
+        return
+    whence = " from the model's own knowledge" if answer.guess.basis == "model" else ""
+    said = f"A guess{whence}, not an answer: *{plain(answer.guess.text)}*"
+    yield f"{said} {_links(state)}{_sure(answer.guess.confidence)}"
+
+
+def _links(state: QuestionState) -> str:
+    return " ".join(f"[\\[{item}\\]]({_SCHEME}{item})" for item in state.citations)
+
+
+def _sure(confidence: float | None) -> str:
+    return "" if confidence is None else f"  {confidence_text(confidence)}"
 
 
 def gathered(warnings: Iterable[str]) -> list[str]:

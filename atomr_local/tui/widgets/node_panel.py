@@ -13,6 +13,7 @@ from textual.visual import VisualType
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_value
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tree.answer_types import format_expects
 from atomr_local.tree.nodes import ROOT_ID
@@ -141,9 +142,19 @@ def describe(view: NodeView, asked: str = "") -> Iterable[RenderableType]:
 
 
 def _outcome(result: NodeFinished) -> Iterable[RenderableType]:
-    yield field("answer", result.answer, "bold green" if result.answers else "magenta")
-    if result.confidence is not None:
-        yield field("confidence", f"{result.confidence:.2f}")
+    if result.outcome == "not found":
+        yield field("outcome", f"? {NOT_FOUND}", "magenta")
+        if result.reason:
+            yield field("reason", result.reason)
+        if result.answers:
+            yield field("a guess, not an answer", result.answer)
+    else:
+        yield field("answer", result.answer, "bold green" if result.answers else "magenta")
+    if result.confidence is not None and result.outcome != "not found":
+        yield field("confidence", confidence_value(result.confidence))
+    own = {name: value for name, value in sorted(result.signals.items()) if "." not in name}  # others are a rival's
+    if own:
+        yield field("signals", " · ".join(f"{name} {value:.2f}" for name, value in own.items()))
     if result.method is not None:
         yield field("method", METHODS[result.method])
     if result.computation:

@@ -10,6 +10,7 @@ from textual.geometry import Offset
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
+from atomr_local.reasoning.confidence_words import NOT_FOUND
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.state import NodeState, NodeView, QuestionState
 
@@ -21,10 +22,13 @@ MARKS = {
     NodeState.RETRIEVING: ("◌", "yellow"),
     NodeState.REASONING: ("◐", "cyan"),
     NodeState.DONE: ("●", "green"),
+    NodeState.COMPUTED: ("=", "green"),
+    NodeState.MEMORY: ("◇", "yellow"),
     NodeState.UNKNOWN: ("?", "magenta"),
     NodeState.FAILED: ("✗", "red"),
     NodeState.CACHED: ("◆", "blue"),
 }
+_WORDS = {"computed": " (computed)", "memory": " (from memory)"}
 _LEAST_QUESTION = 8  # columns below which a piece of a question tells nothing
 
 
@@ -128,11 +132,16 @@ def label_of(view: NodeView, width: int | None = None) -> Text:
     question = Text(sanitize_line(view.resolved_question), "dim" if view.state is NodeState.WAITING else "")
     figures = Text()
     if result is not None:
-        head.append(sanitize_line(result.answer), "bold green" if result.answers else "magenta")
-        if result.supported is False:
+        if result.outcome == "not found":
+            head.append(NOT_FOUND, "magenta")
+        else:
+            head.append(sanitize_line(result.answer), "bold green" if result.answers else "magenta")
+            head.append(_WORDS.get(result.outcome or "", ""), "dim")
+        if result.supported is False and result.outcome != "not found":
             head.append(" ⚠", "yellow")
         question = Text.assemble(" ← ", question, style="dim")
-        confidence = "" if result.confidence is None else f"  {result.confidence:.2f}"
+        lost = result.confidence is None or result.outcome == "not found"
+        confidence = "" if lost else f"  {result.confidence:.2f}"
         figures = Text(f"{confidence}  {result.seconds:.1f}s", "dim")
     if width is not None:
         room = width - head.cell_len - figures.cell_len

@@ -60,7 +60,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> FakeBackbone:
 def test_the_answer_its_evidence_and_the_tree_are_printed_clean(fakes: FakeBackbone, capsys: Capture) -> None:
     assert atomr("ask", QUESTION) == 0
     out = capsys.readouterr().out
-    assert out.splitlines()[0].startswith("The answer is Bob Lee.  (probably, 0.69")
+    assert out.splitlines()[0].startswith("The answer is Bob Lee.  (well supported, confidence 0.9")
     assert "  [e2] text: Bob Lee: Bob Lee is the father of Ann." in out
     assert "2. Who is the father of Ann Lee? → Bob Lee" in out
     assert "\x1b" not in out and "\x07" not in out

@@ -162,6 +162,15 @@ def test_the_advice_names_what_is_at_hand() -> None:
     assert "web" not in " ".join(judged(root(), search(), relate(), at_hand=lambda: AtHand(web=True)).advice)
 
 
+def test_a_guess_never_looks_as_sure_as_an_answer() -> None:
+    lost = judged(root("9", confidence=0.9), search(), relate())
+    assert lost.guess is not None
+    assert lost.guess.confidence == pytest.approx(0.45)
+    unsure = judged(root("9", confidence=0.4), search(), relate("9", method="operator"))
+    assert unsure.guess is not None
+    assert unsure.guess.confidence == 0.4
+
+
 def test_judging_changes_no_trace() -> None:
     given = trace(root("Ann"), node(1, arguments=["Zorblax", "x"], answers=["Ann"], evidence=["e3"]), evidence=(OTHER,))
     before = given.to_dict()
@@ -193,6 +202,8 @@ def test_an_answer_that_repeats_the_question_is_none(question: str, answers: lis
         ("Which is longer, the Nile or the Amazon?", ["Nile"], ()),
         ("Of the Nile, the Rhine and the Amazon, which is the longest?", ["Rhine"], ()),
         ("Which is older, Rome and Paris?", ["Rome"], ()),
+        ("Which is older, Rome vs. Paris?", ["Paris"], ()),
+        ("rome versus paris: older?", ["Rome"], ()),
         ("Is Rome older than Paris?", ["yes"], ()),
         ("Who wrote Emma?", [], ()),
     ],

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from textual.app import App
 
-from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace
+from atomr_local.reasoning.trace import EvidenceTrace, Guess, NodeTrace, Trace
 from atomr_local.tui.clipboard import answer_text, clipboard_program, copy_text, evidence_text, sparql_text
 from atomr_local.tui.replay import replay
 from atomr_local.tui.state import QuestionState
@@ -43,7 +43,7 @@ def trace(**changed: object) -> Trace:
 def test_the_answer_with_numbered_citations() -> None:
     assert answer_text(trace()) == (
         "Where was Fritz Lang born?\n\n"
-        "The answer is Vienna. [1] [2] (confidence 0.50)\n\n"
+        "The answer is Vienna. [1] [2] (not sure, confidence 0.50)\n\n"
         "[1] Lang (graph): birth: Vienna\n"
         "[2] Fritz Lang (text, passage lang#0): Born in Vienna.\n"
     )
@@ -70,6 +70,12 @@ def test_what_is_not_there_is_empty() -> None:
 def test_an_unknown_answer_cites_nothing_and_the_models_own_is_told() -> None:
     assert "[1]" not in answer_text(trace(status="unknown"))
     assert "no evidence supports it" in answer_text(trace(basis="model"))
+
+
+def test_why_it_was_declined_and_the_guess_apart() -> None:
+    declined = trace(status="unknown", answer="", answers=[], reason="Nothing says so.", guess=Guess(["Vienna"], 0.4))
+    shown = answer_text(declined)
+    assert shown.endswith("Not found: Nothing says so.\nA guess, not an answer: Vienna (not sure, confidence 0.40)\n")
 
 
 def test_evidence_with_its_place_query_and_rows() -> None:

@@ -1,0 +1,81 @@
+"""Questions that are declined: the reason, what to do, and the guess one key away; outcomes told by mark and word."""
+
+from __future__ import annotations
+
+import pytest
+from fake_assistant import FakeAssistant, finished, script
+from test_tui import SIZES, ask, done, screen_text, until
+
+from atomr_local.reasoning.events import AnswerReady, Event, NodeJudged
+from atomr_local.reasoning.trace import Guess
+from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.widgets.answer_panel import AnswerPanel
+from atomr_local.tui.widgets.reasoning_tree import MARKS
+
+REASON = "Metropolis is in the graph; nothing there says who directed it."
+
+
+def declined() -> list[Event]:
+    return [
+        *script()[:8],
+        finished(4, "", outcome="not found", signals={"link": 1.0}),
+        finished(1, "Fritz Lang", method="closed_book", outcome="memory"),
+        finished(2, "7", method="symbolic", computation="3 + 4", outcome="computed"),
+        finished(0, "Vienna", ("e1",), outcome="found", confidence=0.3),
+        NodeJudged(node_id=4, outcome="not found", reason=REASON),
+        NodeJudged(node_id=0, outcome="not found", reason=REASON),
+        AnswerReady(
+            status="unknown", answer="", answers=(), confidence=None, basis="evidence", reason=REASON,
+            advice=("Allow web search: --web.",), guess=Guess(["Vienna"], 0.3),
+        ),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_guess_is_one_key_away_and_never_shown_as_the_answer(size: tuple[int, int]) -> None:
+    app = AtomrApp(FakeAssistant(declined()))
+    async with app.run_test(size=size) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app) and bool(app.query("MarkdownParagraph")))
+        source = app.query_one(AnswerPanel)._source
+        assert source.startswith("**? Not found.** Metropolis is in the graph; nothing there says who directed it")
+        assert "- Allow web search" in source
+        assert "Vienna" not in source
+        assert "g shows it" in source
+        text = screen_text(app)
+        assert "? not found" in text
+        assert "Not found." in text
+        assert app.ask_screen.state.citations == []
+        await pilot.press("g")
+        source = app.query_one(AnswerPanel)._source
+        assert "A guess, not an answer: *Vienna* [\\[e1\\]](evidence:e1)  not sure, confidence 0.30" in source
+        assert app.ask_screen.state.citations == ["e1"]
+        await pilot.press("g")
+        assert "Vienna" not in app.query_one(AnswerPanel)._source
+
+
+async def test_each_outcome_has_a_mark_and_a_word() -> None:
+    app = AtomrApp(FakeAssistant(declined()))
+    async with app.run_test(size=(200, 50)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        text = screen_text(app)
+        for told in (
+            "● Search Metropolis",
+            "? Relate not found",
+            "◇ Fritz Lang (from memory)",
+            "= Relate 7 (computed)",
+            "outcome: ? not found",
+            "a guess, not an answer: Vienna",
+        ):
+            assert told in text
+    assert {"found", "computed", "from the model's own knowledge", "not found"} <= {str(state) for state in MARKS}
+
+
+async def test_no_key_offers_a_guess_where_there_is_none() -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        assert not app.ask_screen.check_action("guess", ())
+        assert "Guess" not in screen_text(app)
