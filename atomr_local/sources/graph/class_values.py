@@ -29,7 +29,7 @@ _HIGHEST = 4
 _LEAST_SHARE = 0.5
 _SHOWN = 5
 
-AskedFor = Callable[[Sequence[str]], str | None]
+AskedFor = Callable[[Sequence[str]], tuple[str | None, bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class ClassReader:
 
         Args:
             link: how surely the head was linked, 0 to 1.
-            asked: of several properties, the one that the question clearly asks for; None where it asks for none.
+            asked: of several properties, the one that the question likeliest asks for, and whether it clearly does.
         """
         named = self.named(wording)
         if named is None:
@@ -149,8 +149,8 @@ class ClassReader:
         counts = {prop: count for prop, count in counts.items() if prop not in TYPE_PROPERTIES}
         if not counts:
             return None
-        clear = asked(list(counts)) if len(counts) > 1 else next(iter(counts))
-        prop = clear or max(counts, key=lambda one: (counts[one], one))
+        likeliest, clear = asked(list(counts)) if len(counts) > 1 else (next(iter(counts)), True)
+        prop = likeliest or max(counts, key=lambda one: (counts[one], one))
         pattern = f"{_things(named)}\n  ?value {bound(prop)} {bound(head)} ."
         return self._listed(head, link, named, pattern, SURE if clear else UNDERSTOOD, query)
 

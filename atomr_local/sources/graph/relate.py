@@ -106,10 +106,10 @@ class Relate:
     def _of_class(self, head: Head, wording: str, request: Request) -> Retrieval | None:
         """ "Lakes" of Africa, "films" of a director: things of the class that lie in the head or have it as a value."""
 
-        def asked(properties: Sequence[str]) -> str | None:
+        def asked(properties: Sequence[str]) -> tuple[str | None, bool]:
             ways = {(prop, True) for prop in properties}
-            best = clearly_asked(self._matcher.of_question(request.question, ways)) if request.question else None
-            return best.property if best is not None else None
+            ranked = self._matcher.of_question(request.question, ways) if request.question else []
+            return ranked[0].property if ranked else None, clearly_asked(ranked) is not None
 
         return self._classes.lying_in(head.iri, head.score, wording, request.query) or self._classes.pointing_to(
             head.iri, head.score, wording, request.query, asked
