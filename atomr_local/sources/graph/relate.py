@@ -26,6 +26,7 @@ _HEADS = 5
 _HEAD_WINDOW = 0.12
 _NAMESAKE = 0.8
 _SHOWN = 12
+_COUNTED = 0.8
 # On the training questions of scripts/bench/linking.py nine of ten properties taken so are right.
 _ASKED, _ASKED_MARGIN = 0.6, 0.1
 _GENDER_PROPERTY = PROPERTY + "P21"
@@ -111,9 +112,14 @@ class Relate:
             ranked = self._matcher.of_question(request.question, ways) if request.question else []
             return ranked[0].property if ranked else None, clearly_asked(ranked) is not None
 
-        return self._classes.lying_in(head.iri, head.score, wording, request.query) or self._classes.pointing_to(
+        found = self._classes.lying_in(head.iri, head.score, wording, request.query) or self._classes.pointing_to(
             head.iri, head.score, wording, request.query, asked
         )
+        if found is None or found.dropped or not asks_how_many(request.question):
+            return found
+        last, count = found.evidence[-1], str(len(found.values))
+        told = replace(last, text=f"{last.text} {count} in all.")
+        return replace(found, evidence=(told,), values=(Value(count, ValueKind.NUMBER, None, found.values[0].score),))
 
     def _read_otherwise(
         self, heads: Sequence[Head], request: Request, is_entity: bool, cancellation: Cancellation
@@ -200,7 +206,8 @@ class Relate:
         question = request.question or f"How many {wording}?"
         asked = replace(request, arguments=(head, Value(wording)), question=question)
         counted = self.run(asked, cancellation)
-        return counted if any(value.kind is ValueKind.NUMBER for value in counted.values) else None
+        sure = (counted.relation_score or 0.0) >= _COUNTED  # a number cannot be seen to be of something else
+        return counted if sure and any(value.kind is ValueKind.NUMBER for value in counted.values) else None
 
     def _answer(
         self, head: Head, chosen: Sequence[Match], request: Request, time: Time | None, level: Level | None

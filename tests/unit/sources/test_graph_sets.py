@@ -178,4 +178,8 @@ def test_things_of_a_class_that_have_the_head_as_a_value_by_the_property_that_is
     assert films("Which films did Ingmar Bergman direct?") == ["Persona", "Winter Light"]
     assert films("Which films have Ingmar Bergman as a cast member?") == ["Bergman Island"]
     assert films("") == ["Persona", "Winter Light"]  # the most
+    number = Request(
+        "How many films did Ingmar Bergman direct?", "", Operator.RELATE, (Value("Ingmar Bergman"), Value("films"))
+    )
+    assert [value.text for value in north.retrieve(number, Cancellation()).values] == ["2"]
     assert [value.text for value in relate(north, "Max von Sydow", "films").values] == ["Winter Light"]
