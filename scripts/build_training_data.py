@@ -39,12 +39,11 @@ from typed_plans import as_typed, named_as, told_kind, typed_plan
 from atomr_local.backbone.protocol import Prompt
 from atomr_local.backbone.templates import render
 from atomr_local.cancellation import Cancellation
-from atomr_local.indexing.literals import parse_date
+from atomr_local.indexing.literals import dates_in, parse_date
 from atomr_local.indexing.names import base_key, name_key
 from atomr_local.output_files import write_output
 from atomr_local.planning.grammar import SUB_STEPS, TOP_LEVEL
 from atomr_local.planning.shorthand import find_name, renumbered
-from atomr_local.reasoning.expected import dates_in
 from atomr_local.reasoning.reader import evidence_block, shown_passages
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence, Request, Value

@@ -28,12 +28,14 @@ def fit(
     least_count: int = 2,
     strength: float = 8.0,
     seed: int = 1,
+    sparse: int = 0,
 ) -> dict[str, Any]:
     """A model as its JSON: fitted on all features, cut to the `most` that weigh most, fitted again.
 
     Args:
         least_count: features of fewer texts are left out.
         strength: inverse of the L2 penalty, scikit-learn's C.
+        sparse: weights of fewer hundredths are set to zero.
     """
     found = [sorted(set(features(text))) for text in texts]
     counts = Counter(feature for own in found for feature in own)
@@ -48,6 +50,7 @@ def fit(
     table: dict[str, list[int]] = {}
     for place, name in enumerate(kept):
         row = [round(float(value) * 100) for value in coefficients[:, place]]
+        row = [value if abs(value) >= sparse else 0 for value in row]
         while row and row[-1] == 0:
             row.pop()
         if row:
@@ -95,6 +98,23 @@ def write(data: dict[str, Any], path: Path, provenance: str) -> LinearModel:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return from_json(json.loads(text))
+
+
+def tempered(data: dict[str, Any], held: Sequence[tuple[Sequence[str], str]]) -> dict[str, Any]:
+    """The model at the temperature that makes the held-back labels likeliest (Guo et al., 2017)."""
+    model = from_json(data)
+    found = [(model.probabilities(own), label) for own, label in held]
+
+    def surprise(temperature: float) -> float:
+        total = 0.0
+        for probabilities, label in found:
+            powered = {name: max(value, 1e-12) ** (1 / temperature) for name, value in probabilities.items()}
+            total -= math.log(powered[label] / sum(powered.values()))
+        return total
+
+    best = min((0.5 + 0.05 * step for step in range(60)), key=surprise)
+    weights = {name: [round(value / best) for value in row] for name, row in data["weights"].items()}
+    return {**data, "bias": [round(value / best, 3) for value in data["bias"]], "weights": weights}
 
 
 def expected_calibration_error(sure: Sequence[float], right: Sequence[bool], bins: int = 10) -> float:

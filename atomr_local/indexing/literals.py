@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-_MONTHS = {name.casefold(): number for number, name in enumerate(calendar.month_name) if name}
-_MONTHS |= {name.casefold(): number for number, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
-_MONTH = r"(?P<month>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
+from atomr_local.language import numbers
+
+_WORDS = numbers.number_words()
+_MONTHS = _WORDS.months
+_ANY_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_MONTH = rf"(?P<month>{_ANY_MONTH})\.?"
 _ERA = r"(?:\s*(?P<era>bce|bc|b\.c\.e\.|b\.c\.|ce|ad|a\.d\.))?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _DATE_FORMS = tuple(
@@ -168,16 +172,12 @@ _UNIT_NAMES = {
     "metre per second": "m/s", "meter per second": "m/s", "metres per second": "m/s", "meters per second": "m/s",
     "kilometre per second": "km/s", "kilometres per second": "km/s", "kilometers per second": "km/s",
 }  # fmt: skip
-_SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-_TEENS = "seventeen eighteen nineteen"
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_NUMBER_WORDS = {word: number for number, word in enumerate(f"{_SMALL} {_TEENS}".split())}
-_NUMBER_WORDS |= {word: 10 * number for number, word in enumerate(_TENS.split(), 2)} | {"a": 1, "an": 1}
+_SCALES = _WORDS.scales
+_NUMBER_WORDS = _WORDS.numbers | {"a": 1, "an": 1}
 _QUANTITY = re.compile(
     r"(?P<sign>[+\-−]?)(?P<currency>[$€£]?)\s*"
     r"(?P<number>\d{1,3}(?:[, \u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?|\.\d+)"
-    r"(?:\s*(?P<scale>hundred|thousand|million|billion|trillion)s?\b)?(?:\s*-?\s*(?P<unit>[^\d\s].{0,30}))?",
+    r"(?:\s*(?P<scale>" + "|".join(_SCALES) + r")s?\b)?(?:\s*-?\s*(?P<unit>[^\d\s].{0,30}))?",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -225,3 +225,26 @@ def format_number(amount: Decimal) -> str:
     """Plain digits: no exponent, no trailing zeros after the point."""
     text = format(amount, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+# In running text a month has a capital letter: "may" and "march" are words too.
+_WRITTEN_MONTH = "(?:" + "|".join(month.capitalize() for month in sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
+_DATES = re.compile(
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_WRITTEN_MONTH},? \d{{3,4}}"
+    rf"|{_WRITTEN_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{3,4}}|{_WRITTEN_MONTH},? \d{{4}}|\d{{4}}-\d{{2}}-\d{{2}}"
+    r"|\d{1,4} (?:BC|BCE|AD)|\d{3}0s|\d{1,2}(?:st|nd|rd|th) century(?: BCE?)?|\d{4})\b"
+)
+
+
+def dates_in(texts: Iterable[str]) -> tuple[str, ...]:
+    """Dates, years, decades and centuries as they are written in the texts, each once, in order.
+
+    A date's year also stands by itself.
+    """
+    found: dict[str, None] = {}
+    for text in texts:
+        for match in _DATES.finditer(text):
+            found.setdefault(match[0])
+            for year in re.findall(r"\d{4}(?![-\ds])", match[0]):
+                found.setdefault(year)
+    return tuple(found)

@@ -22,7 +22,7 @@ from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.parallel import run_graph
 from atomr_local.reasoning.reader import Reader, Reading
 from atomr_local.reasoning.recorder import Recorder
-from atomr_local.reasoning.results import Result, add_evidence, product_confidence, text_values
+from atomr_local.reasoning.results import Result, add_evidence, distinct, product_confidence, text_values
 from atomr_local.reasoning.revision import Kept, Memory
 from atomr_local.reasoning.signals import READING
 from atomr_local.reasoning.support import supported
@@ -172,8 +172,17 @@ class Executor:
                 result = self._last_resort(node.id, question, result)
             if self._weighing is not None:
                 result = self._weighing.root(tree, question, result, results)
-            result.values = tuple(replace(value, text=year_asked_for(question, value.text)) for value in result.values)
+            self._shorten(question, result)
         return result
+
+    @staticmethod
+    def _shorten(question: str, result: Result) -> None:
+        """Show the year alone where a year is asked for; the computation says what was found in full."""
+        short = tuple(replace(value, text=year_asked_for(question, value.text)) for value in result.values)
+        if short != result.values:
+            in_full = f"in full: {'; '.join(result.texts)}"
+            result.computation = f"{result.computation}; {in_full}" if result.computation else in_full
+            result.values = distinct(short)
 
     def _last_resort(self, node_id: int, question: str, result: Result) -> Result:
         """The likeliest answer of the evidence; without evidence what the model knows by itself."""

@@ -18,43 +18,17 @@ from typing import Literal, Protocol
 from atomr_local.backbone.gbnf import literal, word_runs
 from atomr_local.backbone.templates import Style
 from atomr_local.indexing.countries import countries_in
-from atomr_local.reasoning.expected import dates_in, expected_answer
+from atomr_local.indexing.literals import dates_in
+from atomr_local.language.answer_type import SURE, expected_type
+from atomr_local.language.numbers import number_words
 
 Task = Literal["read", "answer", "filter", "combine", "closed_book", "conclude"]
 
 MOST_ANSWERS = 6
 _MOST_CITED = 4
-_NUMBER_WORDS = frozenset(
-    [
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fifteen",
-        "sixteen",
-        "twenty",
-        "thirty",
-        "forty",
-        "fifty",
-        "hundred",
-        "thousand",
-        "million",
-        "billion",
-        "dozen",
-        "half",
-        "several",
-    ]
-)
+_LONGEST_COUNTRY = 5
+# Words in capitals beside each other, with small words between them: "Kingdom of Prussia".
+_NAME = re.compile(r"[A-Z\u00C0-\u00DE]\S*(?: (?:(?:of|and|the|de|da|do|du|del) )*[A-Z\u00C0-\u00DE]\S*)*")
 VERDICTS = ("yes", "no")
 # Only these answer with words of what they were shown; a closed book has no such text.
 _EXTRACTIVE: frozenset[Task] = frozenset({"read", "answer", "combine"})
@@ -126,8 +100,9 @@ def one_of(texts: Sequence[str]) -> str:
 def _one(rules: dict[str, str], asked: Asked, encode: Callable[[str], str], free: str) -> int:
     """Add the rule `one`, a single answer without quotes; returns how many answers there may be.
 
-    The expected type narrows it: a date or a number of the texts, yes or no. Else a run of their words; what answers
-    a question as a whole may also take the question's words or be a verdict.
+    Where the question's words surely tell what kind of answer it asks for, that narrows it: a date or a number of the
+    texts, a capitalised name for a country, yes or no. Else a run of the texts' words; what answers a question as a
+    whole may also take the question's words or be a verdict.
     """
     if asked.candidates:
         rules["one"] = " | ".join(literal(encode(candidate)) for candidate in asked.candidates)
@@ -135,19 +110,18 @@ def _one(rules: dict[str, str], asked: Asked, encode: Callable[[str], str], free
     if not asked.spans or asked.task not in _EXTRACTIVE:
         rules["one"] = free
         return MOST_ANSWERS
-    expected = expected_answer(asked.question)
+    expected = expected_type(asked.question)
     whole = asked.task != "read"
-    if expected == "yes/no" and whole:
+    if expected.surely("yes/no") and whole:
         rules["one"] = " | ".join(map(literal, VERDICTS))
         return 1
-    if expected == "date" and (dates := dates_in(asked.bodies) or dates_in(asked.texts)):
+    if expected.surely("date", "year") and (dates := dates_in(asked.bodies) or dates_in(asked.texts)):
         rules["one"] = " | ".join(literal(encode(date)) for date in dates)
-        return 1
-    if expected == "country" and not whole and (named := _countries(asked.bodies) or _countries(asked.texts)):
-        rules["one"] = " | ".join(literal(encode(country)) for country in named)
+        return MOST_ANSWERS if expected.several else 1
+    if expected.country >= SURE and not whole and _countries(rules, asked, encode):
         return MOST_ANSWERS
-    if expected == "number":
-        word_runs(rules, "run", asked.bodies or asked.texts, encode, _opens_number)
+    if expected.surely("number", "quantity"):
+        word_runs(rules, "run", asked.bodies or asked.texts, encode, number_words().opens_number)
     if "run" not in rules:
         word_runs(rules, "run", (*asked.texts, *((asked.question,) if whole else ())), encode)
     choices = ["run"] if "run" in rules else []
@@ -157,13 +131,21 @@ def _one(rules: dict[str, str], asked: Asked, encode: Callable[[str], str], free
     return MOST_ANSWERS
 
 
-def _countries(texts: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(chain(*map(countries_in, texts))))
+def _countries(rules: dict[str, str], asked: Asked, encode: Callable[[str], str]) -> bool:
+    """Add the rule `one` for countries and nationalities that we know, and for any other name in capitals.
 
-
-def _opens_number(word: str) -> bool:
-    bare = word.strip("\"'([{,.;:!?)]}").casefold()
-    return any(character.isdigit() for character in bare) or bare in _NUMBER_WORDS
+    False, and nothing added, where the texts name none that we know.
+    """
+    texts = next((texts for texts in (asked.bodies, asked.texts) if any(map(countries_in, texts))), ())
+    if not texts:
+        return False
+    known = dict.fromkeys(chain(*map(countries_in, texts)))
+    names = [match[0] for text in texts for match in _NAME.finditer(text)]
+    word_runs(rules, "name", list(dict.fromkeys(names)), encode, longest=_LONGEST_COUNTRY)
+    rules["one"] = " | ".join(
+        [*(literal(encode(country)) for country in known), *(["name"] if "name" in rules else [])]
+    )
+    return True
 
 
 def _written(rules: dict[str, str]) -> str:

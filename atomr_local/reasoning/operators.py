@@ -315,8 +315,6 @@ class Operators:
             result.error = {"title": ModelError.title, "message": reading.problem}
         reading = self._reader.checked(node_id, reading)
         taken = values_read(reading) if values is None else tuple(values)
-        if reading.note and taken:
-            result.computation = reading.note
         if taken:
             self._add(result, taken, [item.id for item in reading.cited], reading.confidence)
             result.signals = worst([result.signals, reading.signals])

@@ -12,7 +12,6 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.reasoning.cutting import cut_passage, word_budgets
 from atomr_local.reasoning.events import ModelCalled, TextGenerated
-from atomr_local.reasoning.expected import expected_answer, short_form, year_asked_for
 from atomr_local.reasoning.formats import VERDICTS, AnswerFormat, Asked, Task, answer_format, one_of
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.recorder import Recorder
@@ -49,7 +48,6 @@ class Reading:
         cited: the evidence that it says it used.
         confidence: exp of the mean token log-probability.
         others: further answers that the model might have given, each with its confidence, the surest first.
-        note: what was done to the answer's form, in words, or None.
         dropped: evidence left out because the prompt would not fit, in words.
         problem: why the output could not be read, or None.
         asked: the prompt, where the model can be asked about its answer.
@@ -63,7 +61,6 @@ class Reading:
     null: float | None = None
     verified: tuple[float, ...] = ()
     others: tuple[tuple[str, float], ...] = ()
-    note: str | None = None
     dropped: tuple[str, ...] = field(default=())
     problem: str | None = None
     asked: Prompt | None = None
@@ -231,7 +228,7 @@ class Reader:
         completion = self._complete(
             node_id, purpose, prompt, form.grammar(asked), _ANSWER_TOKENS, draw, watch=watch, watch_after=form.before
         )
-        reading = self._parse(form, asked, completion, shown, dropped)
+        reading = self._parse(form, completion, shown, dropped)
         return replace(reading, asked=prompt) if task in _VERIFIED and not draw else reading
 
     def _fit(
@@ -296,7 +293,6 @@ class Reader:
     @staticmethod
     def _parse(
         form: AnswerFormat,
-        asked: Asked,
         completion: Completion,
         shown: Sequence[Evidence],
         dropped: tuple[str, ...],
@@ -315,21 +311,16 @@ class Reader:
         if not answers:
             return Reading(confidence=completion.mean_probability, null=null, dropped=dropped)
         numbers = [number for number in dict.fromkeys(numbers) if 1 <= number <= len(shown)]
-        expected = expected_answer(asked.question)
-        short: dict[str, tuple[str, float | None]] = {}
-        for text, written in answers.items():
-            short.setdefault(year_asked_for(asked.question, short_form(text, expected)), written)
-        shares = [share for _, share in short.values() if share is not None]
+        shares = [share for _, share in answers.values() if share is not None]
         return Reading(
-            tuple(short),
+            tuple(answers),
             tuple(shown[number - 1] for number in numbers),
             completion.mean_probability,
-            each=tuple(shares) if len(shares) == len(short) else (),
+            each=tuple(shares) if len(shares) == len(answers) else (),
             null=null,
-            note=f"in full: {'; '.join(answers)}" if list(short) != list(answers) else None,
             dropped=dropped,
-            lines=tuple(form.written([item], numbers) for item, _ in short.values())
-            if len(short) > 1
+            lines=tuple(form.written([item], numbers) for item, _ in answers.values())
+            if len(answers) > 1
             else (completion.text,),
         )
 
