@@ -190,6 +190,7 @@ def _node(fields: _Fields) -> NodeTrace:
         words=fields.texts("words"),
         near=fields.texts("near"),
         of=fields.list_of("of", _names),
+        scores=fields.list_of("scores", _share),
     )
 
 
@@ -398,6 +399,12 @@ def _names(value: Any, place: str) -> list[str]:
     if not isinstance(value, list) or len(value) > _MOST_ITEMS:
         raise InputError(f"{place}: not a list of texts, or too long")
     return [_text(item, f"{place}[{i}]") for i, item in enumerate(value)]
+
+
+def _share(value: Any, place: str) -> float:
+    if not 0 <= _number(value, place) <= 1:
+        raise InputError(f"{place}: not between 0 and 1")
+    return float(value)
 
 
 def _plain(value: Any, place: str, depth: int = 0) -> Any:

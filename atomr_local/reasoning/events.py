@@ -157,6 +157,7 @@ class NodeFinished(Event):
     signals: Mapping[str, float] = field(default_factory=dict)
     near: tuple[str, ...] = ()
     of: tuple[tuple[str, ...], ...] = ()
+    scores: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

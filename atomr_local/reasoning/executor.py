@@ -348,5 +348,6 @@ class Executor:
                 signals=result.signals,
                 near=result.near,
                 of=result.of,
+                scores=result.scores,
             )
         )

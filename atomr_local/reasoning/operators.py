@@ -321,8 +321,9 @@ class Operators:
 
 
 def values_read(reading: Reading) -> tuple[Value, ...]:
-    """The answers of a reading; of several each with how surely it was read."""
-    scores: Sequence[float | None] = reading.each if len(reading.answers) > 1 and reading.each else [None]
+    """The answers of a reading; of several each with how surely it was verified, or else read."""
+    several = (reading.verified or reading.each) if len(reading.answers) > 1 else ()
+    scores: Sequence[float | None] = several or [None]
     pairs = zip(reading.answers, itertools.cycle(scores), strict=False)
     return distinct([Value(text, ValueKind.TEXT, score=score) for text, score in pairs])
 

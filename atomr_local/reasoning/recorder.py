@@ -202,3 +202,4 @@ class Recorder:
         node.signals = dict(event.signals)
         node.near = list(event.near)
         node.of = [list(names) for names in event.of]
+        node.scores = list(event.scores)

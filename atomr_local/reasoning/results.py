@@ -63,6 +63,12 @@ class Result:
         return owners if any(owners) else ()
 
     @property
+    def scores(self) -> tuple[float, ...]:
+        """How sure each of several values is by itself; () where that is not known of all."""
+        scores = tuple(value.score for value in self.values if value.score is not None)
+        return scores if len(self.values) == len(scores) > 1 else ()
+
+    @property
     def answer(self) -> str:
         return ", ".join(self.texts) if self.values else "Unknown"
 

@@ -200,6 +200,7 @@ class Kept:
                     signals=result.signals,
                     near=result.near,
                     of=result.of,
+                    scores=tuple(told.scores),
                 )
             )
             memory.results[node.id] = result

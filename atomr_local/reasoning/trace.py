@@ -64,6 +64,7 @@ class NodeTrace:
         operands: of the operation, in the form of `arguments`.
         words: of the operation, such as the direction "earlier".
         of: for each answer what it is a value of, such as the rivers of a length; empty where that is not known.
+        scores: for each of several answers how sure it is by itself, 0 to 1; empty where that is not known.
         near: where the graph has the entity and not what was asked: labels of properties that it has, the likest first.
     """
 
@@ -95,6 +96,7 @@ class NodeTrace:
     words: list[str] = field(default_factory=list)
     near: list[str] = field(default_factory=list)
     of: list[list[str]] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
 
 
 @dataclass

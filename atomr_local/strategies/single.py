@@ -72,6 +72,7 @@ class _SingleNode:
                 llm=tools.recorder.use_of(ROOT_ID),
                 outcome=result.outcome,
                 signals=result.signals,
+                scores=result.scores,
                 near=result.near,
             )
         )

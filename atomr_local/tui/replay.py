@@ -69,6 +69,7 @@ def replay(trace: Trace) -> QuestionState:
                 signals=node.signals,
                 near=tuple(node.near),
                 of=tuple(map(tuple, node.of)),
+                scores=tuple(node.scores),
             )
         )
     for item in trace.left_machine:

@@ -72,6 +72,7 @@ NODE = {
     "words",
     "near",
     "of",
+    "scores",
 }
 TOTALS = {"seconds", "llm_calls", "prompt_tokens", "evaluated_tokens", "generated_tokens", "retrievals"}
 SETTINGS = {"model", "adapter", "text_index", "graph_index", "sources", "web"}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
 from fake_parts import FakeBackbone, FakeSource, Run, Said, Told, entity, passage, passages, reply, rows, toolbox
 
 from atomr_local.backbone.protocol import Completion, Token
+from atomr_local.history.share import parse_trace
 from atomr_local.reasoning.events import ModelCalled
 from atomr_local.reasoning.signals import null_score, said_yes, token_shares, worst
 from atomr_local.reasoning.support import agreement
@@ -105,9 +107,18 @@ def test_a_list_is_verified_answer_by_answer_and_each_has_its_own_confidence() -
     result = Rag().run("Who were they?", None, "model", tools)
     assert backbone.prompts[2].continued[0].content == "Bob Lee [1]"
     assert result.texts == ("Ann Lee", "Bob Lee")
-    assert [value.score for value in result.values] == pytest.approx([0.7, 0.7])
+    assert tools.recorder.trace.node(0).scores == pytest.approx([0.9, 0.3])
+    shared = parse_trace(json.loads(json.dumps(tools.recorder.trace.to_dict())))
+    assert shared.node(0).scores == pytest.approx([0.9, 0.3])
     assert result.signals["verify"] == pytest.approx(0.3)
     assert result.signals["answers"] == 2
+
+
+def test_answers_that_are_not_verified_are_as_sure_as_they_were_read() -> None:
+    text = FakeSource("text", {"Who were they?": passages(("They", "They were Ann and Bob."))})
+    tools = toolbox("Who were they?", FakeBackbone(Said("Ann; Bob [1]", 0.7)), text, style="lean")
+    Rag().run("Who were they?", None, "model", tools)
+    assert tools.recorder.trace.node(0).scores == pytest.approx([0.7, 0.7])
 
 
 def test_a_reading_of_the_page_alone_that_is_not_verified_is_not_sure() -> None:
