@@ -17,6 +17,8 @@ _TOKEN = re.compile(r"[^\W_]+(?:[.,'’\-][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’]s$")
 _GROUPED = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+# A single figure may be a number of a list, or stand in the plan as a word; a decade may stand there as two years.
+_TELLING_NUMBER = re.compile(r"(?<![\d.])(?:\d{2,}(?:\.\d+)?|\d\.\d+)(?![\d.]*s\b)(?!\d)")
 _SENTENCE_ENDS = ".!?:;"
 # A question in which more of the words than this begin with capitals does not tell its names by them.
 _TITLE_CASE = 0.8
@@ -42,7 +44,7 @@ def left_out(tree: Tree, question: str) -> tuple[str, ...]:
         for name in _names(question)
         if not set(words(name)) <= known and not get_close_matches(name.casefold(), known, 1, _MISSPELT)
     ]
-    asked = _NUMBER.findall(_GROUPED.sub("", question))
+    asked = _TELLING_NUMBER.findall(_GROUPED.sub("", question))
     missing += [number for number in asked if not any(_same_number(number, other) for other in numbers)]
     return tuple(dict.fromkeys(missing))
 
