@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from atomr_local.language.scripts import CHARACTERS_A_WORD, pieces, unspaced
+
 LONGEST_RUN = 10
 _OPENING = "\"'([{“‘«"
 _CLOSING = "\"')]}”’»?!.,;:([{"
@@ -35,8 +37,8 @@ def word_runs(
     """Add the rule `name`: any run of words that stand beside each other in one of the texts.
 
     A run may leave out the quotes and brackets before its first word, the punctuation after its last one, and a
-    possessive ending. `name` is only added when there is a run. A grammar cannot count, so each word has a rule for
-    every number of words that may still follow.
+    possessive ending. In scripts without spaces every character is a word. `name` is only added when there
+    is a run. A grammar cannot count, so each word has a rule for every number of words that may still follow.
 
     Args:
         rules: rule bodies by rule name.
@@ -46,21 +48,23 @@ def word_runs(
     """
     starts: dict[str, None] = {}
     for number, text in enumerate(texts):
-        words = text.split()
-        for index, word in enumerate(words):
-            for before in range(min(index, longest - 1) + 1):
-                after = min(longest, len(words) - index + before) - 1 - before
+        words = pieces(text)
+        # A grammar is a rule for each word and place in a run: characters are many, so their runs may be longer.
+        limit = longest * CHARACTERS_A_WORD if unspaced(text) else longest
+        for index, (word, gap) in enumerate(words):
+            for before in range(min(index, limit - 1) + 1):
+                after = min(limit, len(words) - index + before) - 1 - before
                 more = f"{name}-{number}-{index + 1}-{after - 1}" if after else ""
-                rules[f"{name}-{number}-{index}-{after}"] = _endings(word, more, encode)
+                rules[f"{name}-{number}-{index}-{after}"] = _endings(word, gap, more, encode)
             if not first(word):
                 continue
-            left = min(longest, len(words) - index) - 1
+            left = min(limit, len(words) - index) - 1
             start = f"{name}-{number}-{index}-{left}"
             bare = first_form(word)
             if bare != word:
                 more = f"{name}-{number}-{index + 1}-{left - 1}" if left else ""
                 start = f"{name}-{number}-{index}-bare"
-                rules[start] = _endings(bare, more, encode)
+                rules[start] = _endings(bare, gap, more, encode)
             starts[start] = None
     if starts:
         rules[name] = " | ".join(starts)
@@ -84,8 +88,8 @@ def first_form(word: str) -> str:
     return word.lstrip(_OPENING)
 
 
-def _endings(word: str, more: str, encode: Callable[[str], str]) -> str:
+def _endings(word: str, gap: str, more: str, encode: Callable[[str], str]) -> str:
     choices = [literal(encode(form)) for form in last_forms(word)]
     if more:
-        choices.append(f"{literal(encode(word + ' '))} {more}")
+        choices.append(f"{literal(encode(word + gap))} {more}")
     return " | ".join(choices)

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from atomr_local.indexing.readers.articles import Section
+from atomr_local.language.scripts import word_pattern
 
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"'”’)\]]*\s+(?=\S)|\n+")
-_WORD = re.compile(r"\S+")
+# Scripts without spaces between words have none between sentences either.
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"'”’)\]]*\s+(?=\S)|(?<=[。！？])[」』”’）】]*(?=[^\s」』”’）】])|\n+")
+_WORD = re.compile(word_pattern())
 # A "word" without spaces (a hostile or broken article) is cut at this many characters.
 _LONGEST_WORD = 500
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
+
+from atomr_local.language.scripts import gathered, spread, terms
 
 # Letters that compatibility decomposition leaves whole although readers take them for a base letter.
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i", "þ": "th", "ð": "d", "ħ": "h"})
@@ -47,5 +50,15 @@ def name_forms(text: str) -> tuple[str, str, str]:
 
 
 def words(text: str) -> list[str]:
-    """The words of the text's key."""
-    return name_key(text).split()
+    """The words of the text's key; where words are not marked by spaces, its characters."""
+    return spread(name_key(text)).split()
+
+
+def comparable(text: str) -> list[str]:
+    """What two texts are compared by: the words of the key, and pairs of characters where words are not marked."""
+    return terms(name_key(text))
+
+
+def phrase(tokens: Sequence[str]) -> str:
+    """The key that some of `words` are of, beside each other."""
+    return gathered(" ".join(tokens))

@@ -8,8 +8,9 @@ which says what the page is about, starts with an advantage. What is kept stays 
 from __future__ import annotations
 
 from atomr_local.indexing.chunking import sentences
-from atomr_local.indexing.names import words
+from atomr_local.indexing.names import comparable
 from atomr_local.indexing.wording import STOP_WORDS, TOLD_BY, stem
+from atomr_local.language.scripts import first_words, size_in_words
 
 _FIRST_SENTENCE = 0.5
 GAP = "…"
@@ -30,7 +31,7 @@ def word_budgets(words: int, count: int, *, whole: bool) -> list[int]:
 
 
 def _stems(text: str) -> set[str]:
-    return {stem(word) for word in words(text) if word not in STOP_WORDS}
+    return {stem(word) for word in comparable(text) if word not in STOP_WORDS}
 
 
 def cut_passage(question: str, title: str, text: str, budget: int) -> str:
@@ -38,9 +39,9 @@ def cut_passage(question: str, title: str, text: str, budget: int) -> str:
 
     A sentence over the budget by itself is cut behind its last word that fits.
     """
-    if len(text.split()) <= budget:
+    if size_in_words(text) <= budget:
         return text
-    asked = {word for word in words(question) if word not in STOP_WORDS}
+    asked = {word for word in comparable(question) if word not in STOP_WORDS}
     wanted = {stem(word) for word in asked} - _stems(title)
     widened = {stem(told) for word in asked for told in TOLD_BY.get(word, ())} - wanted
     pieces = [text[begin:end] for begin, end in sentences(text)]
@@ -53,12 +54,12 @@ def cut_passage(question: str, title: str, text: str, budget: int) -> str:
     kept: set[int] = set()
     room = budget
     for index in sorted(range(len(pieces)), key=lambda i: (-worth(i), i)):
-        size = len(pieces[index].split())
+        size = size_in_words(pieces[index])
         if size <= room:
             kept.add(index)
             room -= size
         elif not kept:
-            return " ".join(pieces[index].split()[:budget])
+            return first_words(pieces[index], budget)
     parts: list[str] = []
     for index in sorted(kept):
         if index and index - 1 not in kept and parts:

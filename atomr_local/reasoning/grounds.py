@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from atomr_local.reasoning import signals as names
+from atomr_local.reasoning.repetition import repeats
 from atomr_local.reasoning.results import Result
-from atomr_local.reasoning.rivals import named_already
 from atomr_local.reasoning.signals import worst
 from atomr_local.reasoning.support import supported
 from atomr_local.tree.nodes import Node, Tree
@@ -48,7 +48,7 @@ def whole_signals(question: str, result: Result) -> dict[str, float]:
     """Of an answer that was read for the whole question at once."""
     signals = step_signals(result)
     signals.pop(names.FALLBACK, None)
-    signals[names.NAMED] = float(not result.computed and named_already(question, result.texts))
+    signals[names.NAMED] = float(not result.computed and repeats(question, result.texts))
     signals[names.ANSWERS] = float(len(result.values))
     signals[names.LEAVES] = signals.get(names.READING, 0.0)
     return signals
@@ -83,7 +83,7 @@ def tree_signals(
         signals[names.UNFINISHED] = sum(not result.values for result in looked_up) / len(looked_up)
     signals[names.STEPS] = float(len(looked_up))
     signals[names.COMPUTED] = float(root.computed)
-    signals[names.NAMED] = float(not root.computed and named_already(question, root.texts))
+    signals[names.NAMED] = float(not root.computed and repeats(question, root.texts))
     signals[names.ANSWERS] = float(len(root.values))
     if plan is not None:
         signals[names.PLAN] = plan

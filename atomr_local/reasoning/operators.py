@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from atomr_local.errors import ModelError
-from atomr_local.indexing.names import base_key, name_key, words
+from atomr_local.indexing.names import base_key, comparable, name_key
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reader import Reader, Reading
 from atomr_local.reasoning.results import Result, add_evidence, distinct
@@ -35,7 +35,7 @@ GUESSED = "a guess: the evidence did not tell"
 
 def overlap_coefficient(query: str, text: str) -> float:
     """|q ∩ p| / min(|q|, |p|) over the sets of words (AtomR, section 3.1, Filter)."""
-    q, p = set(words(query)), set(words(text))
+    q, p = set(comparable(query)), set(comparable(text))
     return len(q & p) / min(len(q), len(p)) if q and p else 0.0
 
 

@@ -10,6 +10,7 @@ from atomr_local.backbone.protocol import Backbone, Completion, Prompt
 from atomr_local.backbone.templates import Style, render
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
+from atomr_local.language.scripts import first_words
 from atomr_local.reasoning.cutting import cut_passage, word_budgets
 from atomr_local.reasoning.events import ModelCalled, TextGenerated
 from atomr_local.reasoning.formats import VERDICTS, AnswerFormat, Asked, Task, answer_format, one_of
@@ -332,7 +333,7 @@ def shown_passages(
     shown = []
     for (title, text), budget in zip(passages, word_budgets(words, len(passages), whole=whole), strict=True):
         name, line = " ".join(sanitize_line(title)[:_TITLE_CHARACTERS].split()[:_TITLE_WORDS]), sanitize_line(text)
-        shown.append((name, cut_passage(question, name, line, budget) if cut else " ".join(line.split()[:budget])))
+        shown.append((name, cut_passage(question, name, line, budget) if cut else first_words(line, budget)))
     return shown
 
 

@@ -6,11 +6,10 @@ strengthen each other (RoHT and ProbTree aggregate answers of several ways alike
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from atomr_local.indexing.names import base_key, words
+from atomr_local.indexing.names import base_key
 from atomr_local.reasoning.confidence import Calibration
 from atomr_local.reasoning.signals import NAMED, RIVAL
 
@@ -47,21 +46,3 @@ def agree(one: Iterable[str], other: Iterable[str]) -> bool:
 def joined(one: float, other: float) -> float:
     """Probability that an answer is right which two ways came to, taken as independent."""
     return 1.0 - (1.0 - one) * (1.0 - other)
-
-
-def named_already(question: str, answers: Iterable[str]) -> bool:
-    """Whether every answer stands in the question, and not as one of several to choose from ("A or B", "A, B and C"),
-    nor as a part of a longer name ("New York" in "New York City").
-
-    Nobody asks for what they have just named.
-    """
-    asked = f" {' '.join(words(question))} "
-    listed = " and " in asked
-
-    def only_named(answer: str) -> bool:
-        name = re.escape(answer)
-        in_list = listed and re.search(rf"(?:,|\band) {name}\b|\b{name}(?:,| and\b)", question, re.IGNORECASE)
-        in_name = re.search(rf"\b{name} [A-Z0-9]|(?!^)\b[A-Z]\w* {name}\b", question)
-        return f" {' '.join(words(answer))} " in asked and not in_list and not in_name
-
-    return " or " not in asked and all(map(only_named, answers))

@@ -7,13 +7,12 @@ answer rests on was not found, and where its confidence is below what the model'
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from atomr_local.indexing.names import words
 from atomr_local.language.is_question import Kind
 from atomr_local.reasoning.reasons import LINKED, inputs, mentioned, named, step_reason
+from atomr_local.reasoning.repetition import repeats
 from atomr_local.reasoning.trace import Basis, EvidenceTrace, Guess, NodeTrace, Outcome, Status, Trace
 from atomr_local.tree.operations import Operation
 
@@ -76,54 +75,6 @@ def judge(
         decline: False: every answer stands; only a question without any is "unknown".
     """
     return _Judge(trace, accept, at_hand, retrieves).verdict(kind, decline)
-
-
-def repeats(question: str, answers: Sequence[str], names: Sequence[str] = ()) -> bool:
-    """Whether the answers only say again what the question says; never where it offers a choice ("A or B", "A and B").
-
-    A part of a longer name is no repetition: Mexico, asked in which country Mexico City is.
-
-    Args:
-        names: names that the plan takes from the question.
-    """
-    asked = words(question)
-    if not answers or "or" in asked:
-        return False
-
-    def repeated(answer: str) -> bool:
-        said = words(answer)
-        places = [at for at in range(len(asked) - len(said) + 1) if asked[at : at + len(said)] == said] if said else []
-        if not places or _chosen(question, answer):
-            return False
-        return not _part_of_name(question, answer) and not any(_inside(said, words(name)) for name in names)
-
-    return all(map(repeated, answers))
-
-
-def _chosen(question: str, answer: str) -> bool:
-    """Whether it is one of several that the question names to choose from: "A and B", "A, B", "A vs. B"."""
-    name = re.escape(answer)
-    between = r"\b(?:and|vs\.?|versus)"
-    return bool(
-        re.search(rf"(?:,|{between}) {name}(?!\w)|(?<!\w){name}(?:,| {between}(?!\w))", question, re.IGNORECASE)
-    )
-
-
-def _part_of_name(question: str, answer: str) -> bool:
-    """Whether a capitalised word stands right beside the answer wherever the question has it."""
-    found = list(re.finditer(rf"(?<!\w){re.escape(answer)}(?!\w)", question, re.IGNORECASE))
-
-    def beside(match: re.Match[str]) -> bool:
-        before = re.search(r"(?<=\s)([A-Z]\w*) $", question[: match.start()])  # the first word is always capitalised
-        return before is not None or re.match(r" [A-Z]\w", question[match.end() :]) is not None
-
-    return bool(found) and all(map(beside, found))
-
-
-def _inside(said: Sequence[str], name: Sequence[str]) -> bool:
-    """Whether the words are a proper part of the name's."""
-    size = len(said)
-    return size < len(name) and any(list(name[at : at + size]) == list(said) for at in range(len(name) - size + 1))
 
 
 class _Judge:

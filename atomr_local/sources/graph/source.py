@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, SourceError
-from atomr_local.indexing.names import words
+from atomr_local.indexing.names import phrase, words
 from atomr_local.sources.graph.access import Graph, bound
 from atomr_local.sources.graph.entity_sets import is_set, run_over_set
 from atomr_local.sources.graph.filtering import Filter
@@ -192,7 +192,7 @@ class GraphSource:
         mentions: list[str] = []
         for size in range(min(_LONGEST_MENTION, len(tokens)), 0, -1):
             for start in range(len(tokens) - size + 1):
-                piece = " ".join(tokens[start : start + size])
+                piece = phrase(tokens[start : start + size])
                 if any(taken[start : start + size]) or (size == 1 and len(piece) < 4):
                     continue
                 if self._graph.names.by_key(piece, limit=1) or (size > 1 and self._graph.names.by_base(piece, limit=1)):

@@ -7,7 +7,8 @@ from fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, Said, passages, r
 
 from atomr_local.reasoning.confidence import Calibration
 from atomr_local.reasoning.events import NodeFinished
-from atomr_local.reasoning.rivals import agree, named_already
+from atomr_local.reasoning.repetition import repeats
+from atomr_local.reasoning.rivals import agree
 
 QUESTION = "Where was the father of Ann Lee born?"
 PLAN = '1. Who is the father of Ann Lee? = Relate("Ann Lee", "father")\n2. Where was [1] born? = Relate([1], "place of birth")\n'
@@ -139,7 +140,7 @@ def test_an_answer_that_the_question_names_itself_is_rivalled_however_sure() -> 
     ],
 )
 def test_what_a_question_names_is_no_answer_unless_it_offers_a_choice(question: str, answer: str, named: bool) -> None:
-    assert named_already(question, [answer]) is named
+    assert repeats(question, [answer]) is named
 
 
 def test_two_that_agree_are_surer_than_each() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from atomr_local.reasoning.reasons import indirect, mentioned
+from atomr_local.reasoning.repetition import repeats
 from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace
-from atomr_local.reasoning.verdict import AtHand, Verdict, judge, repeats
+from atomr_local.reasoning.verdict import AtHand, Verdict, judge
 
 QUESTION = "How many people visit the Louvre?"
 PAGE = EvidenceTrace("e1", "text", "Louvre", "The Louvre is a museum in Paris.", 0.5, "", {})
