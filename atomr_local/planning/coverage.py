@@ -50,7 +50,9 @@ def left_out(tree: Tree, question: str) -> tuple[str, ...]:
 
 
 def _same_number(one: str, other: str) -> bool:
-    """Whether two numbers may be the same: "6" as in 6 million is said by 6000000 too."""
+    """Whether one number may be said by the other: 6 million by 6000000, from 2008 on by after 2007."""
+    if one.isdecimal() and other.isdecimal() and len(one) == len(other) == 4:
+        return abs(int(one) - int(other)) <= 1
     small, large = sorted((one, other), key=len)
     return small == large or (large.endswith("000") and large.rstrip("0") == small)
 

@@ -28,6 +28,7 @@ from atomr_local.tree.compact import parse_compact
             '1. a = Relate("Europe", "country")\n2. b = Relate([1], "population")\n3. c = Select([2], "6000000", "larger")',
             (),
         ),
+        ("films from 2008 on", '1. a = Relate("Sasi", "films")\n2. b = Select([1], "2007", "later")', ()),
         ("1. which of those films came in the 70s 2. or 1980s", '1. a = Relate("Emma", "author")', ()),
         ("how many of 12 weigh over 3.5 kg in 2001", '1. a = Relate("Emma", "author")', ("12", "3.5", "2001")),
         ("Which have more than 6,000,000 people?", '1. a = Relate("Europe", "country")', ("6000000",)),
