@@ -23,6 +23,8 @@ _POOR_HOPS = {
 
 def source_for(pool: Pool, heads: tuple[str, ...]) -> str:
     """Where to take a name from: half of them from facts, where the facts know the kind."""
+    if pool.only:
+        return pool.only
     chance = pool.rng.random()
     if chance < 0.5 and any(pool.worlds["starter"].names[kind] for kind in heads):
         return "starter"

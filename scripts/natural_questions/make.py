@@ -67,8 +67,21 @@ _SHARES: dict[str, tuple[Maker, int]] = {
     "nothing": (kinds_other.nothing, 170),
     "language": (kinds_other.language, 250),
 }
+# Of these kinds some stand on 2WikiMultihopQA's facts alone.
+_ON_PASSAGES: dict[str, tuple[Maker, int]] = {
+    "single": (kinds_lookup.single, 130),
+    "two_hops": (lambda pool: kinds_lookup.hops(pool, 2), 130),
+    "compare_2": (lambda pool: kinds_compare.compare(pool, 2), 60),
+    "bridge": (kinds_compare.bridge, 70),
+    "same": (kinds_compare.same, 60),
+    "yes_no": (kinds_lookup.yes_no, 50),
+    "age_compared": (kinds_compare.age_at_death, 30),
+    "age": (kinds_amounts.age, 30),
+    "both": (kinds_compare.both, 20),
+    "difference_of_dates": (kinds_amounts.difference_of_dates, 30),
+}
 _MOST_OF_ONE_TEMPLATE = 0.012
-_TRIES = 80
+_TRIES = 300
 
 
 def build(data: Path, home: Path, total: int, seed: int) -> tuple[list[dict[str, object]], Counter[str]]:
@@ -79,15 +92,16 @@ def build(data: Path, home: Path, total: int, seed: int) -> tuple[list[dict[str,
     seen: set[str] = set()
     templates: Counter[str] = Counter()
     refused: Counter[str] = Counter()
-    whole = sum(share for _, share in _SHARES.values())
+    shares = [("", *row) for row in _SHARES.items()] + [("2wiki", *row) for row in _ON_PASSAGES.items()]
+    whole = sum(share for _, _, (_, share) in shares)
     most = max(2, int(total * _MOST_OF_ONE_TEMPLATE))
-    for kind, (make, share) in _SHARES.items():
+    for pool.only, kind, (make, share) in shares:
         wanted = round(total * share / whole)
         made, tries = 0, 0
         while made < wanted and tries < wanted * _TRIES:
             tries += 1
             question = make(pool)
-            if question is None:
+            if question is None or (pool.only and not question.answers):
                 continue
             line = question.line()
             template = line.pop("template")

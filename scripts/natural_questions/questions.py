@@ -12,6 +12,7 @@ from natural_questions.plans import Plan, Step, Value, name_mark
 from natural_questions.tables import KIND_WORDS, Relation
 from natural_questions.world import Name, Pool, World, forms
 
+_MOST_TITLES = 12
 _YEAR = re.compile(r"\byears?\b", re.IGNORECASE)
 _PRONOUNS = {"m": ("he", "his", "him"), "f": ("she", "her", "her"), "": ("they", "their", "them")}
 
@@ -125,7 +126,17 @@ class Question:
 
     def pronouns(self, text: str, number: int = 0) -> str:
         he, his, him = _PRONOUNS[self.names[number].sex]
-        return text.replace("{he}", he).replace("{his}", his).replace("{him}", him)
+        text = text.replace("{he}", he).replace("{his}", his).replace("{him}", him)
+        for one, many in (("was they", "were they"), ("is they", "are they"), ("'s they", " are they")):
+            text = text.replace(one, many) if he == "they" else text
+        return text
+
+    def _heads(self) -> list[str]:
+        """The things between the names and the answers whose values are asked for."""
+        steps = [child for step in self.plan.steps for child in (step, *step.children)]
+        own = {name.key for name in self.names}
+        heads = [value.of.text for step in steps for value in step.values or [] if value.of is not None]
+        return [head for head in dict.fromkeys(heads) if head not in own]
 
     def line(self) -> dict[str, Any]:
         """The finished line, without an id."""
@@ -161,7 +172,8 @@ class Question:
         world = self.world
         known = self.answers is not None and world is not None
         answerable = not known or bool(self.answers)
-        titles = list(dict.fromkeys(name.key for name in self.names)) if known else []
+        titles = dict.fromkeys([name.title for name in self.names] + self._heads()) if known else {}
+        pages = world.pages if world is not None else set()
         return {
             "kind": self.kind,
             "question": question,
@@ -171,7 +183,7 @@ class Question:
             "answers": list(dict.fromkeys(self.answers or [])),
             "answerable": answerable,
             "corpus": self.corpus or (world.corpus if known and world is not None else "none"),
-            "titles": titles,
+            "titles": [title for title in titles if title in pages][:_MOST_TITLES],
             "template": f"{core.template} | {wrapper}",
         }
 
@@ -221,7 +233,8 @@ def relation_core(question: Question, relation: Relation, x: str, *, name: bool 
         return Core(style, ways[place], "", f"{asks} is the {noun} of {x}?", f"{relation.id} {template} {noun}")
     if name and relation.topic and chance < 0.46:
         topic = question.pronouns(rng.choice(relation.topic))
-        return Core("topic", x, topic, relation.wh[0][0].format(x=x), f"{relation.id} {topic}")
+        ways = [asked for asked, _ in relation.wh if bool(_YEAR.search(asked)) == bool(_YEAR.search(topic))]
+        return Core("topic", x, topic, (ways or [relation.step])[0].format(x=x), f"{relation.id} {topic}")
     asked, clause = rng.choice(relation.wh)
     return Core("question", asked.format(x=x), clause.format(x=x), asked.format(x=x), asked)
 

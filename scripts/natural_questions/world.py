@@ -49,6 +49,10 @@ _WITH_ARTICLE = {
 _KIND_IN_NAME = re.compile(r" \(([^()]*)\)$")
 
 
+# The property of relations whose values the facts hold for hardly any: what they hold is no answer.
+UNTOLD = "?"
+
+
 @dataclass(frozen=True)
 class Name:
     """A name to ask about.
@@ -70,6 +74,11 @@ class Name:
     world: World | None = None
 
     @property
+    def title(self) -> str:
+        """Title of its page."""
+        return f"{self.key} ({self.qualifier})" if self.qualifier and not self.key.endswith(")") else self.key
+
+    @property
     def bare(self) -> str:
         """As a plan writes it: without the article."""
         return self.label.removeprefix("the ")
@@ -86,6 +95,7 @@ class World:
             if value not in self.facts[subject, relation]:
                 self.facts[subject, relation].append(value)
                 self.inverse[value, relation].append(subject)
+        self.pages: set[str] = set()
         self.names: dict[str, list[Name]] = defaultdict(list)
         self.by_label: dict[str, Name] = {}
 
@@ -108,7 +118,7 @@ class World:
 
     def values(self, heads: list[Value] | None, prop: str) -> list[Value] | None:
         """The property of each of the values; None where that is not told and the facts are not all there is."""
-        if heads is None:
+        if heads is None or prop == UNTOLD:
             return None
         found = [Value(text, head) for head in heads for text in self.get(head.text, prop)]
         return found if found or self.complete else None
@@ -118,6 +128,7 @@ def starter(home: Path) -> World:
     """The facts that come with the program."""
     rows = [json.loads(line) for line in (home / "facts.jsonl").read_text(encoding="utf-8").splitlines()]
     world = World("starter", ((row["s"], row["p"], row["o"]) for row in rows), complete=True)
+    world.pages = {json.loads(line)["title"] for line in (home / "articles.jsonl").open(encoding="utf-8")}
     for label in dict.fromkeys(row["s"] for row in rows):
         kinds = [_TYPES[one] for one in world.facts[label, "instance of"] if one in _TYPES]
         sex = {"male": "m", "female": "f"}.get("".join(world.facts[label, "sex or gender"]), "")
@@ -144,6 +155,9 @@ def two_wiki(data: Path) -> World:
         row = json.loads(line)
         triples.append((row["s"], row["p"], row["o"]))
     world = World("2wiki", (fact for fact in triples if fact[0] not in kept), complete=False)
+    world.pages = {
+        json.loads(line)["title"] for line in (data / "qa/2wiki_train500_corpus.jsonl").open(encoding="utf-8")
+    }
     titles = [title for row in questions[:cut] for title in row["gold_titles"]]
     qualifiers = {
         _KIND_IN_NAME.sub("", title): match[1]
@@ -162,8 +176,11 @@ def two_wiki(data: Path) -> World:
         elif has & {"date of birth", "date of death", "place of birth", "father", "mother", "spouse"}:
             kind = "actor"
         if kind and subject not in kept:
-            qualifier = "" if subject in whole or kind == "actor" else qualifiers.get(subject, "")
-            world.add(Name(subject, kind, subject, qualifier, "", world))
+            match = _KIND_IN_NAME.search(subject)
+            label = subject[: match.start()] if match else subject
+            told = match[1] if match else qualifiers.get(subject, "")
+            qualifier = "" if (subject in whole and not match) or kind == "actor" else told
+            world.add(Name(label, kind, subject, qualifier, "", world))
     return world
 
 
@@ -172,6 +189,8 @@ class Pool:
 
     def __init__(self, rng: random.Random, worlds: dict[str, World]) -> None:
         self.rng, self.worlds = rng, worlds
+        # The one source of all names; "" for any.
+        self.only = ""
         self._women = set(names()["women"])
 
     def pick(self, kinds: Iterable[str], source: str = "") -> Name | None:
