@@ -64,7 +64,7 @@ def tree_signals(
         plan: how sure the model was of the plan; None where it made none.
     """
     steps = list(_steps(tree, root, results))
-    looked_up = [result for node, result in steps if node.call is not None]
+    looked_up = [result for node, result in steps if node.call is not None or result.method == "direct_rag"]
     answered = [result for _, result in steps if result.values]
     each = [step_signals(result) for result in answered]
     signals = worst([*each, {name: value for name, value in step_signals(root).items() if name == names.SUPPORT}])
@@ -91,11 +91,10 @@ def tree_signals(
 
 
 def _steps(tree: Tree, root: Result, results: Mapping[int, Result]) -> Iterator[tuple[Node, Result]]:
-    """Everything that was looked up or said by the model; what is computed of that or passed on adds nothing."""
+    """Everything that was looked up or read; what is computed of that or passed on adds nothing."""
     for node in tree.nodes():
         result = root if node.id == tree.root.id else results.get(node.id)
         if result is None:
             continue
-        by_model = result.method in {"child", "sibling"} and result.computation is None
-        if node.call is not None or by_model:
+        if node.call is not None or names.READING in result.signals:
             yield node, result
