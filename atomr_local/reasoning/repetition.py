@@ -31,8 +31,10 @@ def repeats(question: str, answers: Sequence[str], names: Sequence[str] = ()) ->
 
 
 def _chosen(question: str, answer: str) -> bool:
-    """Whether it is one of several that the question names to choose from: "A and B", "A, B", "A vs. B"."""
+    """Whether it is one of several that the question names to choose from: "A and B", "A, B and C", "A vs. B"."""
     name = re.escape(answer)
+    if not re.search(r"\b(?:and|vs\.?|versus)(?!\w)", question, re.IGNORECASE):
+        return False  # a comma alone closes a clause: "In A, which …"
     between = r"\b(?:and|vs\.?|versus)"
     return bool(
         re.search(rf"(?:,|{between}) {name}(?!\w)|(?<!\w){name}(?:,| {between}(?!\w))", question, re.IGNORECASE)
