@@ -111,12 +111,14 @@ class ClassReader:
         """The values that are of the class that the wording names, and what was left out in words; all of them where
         it names none, or too few are of it."""
         entities = [value for value in values if value.kind is ValueKind.ENTITY and value.iri is not None]
-        named = self.named(wording) if len(entities) == len(values) > 1 else None
+        named = self.named(wording) if len(entities) == len(values) > 0 else None
         if named is None:
             return list(values), ""
         verdicts = [self.is_of(value.iri or "", named) for value in values]
         kept = [value for value, verdict in zip(values, verdicts, strict=True) if verdict is not False]
-        if len(kept) < max(1, _LEAST_SHARE * len(values)) or len(kept) == len(values):
+        # What a work is called settles it even where nothing is left: a poem is no opera.
+        settled = not kept and bool(kind_named(named.name.split()[-1]))
+        if len(kept) == len(values) or (len(kept) < max(1, _LEAST_SHARE * len(values)) and not settled):
             return list(values), ""
         left = [value.text for value, verdict in zip(values, verdicts, strict=True) if verdict is False]
         more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""

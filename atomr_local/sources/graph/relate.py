@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.graph_statements import local_name
-from atomr_local.indexing.literals import parse_date
 from atomr_local.indexing.vocabulary import PROPERTY
-from atomr_local.sources.graph.access import ROW_LIMIT, Answer, Graph, Statement, bound, select_labelled, term_iri
+from atomr_local.sources.graph.access import ROW_LIMIT, Graph, Statement, bound, select_labelled, term_iri
 from atomr_local.sources.graph.asked import Asked
 from atomr_local.sources.graph.class_values import ClassReader
 from atomr_local.sources.graph.containment import Containment, Level, level_asked
@@ -17,8 +16,9 @@ from atomr_local.sources.graph.counting import asks_how_many, countable, counted
 from atomr_local.sources.graph.entity_sets import GraphOfSet
 from atomr_local.sources.graph.linking import LINKED, Linker
 from atomr_local.sources.graph.qualified import Qualified, Time, qualified_statements, time_asked
+from atomr_local.sources.graph.relate_values import distinct_values, evidence_of, most_precise
 from atomr_local.sources.graph.relations import SURE, UNDERSTOOD, Match, RelationMatcher
-from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
+from atomr_local.sources.protocol import Evidence, Request, Retrieval, Value, ValueKind
 
 _BEHIND_BEST = 0.22
 _TIE = 0.005
@@ -216,7 +216,7 @@ class Relate:
         for match in chosen:
             if time is None or not self._follow_at(time, head, match, request, found):
                 self._follow(head, match, request, found)
-        values, whole = _distinct(found.values), not found.dropped
+        values, whole = distinct_values(found.values), not found.dropped
         if all(match.inverse for match in chosen) and not asks_how_many(request.question):
             # A property says itself of what kind its values are; what points to the head may be of any.
             values, others = self._classes.kept(values, request.arguments[1].text)
@@ -226,7 +226,7 @@ class Relate:
             if not values:
                 # Where the place lies is not known here; what is known of it may help a reader.
                 return Retrieval(tuple(found.evidence), (), head.score, chosen[0].score, linked=self._linked(head))
-        elif asks_how_many(request.question) and countable(values, chosen) and whole:
+        elif asks_how_many(request.question) and countable(values, chosen) and whole and chosen[0].score >= _COUNTED:
             values = self._count(values, head, chosen[0], request, found)
         return Retrieval(
             evidence=tuple(found.evidence),
@@ -256,13 +256,13 @@ class Relate:
                 continue
             values += [self._graph.entity_value(iri, place.score) for iri in risen.places]
             found.evidence += self._steps(risen.steps, place.score or 0.0, request)
-        return _distinct(values)
+        return distinct_values(values)
 
     def _steps(self, steps: Sequence[Statement], score: float, request: Request) -> list[Evidence]:
         graph = self._graph
         pairs = dict.fromkeys((step.subject, step.property) for step in steps)
         return [
-            _evidence(
+            evidence_of(
                 request,
                 graph.label(subject),
                 " ".join(graph.sentence(step) for step in steps if (step.subject, step.property) == (subject, prop)),
@@ -320,7 +320,7 @@ class Relate:
         ]
         kept = [(value, item) for value, item in values if value is not None and self._fits(value, match.gender)]
         if fitting:
-            found.values.extend(_distinct([value for value, _ in kept]))
+            found.values.extend(distinct_values([value for value, _ in kept]))
         name, label = graph.label(head.iri), graph.property_label(match.property)
         shown = [f"{value.text} ({item.shown()})" for value, item in kept[:_SHOWN]]
         if match.inverse:
@@ -328,7 +328,7 @@ class Relate:
         else:
             text = f"{name} — {label}: {', '.join(shown)}."
         answer = statements.answer_of(fitting) if fitting else statements.answer
-        found.evidence.append(_evidence(request, name, text, score, answer))
+        found.evidence.append(evidence_of(request, name, text, score, answer))
         return True
 
     def _value_of(self, head: Head, match: Match, item: Qualified, score: float) -> Value | None:
@@ -351,7 +351,7 @@ class Relate:
                 value = graph.value(Statement(head.iri, match.property, row["value"]), score, known)
             if value is not None and self._fits(value, match.gender):
                 values.append(value)
-        values = _most_precise(_distinct(values))
+        values = most_precise(distinct_values(values))
         values.sort(key=lambda value: value.text)
         if answer.cut:
             found.dropped.append(f"more than {ROW_LIMIT} values of {label}; the rest were left out")
@@ -363,7 +363,7 @@ class Relate:
             text = " ".join([f"{other} — {label}: {name}." for other in shown] + more)
         else:
             text = f"{name} — {label}: {', '.join(shown + more)}."
-        found.evidence.append(_evidence(request, name, text, score, answer))
+        found.evidence.append(evidence_of(request, name, text, score, answer))
 
     def _fits(self, value: Value, gender: str) -> bool:
         if not gender or value.iri is None:
@@ -394,10 +394,10 @@ class Relate:
                         values.append(Value(label, ValueKind.RELATION, row["relation"], score))
                     names = self._graph.label(one), self._graph.label(two)
                     text = f"{names[0]} — {', '.join(labels)}: {names[1]}."
-                    evidence.append(_evidence(request, names[0], text, score, answer))
+                    evidence.append(evidence_of(request, names[0], text, score, answer))
                 if values:
                     return Retrieval(
-                        tuple(evidence), tuple(_distinct(values)), head.score, tail.score, decided=True,
+                        tuple(evidence), tuple(distinct_values(values)), head.score, tail.score, decided=True,
                         linked=self._linked(head),
                     )  # fmt: skip
         if is_entity and tails:
@@ -405,25 +405,3 @@ class Relate:
                 link_score=heads[0].score, relation_score=tails[0].score, decided=True, linked=self._linked(heads[0])
             )
         return None
-
-
-def _evidence(request: Request, title: str, text: str, score: float, answer: Answer) -> Evidence:
-    locator = {"sparql": answer.sparql, "rows": list(answer.rows)}
-    return Evidence(SourceName.GRAPH, title, text, score, request.query, locator)
-
-
-def _distinct(values: Sequence[Value]) -> list[Value]:
-    return list({(value.iri or value.text.casefold()): value for value in reversed(values)}.values())[::-1]
-
-
-def _most_precise(values: list[Value]) -> list[Value]:
-    """Without the dates that another one says more precisely ("1950" beside "2 March 1950")."""
-    dates = {value.text: parse_date(value.text) for value in values if value.kind is ValueKind.DATE}
-    normal = {text: str(date) for text, date in dates.items() if date}
-    if len(normal) < 2:
-        return values
-    return [
-        value
-        for value in values
-        if not any(other.startswith(normal.get(value.text, "?") + "-") for other in normal.values())
-    ]
