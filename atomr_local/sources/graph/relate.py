@@ -15,6 +15,7 @@ from atomr_local.sources.graph.containment import Containment, Level, level_aske
 from atomr_local.sources.graph.counting import asks_how_many, countable, counted, whose_number
 from atomr_local.sources.graph.entity_sets import GraphOfSet
 from atomr_local.sources.graph.linking import LINKED, Linker
+from atomr_local.sources.graph.ordering import order_asked, ordered_values
 from atomr_local.sources.graph.qualified import Qualified, Time, qualified_statements, time_asked
 from atomr_local.sources.graph.relate_values import distinct_values, evidence_of, most_precise
 from atomr_local.sources.graph.relations import SURE, UNDERSTOOD, Match, RelationMatcher
@@ -86,6 +87,8 @@ class Relate:
         found = self._read_otherwise(heads, request, is_entity, cancellation) if doubtful else None
         listed = not is_entity and time is None
         if found is None and doubtful and listed:
+            found = self._in_order(heads, wording, request)
+        if found is None and doubtful and listed:
             found = self._of_class(heads[0], wording, request)
         for candidate in heads:
             if found is not None:
@@ -103,6 +106,16 @@ class Relate:
         if found is None and not doubtful and listed:
             found = self._of_class(heads[0], wording, request)
         return found or replace(unknown, linked=self._linked(heads[0]))
+
+    def _in_order(self, heads: Sequence[Head], wording: str, request: Request) -> Retrieval | None:
+        """ "First president": of the values of what is surely a relation the one that the evidence's order gives."""
+        rest, order = order_asked(wording)
+        ranked = self._matcher.rank(rest, "", request.arguments[0].text) if order is not None else []
+        for head in heads:
+            for match in (match for match in ranked if match.score >= SURE):
+                if order is not None and self._graph.has(head.iri, match.property, inverse=match.inverse):
+                    return ordered_values(self._graph, head.iri, match, order, head.score, request)
+        return None
 
     def _of_class(self, head: Head, wording: str, request: Request) -> Retrieval | None:
         """ "Lakes" of Africa, "films" of a director: things of the class that lie in the head or have it as a value."""

@@ -98,6 +98,29 @@ def test_relate_at_a_time(asker: Asker, head: str, relation: str, question: str,
     assert asker.relate(head, relation, question) == expected
 
 
+@pytest.mark.parametrize(
+    ("head", "relation", "expected"),
+    [
+        ("Germany", "first capital", ["Bonn"]),
+        ("Germany", "second capital", ["Berlin"]),
+        ("Germany", "current capital", ["Berlin"]),
+        ("Germany", "latest capital", ["Berlin"]),
+        ("Ann Example", "first spouse", ["Bob One"]),
+        ("Ann Example", "last spouse", ["Carl Two"]),
+        ("Ann Example", "current spouse", ["Carl Two"]),
+        ("Ann Example", "present position held", ["councillor"]),
+        ("Ann Example", "third spouse", []),
+        ("Germany", "first official language", []),  # nothing tells since when
+    ],
+)
+def test_first_second_last_and_current_are_told_by_the_times_of_the_statements(
+    asker: Asker, head: str, relation: str, expected: list[str]
+) -> None:
+    found = asker.request(Operator.RELATE, head, relation)
+    assert [value.text for value in found.values] == expected
+    assert found.evidence and found.decided == bool(expected)
+
+
 def test_statements_of_other_times_are_shown_and_decide_nothing(asker: Asker) -> None:
     found = asker.request(Operator.RELATE, "Germany", "capital", question="What was the capital of Germany in 1700?")
     assert (found.values, found.decided) == ((), False)
