@@ -55,20 +55,20 @@ def chosen(pool: Pool, *, count: bool = False) -> Question | None:
     if count:
         ways = [
             ("question", f"How many {bare} {are} {condition}?" if not condition.startswith(("that", "who", "with", "from")) else f"How many {bare} {condition} are there?", "how many"),
-            ("question", f"How many of the {bare} {are} {condition}?" if not condition.startswith(("that", "who", "with")) else f"How many {bare} {condition} exist?", "how many of"),
+            ("question", f"How many of the {bare} {are} {condition}?" if not condition.startswith(("that", "who", "with", "since")) else f"How many {bare} {condition} exist?", "how many of"),
             ("order", f"Count the {bare} {condition}.", "count"), ("phrase", f"the number of {bare} {condition}", "number of"), ("raw", f"number of {bare} {condition}", "raw number"),
         ]  # fmt: skip
         understood = f"How many {bare} {condition} are there?"
     else:
         ways = [
             ("list", f"the {bare} {condition}", "list"), ("list", f"the {bare} {condition}", "list"), ("raw", f"{bare} {condition}", "raw"),
-            ("question", f"Which {bare} {are} {condition}?" if not condition.startswith(("that", "who", "with")) else f"Which {bare} are there {condition}?", "which are"),
-            ("question", f"Which of the {bare} {are} {condition}?" if not condition.startswith(("that", "who", "with")) else f"What {bare} {condition} do you know?", "which of"),
+            ("question", f"Which {bare} {are} {condition}?" if not condition.startswith(("that", "who", "with", "since")) else f"Which {bare} are there {condition}?", "which are"),
+            ("question", f"Which of the {bare} {are} {condition}?" if not condition.startswith(("that", "who", "with", "since")) else f"What {bare} {condition} do you know?", "which of"),
             ("question", f"Are there any {bare} {condition}, and which?", "any"),
         ]  # fmt: skip
         understood = (
             f"Which {bare} {are} {condition}?"
-            if not condition.startswith(("that", "who", "with"))
+            if not condition.startswith(("that", "who", "with", "since"))
             else f"Which are the {bare} {condition}?"
         )
     style, text, key = rng.choice(ways)
@@ -81,7 +81,7 @@ def chosen(pool: Pool, *, count: bool = False) -> Question | None:
         [step, plain],
         [direction],
         f"Which of them {are} {condition}?"
-        if not condition.startswith(("that", "who", "with"))
+        if not condition.startswith(("that", "who", "with", "since"))
         else f"Which of them are those {condition}?",
     )
     if members.values is not None and not members.values:

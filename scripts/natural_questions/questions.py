@@ -235,7 +235,8 @@ def relation_core(question: Question, relation: Relation, x: str, *, name: bool 
         topic = question.pronouns(rng.choice(relation.topic))
         ways = [asked for asked, _ in relation.wh if bool(_YEAR.search(asked)) == bool(_YEAR.search(topic))]
         return Core("topic", x, topic, (ways or [relation.step])[0].format(x=x), f"{relation.id} {topic}")
-    asked, clause = rng.choice(relation.wh)
+    owned = not name and " of " in surface.filled(x, [one.label for one in question.names])
+    asked, clause = rng.choice([way for way in relation.wh if not owned or "{x}'s" not in way[0]])
     return Core("question", asked.format(x=x), clause.format(x=x), asked.format(x=x), asked)
 
 
