@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from atomr_local import paths
@@ -14,6 +15,7 @@ from atomr_local.free_memory import trim_memory
 from atomr_local.parts import Parts, Stage
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
+from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.events import (
     AnswerReady,
     Event,
@@ -34,6 +36,7 @@ from atomr_local.sources.protocol import KnowledgeSource, SourceName
 from atomr_local.strategies.atomr import make_plan
 from atomr_local.strategies.protocol import Strategy, Toolbox
 from atomr_local.strategies.registry import find_strategy
+from atomr_local.strategies.understanding import understand
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import ROOT_ID, Tree
 from atomr_local.tree.validation import Limits, check
@@ -45,6 +48,21 @@ if TYPE_CHECKING:
 
 _LONGEST_QUESTION = 2000
 _FAILED = "The question could not be answered."
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What one call of :meth:`Assistant.ask` asks for, checked."""
+
+    question: str
+    method: Strategy
+    plan: Tree | None
+    origin: PlanOrigin
+    sources: tuple[str, ...]
+    web: bool
+    revision: Revision | None
+    conversation: Conversation | None
+    understood: str | None
 
 
 class Assistant:
@@ -184,6 +202,8 @@ class Assistant:
         sources: Sequence[str] | None = None,
         web: bool | None = None,
         revision: Revision | None = None,
+        conversation: Conversation | None = None,
+        understood: str | None = None,
     ) -> Iterator[Event]:
         """Answer the question; the last event is `Finished`, which holds the trace.
 
@@ -195,6 +215,8 @@ class Assistant:
             web: whether web search may be used; default: the switch.
             revision: what of an earlier answer is corrected; what that does not touch keeps its result. Without `plan`
                 the plan is the earlier answer's.
+            conversation: the turns before; the question may refer to them.
+            understood: how a person says that the follow-up question is meant; the model is not asked then.
 
         Raises:
             PlanError: the plan breaks a rule, or is larger than the limits of the settings.
@@ -203,6 +225,7 @@ class Assistant:
             SettingsError: there is no such strategy or source.
         """
         question = _checked(question)
+        understood = None if understood is None else _checked(understood)
         method = find_strategy(strategy or self.settings.strategy)
         local = tuple(self.settings.sources if sources is None else load_settings(sources=tuple(sources)).sources)
         use_web = self._web if web is None else web
@@ -224,7 +247,11 @@ class Assistant:
         events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         worker = threading.Thread(
             target=self._answer,
-            args=(question, method, plan, plan_origin, local, use_web, revision, cancellation, events.put),
+            args=(
+                _Asked(question, method, plan, plan_origin, local, use_web, revision, conversation, understood),
+                cancellation,
+                events.put,
+            ),
             name="atomr-question",
             daemon=True,
         )
@@ -252,24 +279,12 @@ class Assistant:
             trim_memory()
             self._asking.release()
 
-    def _answer(
-        self,
-        question: str,
-        method: Strategy,
-        plan: Tree | None,
-        origin: PlanOrigin,
-        local: tuple[str, ...],
-        use_web: bool,
-        revision: Revision | None,
-        cancellation: Cancellation,
-        sink: Callable[[Event], None],
-    ) -> None:
-        parts = self.parts
-        recorder = Recorder(question, method.name, parts.describe(local, use_web), sink)
+    def _answer(self, asked: _Asked, cancellation: Cancellation, sink: Callable[[Event], None]) -> None:
+        parts, method, local, use_web = self.parts, asked.method, asked.sources, asked.web
+        recorder = Recorder(asked.question, method.name, parts.describe(local, use_web), sink)
+        follows = asked.conversation is not None and bool(asked.conversation.turns)
         try:
-            kind = _kind(question) if plan is None and self.settings.means.decline else "question"
-            if kind != "question":  # nothing to plan or to look up
-                recorder.emit(_conclusion(recorder.trace, judge(recorder.trace, accept=0.0, kind=kind)))
+            if not follows and self._is_no_question(asked.question, asked.plan, recorder):
                 return
             parts.load(
                 local if method.uses_sources else (),
@@ -278,10 +293,16 @@ class Assistant:
             )
             recorder.settle(parts.describe(local, use_web))
             sources = parts.chosen(local, use_web, recorder.leaves) if method.uses_sources else {}
-            tools = self._tools(sources, recorder, cancellation, revision)
+            tools = self._tools(sources, recorder, cancellation, asked.revision, asked.conversation)
+            question = asked.question
+            if follows:
+                recorder.emit(StageChanged(stage="understanding"))
+                question = understand(question, tools, given=asked.understood, rewrites=parts.rewrites)
+                if self._is_no_question(question, asked.plan, recorder):
+                    return
             # Known from now on, for a cancelled answer can be corrected too.
             self._remembered = (recorder.trace, tools.memory)
-            method.run(question, plan, origin, tools)
+            method.run(question, asked.plan, asked.origin, tools)
             self._conclude(recorder, method, local, use_web)
         except Cancelled:
             recorder.emit(
@@ -295,6 +316,14 @@ class Assistant:
             while not parts.notes.empty():
                 recorder.emit(WarningRaised(message=parts.notes.get()))
             recorder.finish()
+
+    def _is_no_question(self, question: str, plan: Tree | None, recorder: Recorder) -> bool:
+        """Whether there is nothing to plan or to look up; then that is the answer."""
+        kind = _kind(question) if plan is None and self.settings.means.decline else "question"
+        if kind == "question":
+            return False
+        recorder.emit(_conclusion(recorder.trace, judge(recorder.trace, accept=0.0, kind=kind)))
+        return True
 
     def _conclude(self, recorder: Recorder, method: Strategy, local: tuple[str, ...], web: bool) -> None:
         """Judge what was found, and tell it as the whole question's answer."""
@@ -322,6 +351,7 @@ class Assistant:
         recorder: Recorder,
         cancellation: Cancellation,
         revision: Revision | None = None,
+        conversation: Conversation | None = None,
     ) -> Toolbox:
         parts, settings = self.parts, self.settings
         assert parts.backbone is not None
@@ -348,6 +378,7 @@ class Assistant:
             revision,
             earlier,
             verifies=parts.verifies,
+            conversation=conversation or Conversation(),
         )
 
 

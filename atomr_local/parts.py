@@ -85,6 +85,7 @@ class Parts:
         calibration: what the adapter's confidences are worth.
         verifies: whether the model can be asked if the evidence says what it answered: any that is instructed, and an
             adapter that was trained for it.
+        rewrites: whether it can be asked what a follow-up question means, likewise.
         notes: what the user should know of the parts, such as that one runs more slowly than it could.
     """
 
@@ -98,6 +99,7 @@ class Parts:
         self.plan_form: PlanForm = 2
         self.calibration = Calibration()
         self.verifies = False  # known once the model is loaded
+        self.rewrites = False
         self.notes: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._embedder: Embedder | None = None
         self._probing = Cancellation()
@@ -259,7 +261,7 @@ class Parts:
 
     def _load_backbone(self, stage: Stage, files: tuple[Path, Path | None] | None) -> None:
         settings = self.settings
-        self.style, self.calibration, self.verifies = "full", Calibration(), True
+        self.style, self.calibration, self.verifies, self.rewrites = "full", Calibration(), True, True
         self.plan_form = plan_form({})
         if files is None:
             from atomr_local.backbone.openai import OpenAIBackbone
@@ -285,7 +287,9 @@ class Parts:
         self.plan_form = plan_form(card)
         self.calibration = Calibration.from_card(card)
         tasks = card.get("tasks")
-        self.verifies = self.style == "full" or (isinstance(tasks, list) and "verify" in tasks)
+        learnt = tasks if isinstance(tasks, list) else []
+        self.verifies = self.style == "full" or "verify" in learnt
+        self.rewrites = self.style == "full" or "rewrite" in learnt
         task = probe_task(settings, path, adapter)
         _require_whole(task)
         way = working_way(

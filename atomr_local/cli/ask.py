@@ -12,7 +12,7 @@ import click
 from atomr_local.cli.interrupt import interrupt
 from atomr_local.cli.leaving import announce_remote
 from atomr_local.cli.options import model_options, overrides, print_json
-from atomr_local.errors import PlanError
+from atomr_local.errors import InputError, PlanError
 from atomr_local.input_files import read_text
 from atomr_local.sanitize import sanitize
 
@@ -21,6 +21,7 @@ _PLAN_BYTES = 64 << 20  # a plan may be a whole trace
 
 if TYPE_CHECKING:
     from atomr_local.history.pending import Pending
+    from atomr_local.reasoning.conversation import Conversation
     from atomr_local.reasoning.events import Event
     from atomr_local.reasoning.trace import Trace
     from atomr_local.tree.nodes import Tree
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
 @click.option("--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
 @click.option("--guess", is_flag=True, help="Where the answer is not found, show the best guess too, marked as one.")
 @click.option("--fail-if-unknown", is_flag=True, help="Exit with status 3 where the answer is not found (else 0).")
+@click.option(
+    "--continue", "goes_on", is_flag=True,
+    help="The question follows the last one asked: it may say “her”, “there” or “the other one”.",
+)  # fmt: skip
 @click.option("--no-history", is_flag=True, help="Do not keep this question (see `atomr history`).")
 @model_options
 def ask(
@@ -47,6 +52,7 @@ def ask(
     strategy: str | None,
     guess: bool,
     fail_if_unknown: bool,
+    goes_on: bool,
     no_history: bool,
     **options: object,
 ) -> int:
@@ -57,16 +63,25 @@ def ask(
     Exit status: 0 done, "not found" included; 1 an error; 3 not found, with --fail-if-unknown; 130 cancelled.
 
     Example: atomr ask "Who is the mother of the author of Frankenstein?"
+    Then: atomr ask --continue "and her father?"
     """
     if as_json and as_jsonl:
         raise click.UsageError("--json and --jsonl exclude each other")
+    if goes_on and plan_file is not None:
+        raise click.UsageError("--continue and --plan exclude each other: a plan says what is meant")
     from atomr_local.assistant import Assistant
     from atomr_local.history.pending import noted
 
     with Assistant.open(**overrides(**options)) as assistant:
         announce_remote(assistant.settings)
         plan = _read_plan(plan_file, question) if plan_file is not None else None
-        events = assistant.ask(question, plan=plan, plan_origin="file", strategy=strategy)
+        events = assistant.ask(
+            question,
+            plan=plan,
+            plan_origin="file",
+            strategy=strategy,
+            conversation=_conversation() if goes_on else None,
+        )
         keep = assistant.settings.history.keep and not no_history
         with noted(question, strategy or assistant.settings.strategy, keep=keep) as pending:
             with interrupt(assistant.cancel):  # what was found is still printed
@@ -84,6 +99,28 @@ def ask(
                 if keep:
                     _keep(trace, pending)
     return NOT_FOUND_STATUS if fail_if_unknown and trace.status == "unknown" else _status(trace)
+
+
+def _conversation() -> Conversation:
+    """The conversation of the question that was asked last.
+
+    Raises:
+        InputError: the history holds no question.
+        HistoryError: it cannot be read.
+    """
+    from atomr_local.history.store import History, history_file
+    from atomr_local.reasoning.conversation import Conversation
+
+    kept = []
+    if history_file().exists():
+        with History.open() as history:
+            kept = history.conversation()
+    if not kept:
+        raise InputError(
+            "there is no earlier question to continue from",
+            hint="Ask one without --continue first, and let it be kept in the history (no --no-history).",
+        )
+    return Conversation.of(item.trace for item in kept)
 
 
 def _print(trace: Trace, *, as_json: bool, as_jsonl: bool, guess: bool) -> None:

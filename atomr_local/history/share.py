@@ -47,6 +47,7 @@ _DEEPEST_VALUE = 8
 _LARGEST = sys.float_info.max
 _KINDS = ("root", "parent", "search", "relate", "filter", "direct", "operation")
 _SOURCES = ("text", "graph", "web")
+_ENTITY = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{0,20}:[^\s<>\"{}|\\^`]{1,500}")
 _EVIDENCE_ID = re.compile(r"e[0-9]{1,9}")
 _LOCATOR_TEXTS = ("sparql", "url", "retrieved_at")
 _ABSENT: Any = object()
@@ -145,6 +146,9 @@ def parse_trace(data: Any) -> Trace:
         guess=_guess(fields),
         understood_as=fields.text("understood_as", ""),
         expects=_expects(fields),
+        id=fields.text("id", ""),
+        conversation=fields.text("conversation", ""),
+        took_from=fields.texts("took_from"),
     )
     _check_tree(trace.nodes)
     _check_evidence(trace)
@@ -191,6 +195,7 @@ def _node(fields: _Fields) -> NodeTrace:
         near=fields.texts("near"),
         of=fields.list_of("of", _names),
         scores=fields.list_of("scores", _share),
+        entities=fields.list_of("entities", _entity),
     )
 
 
@@ -405,6 +410,14 @@ def _share(value: Any, place: str) -> float:
     if not 0 <= _number(value, place) <= 1:
         raise InputError(f"{place}: not between 0 and 1")
     return float(value)
+
+
+def _entity(value: Any, place: str) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not _ENTITY.fullmatch(value):
+        raise InputError(f"{place}: not the address of a graph entity")
+    return value
 
 
 def _plain(value: Any, place: str, depth: int = 0) -> Any:

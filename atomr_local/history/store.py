@@ -33,6 +33,7 @@ _CHECKPOINT_WAIT = 2000  # milliseconds
 _SUMMARY = "id, asked_at, origin, question, answer, status, strategy, confidence, seconds"
 _WORD = re.compile(r"\w+")
 _MOST_WORDS = 32
+_RECENT = 100  # among so many the question asked last is looked for
 _Given = TypeVar("_Given")
 
 
@@ -288,6 +289,35 @@ class History:
             return Kept(_summary(listed), parse_trace(document), document)
         except InputError as error:
             raise _damaged(number, error.message) from error
+
+    def conversation(self, number: int | None = None) -> list[Kept]:
+        """The questions of one conversation, oldest first; damaged ones are left out.
+
+        Args:
+            number: of one of its questions; None: the conversation of the question that was asked last.
+
+        Raises:
+            InputError: there is no question with this number.
+            HistoryError: the history cannot be read.
+        """
+        if number is None:
+            latest = next((entry.id for entry in self.entries(limit=_RECENT) if entry.origin == "asked"), None)
+            if latest is None:
+                return []
+            number = latest
+        one = self.get(number)
+        wanted = one.trace.conversation or one.trace.id
+        if not wanted:
+            return [one]  # kept by a version that knew no conversations
+        found: list[Kept] = []
+        for entry in self.entries():
+            with contextlib.suppress(HistoryError):
+                kept = one if entry.id == number else self.get(entry.id)
+                if wanted in (kept.trace.conversation, kept.trace.id):
+                    found.append(kept)
+                if kept.trace.id == wanted:
+                    break  # the first question of it
+        return found[::-1]
 
     def delete(self, numbers: Iterable[int] | None) -> tuple[int, bool]:
         """Delete questions, all or none: the freed space in the file is overwritten and the log emptied.

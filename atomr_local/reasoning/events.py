@@ -40,6 +40,15 @@ class StageChanged(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionUnderstood(Event):
+    """A follow-up question as it stands alone; `took_from`: trace ids of the turns that gave what it left out."""
+
+    understood_as: str
+    took_from: tuple[str, ...] = ()
+    conversation: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFragment(Event):
     """A piece of the plan as the model writes it (compact notation). Unchecked model output."""
 
@@ -158,6 +167,7 @@ class NodeFinished(Event):
     near: tuple[str, ...] = ()
     of: tuple[tuple[str, ...], ...] = ()
     scores: tuple[float, ...] = ()
+    entities: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

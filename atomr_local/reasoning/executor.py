@@ -349,5 +349,6 @@ class Executor:
                 near=result.near,
                 of=result.of,
                 scores=result.scores,
+                entities=result.entities,
             )
         )

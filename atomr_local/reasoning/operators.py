@@ -7,7 +7,7 @@ title; otherwise the model reads. An operator that gives nothing is followed by 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from atomr_local.errors import ModelError
@@ -72,6 +72,7 @@ class Operators:
         beam: bool = True,
         page_alone: bool = True,
         parallel: int = 1,
+        entity: Callable[[str], str | None] | None = None,
     ) -> None:
         """Make the operators.
 
@@ -79,7 +80,9 @@ class Operators:
             beam: carry several readings of an unsure step.
             page_alone: a Relate reads the page of its entity alone first.
             parallel: runs of one operator at once, at most.
+            entity: the graph entity that a name stood for earlier in the conversation.
         """
+        self._entity = entity
         self._parallel = parallel
         self._page_alone = page_alone
         self._retriever = retriever
@@ -106,7 +109,8 @@ class Operators:
             Cancelled: the question was cancelled.
         """
         requests = [
-            Request(question, self._query(arguments), operator, arguments, self._top_k) for arguments in combinations
+            Request(question, self._query(arguments), operator, self._identified(arguments), self._top_k)
+            for arguments in combinations
         ]
         result = Result()
         if len(requests) > most and not self._retriever.asks_set(node_id, requests):
@@ -170,6 +174,13 @@ class Operators:
             result.dropped.append(GUESSED)
             result.signals["guess"] = 1.0
         return result
+
+    def _identified(self, arguments: tuple[Value, ...]) -> tuple[Value, ...]:
+        """The arguments; a head that the conversation has named before stands for the same entity."""
+        head, *others = arguments
+        if self._entity is None or head.iri is not None or (iri := self._entity(head.text)) is None:
+            return arguments
+        return (replace(head, iri=iri), *others)
 
     @staticmethod
     def _query(arguments: Sequence[Value]) -> str:

@@ -23,6 +23,8 @@ from atomr_local.sources.protocol import Evidence
 _PACKAGE = "atomr_local.reasoning"
 _ANSWER_TOKENS = 160
 _THOUGHT_TOKENS = 120
+_QUESTION_TOKENS = 120
+_ONE_LINE = r"root ::= [^ \r\n\x00-\x1F\x7F] [^\r\n\x00-\x1F\x7F]{1,400}"
 _DRAWS = 2
 # Of a title in a prompt. One in two thousand titles of Wikipedia has more words; what has many more is no title.
 _TITLE_WORDS = 10
@@ -182,6 +184,20 @@ class Reader:
         lines = "\n".join(f"{i}. {asked} {answer}" for i, (asked, answer) in enumerate(steps, 1))
         texts = tuple(text for step in steps for text in reversed(step))
         return self._read(node_id, "combine", "combine", (), texts=texts, steps=lines, question=question)
+
+    def standalone(self, question: str, turns: Sequence[str]) -> str:
+        """A follow-up question so that it can be understood alone.
+
+        Args:
+            turns: the earlier turns, a line each: `Q: …` or `A: …`.
+
+        Returns:
+            The question in the model's words, sanitised; "" where it wrote nothing.
+        """
+        template = "rewrite" if self._style == "full" else "lean_rewrite"
+        prompt = render(_PACKAGE, template, turns="\n".join(map(sanitize_line, turns)), question=question)
+        completion = self._complete(None, "rewrite", prompt, _ONE_LINE, _QUESTION_TOKENS)
+        return sanitize_line(completion.text) if completion.finish == "stop" else ""
 
     def from_memory(self, node_id: int | None, question: str) -> Reading:
         """Answer from the model's own knowledge."""

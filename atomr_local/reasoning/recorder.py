@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from atomr_local.reasoning.events import (
     NodeStarted,
     PlanReady,
     QuestionAsked,
+    QuestionUnderstood,
     RetrievalStarted,
     SourcesSelected,
     WarningRaised,
@@ -64,7 +66,9 @@ class Recorder:
     def __init__(
         self, question: str, strategy: str, settings: Mapping[str, Any], sink: Callable[[Event], None]
     ) -> None:
-        self.trace = Trace(question=sanitize(question), strategy=strategy, settings=sanitize_all(dict(settings)))
+        self.trace = Trace(
+            question=sanitize(question), strategy=strategy, settings=sanitize_all(dict(settings)), id=uuid.uuid4().hex
+        )
         self._sink = sink
         self._lock = threading.RLock()
         self._started = time.perf_counter()
@@ -83,6 +87,10 @@ class Recorder:
         match event:
             case PlanReady():
                 self._plan(event)
+            case QuestionUnderstood():
+                self.trace.understood_as = event.understood_as
+                self.trace.took_from = list(event.took_from)
+                self.trace.conversation = event.conversation
             case NodeStarted():
                 self.trace.node(event.node_id).resolved_question = event.resolved_question
             case SourcesSelected():
@@ -203,3 +211,4 @@ class Recorder:
         node.near = list(event.near)
         node.of = [list(names) for names in event.of]
         node.scores = list(event.scores)
+        node.entities = list(event.entities)

@@ -69,6 +69,12 @@ class Result:
         return scores if len(self.values) == len(scores) > 1 else ()
 
     @property
+    def entities(self) -> tuple[str | None, ...]:
+        """For each value the graph entity that it names; empty where none names one."""
+        iris = tuple(value.iri for value in self.values)
+        return iris if any(iris) else ()
+
+    @property
     def answer(self) -> str:
         return ", ".join(self.texts) if self.values else "Unknown"
 

@@ -201,6 +201,7 @@ class Kept:
                     near=result.near,
                     of=result.of,
                     scores=tuple(told.scores),
+                    entities=result.entities,
                 )
             )
             memory.results[node.id] = result

@@ -65,6 +65,7 @@ class NodeTrace:
         words: of the operation, such as the direction "earlier".
         of: for each answer what it is a value of, such as the rivers of a length; empty where that is not known.
         scores: for each of several answers how sure it is by itself, 0 to 1; empty where that is not known.
+        entities: for each answer the graph entity that it names, or None; empty where the graph gave none.
         near: where the graph has the entity and not what was asked: labels of properties that it has, the likest first.
     """
 
@@ -97,6 +98,7 @@ class NodeTrace:
     near: list[str] = field(default_factory=list)
     of: list[list[str]] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
+    entities: list[str | None] = field(default_factory=list)
 
 
 @dataclass
@@ -147,6 +149,9 @@ class Trace:
         guess: the best answer that was found all the same; None where there is none.
         question: what the person typed.
         understood_as: the question as the plan understood it; "" where there was no plan.
+        id: a random name of this trace, by which a later one refers to it; "" in traces of earlier versions.
+        conversation: id of the first trace of the conversation that this one goes on with; "" for a first question.
+        took_from: ids of the earlier traces that gave what the question left out, oldest first.
         expects: {"type", "several"} of the answer that the plan expects; None where it does not say.
     """
 
@@ -169,6 +174,9 @@ class Trace:
     guess: Guess | None = None
     understood_as: str = ""
     expects: dict[str, Any] | None = None
+    id: str = ""
+    conversation: str = ""
+    took_from: list[str] = field(default_factory=list)
 
     def node(self, node_id: int) -> NodeTrace:
         """The node with this id.

@@ -11,6 +11,7 @@ from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.confidence import Calibration
+from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.reader import Reader
 from atomr_local.reasoning.recorder import Recorder
@@ -31,6 +32,7 @@ class Toolbox:
         revision: what a person changed of an earlier answer, for a strategy that `revises`.
         earlier: what the run of that answer knew, as far as it is at hand.
         memory: what this run knows at its end.
+        conversation: the turns before this question.
         verifies: whether the model can be asked if the evidence says what it answered.
     """
 
@@ -46,6 +48,7 @@ class Toolbox:
     earlier: Memory = field(default_factory=Memory)
     memory: Memory = field(default_factory=Memory)
     verifies: bool = False
+    conversation: Conversation = field(default_factory=Conversation)
 
     def __post_init__(self) -> None:
         limits, means, parallel = self.settings.limits, self.settings.means, self.settings.llm.parallel
@@ -84,6 +87,7 @@ class Toolbox:
             beam=means.beam,
             page_alone=means.page_alone,
             parallel=parallel,
+            entity=self.conversation.entity if self.conversation.turns else None,
         )
 
 

@@ -70,6 +70,7 @@ def replay(trace: Trace) -> QuestionState:
                 near=tuple(node.near),
                 of=tuple(map(tuple, node.of)),
                 scores=tuple(node.scores),
+                entities=tuple(node.entities),
             )
         )
     for item in trace.left_machine:

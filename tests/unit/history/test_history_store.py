@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -391,3 +392,22 @@ def test_pages_of_the_list(file: Path) -> None:
         assert [item.id for item in history.entries(limit=3, before=numbers[3])] == [numbers[2], numbers[1], numbers[0]]
         assert [item.id for item in history.entries(search="odd", limit=9, before=numbers[5])] == [numbers[1]]
         assert history.entries(before=numbers[0]) == []
+
+
+def test_a_conversation_is_read_from_any_of_its_questions(tmp_path: Path) -> None:
+    with History(tmp_path / "history.sqlite") as history:
+        first = history.record(replace(a_trace("Who painted it?"), id="a"))
+        history.record(replace(a_trace("Another topic?"), id="z"))
+        second = history.record(replace(a_trace("and when?"), id="b", conversation="a"))
+        assert [kept.summary.id for kept in history.conversation(first)] == [first, second]
+        assert [kept.trace.id for kept in history.conversation()] == ["a", "b"], "that of the question asked last"
+        history.delete([first])
+        assert [kept.trace.id for kept in history.conversation()] == ["b"]
+
+
+def test_a_question_of_an_earlier_version_is_a_conversation_of_its_own(tmp_path: Path) -> None:
+    with History(tmp_path / "history.sqlite") as history:
+        assert history.conversation() == []
+        history.record(a_trace("Who painted it?"))
+        history.record(a_trace("Who built it?"))
+        assert [kept.trace.question for kept in history.conversation()] == ["Who built it?"]

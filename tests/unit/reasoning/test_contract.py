@@ -42,6 +42,9 @@ TRACE = {
     "guess",
     "understood_as",
     "expects",
+    "id",
+    "conversation",
+    "took_from",
 }
 NODE = {
     "id",
@@ -73,6 +76,7 @@ NODE = {
     "near",
     "of",
     "scores",
+    "entities",
 }
 TOTALS = {"seconds", "llm_calls", "prompt_tokens", "evaluated_tokens", "generated_tokens", "retrievals"}
 SETTINGS = {"model", "adapter", "text_index", "graph_index", "sources", "web"}

@@ -1,0 +1,112 @@
+"""Earlier turns of a conversation: what a follow-up question may refer to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from atomr_local.indexing.names import name_key, words
+from atomr_local.indexing.wording import STOP_WORDS
+from atomr_local.reasoning.trace import Trace
+
+# Earlier turns that a follow-up question is read with.
+MOST_TURNS = 3
+_MOST_ANSWER_WORDS = 40
+NOT_FOUND = "not found"
+_APOSTROPHE = re.compile(r"['\u2019]")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One question and its answer.
+
+    Attributes:
+        trace_id: of the trace that holds it.
+        question: as it was understood.
+        answer: the answers, joined by semicolons; the best guess where nothing was found; "" where there is neither.
+        entities: graph entity by the normal form of its name, for every name that its steps came to.
+    """
+
+    trace_id: str
+    question: str
+    answer: str
+    entities: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Turns of one conversation, oldest first.
+
+    Attributes:
+        id: the trace id of its first question; "" before that.
+    """
+
+    id: str = ""
+    turns: tuple[Turn, ...] = ()
+
+    @classmethod
+    def of(cls, traces: Iterable[Trace]) -> Conversation:
+        """The conversation that these questions make, oldest first; cancelled and failed ones are left out."""
+        kept = [trace for trace in traces if trace.status in ("answered", "unknown")]
+        if not kept:
+            return cls()
+        return cls(kept[0].conversation or kept[0].id, tuple(map(turn_of, kept)))
+
+    def lines(self) -> list[str]:
+        """The latest turns as a prompt shows them: `Q: …` and `A: …`."""
+        shown = []
+        for turn in self.turns[-MOST_TURNS:]:
+            answer = " ".join(turn.answer.split()[:_MOST_ANSWER_WORDS]) or NOT_FOUND
+            shown += [f"Q: {turn.question}", f"A: {answer}"]
+        return shown
+
+    def entity(self, name: str) -> str | None:
+        """The graph entity that the name stood for in an earlier turn, the latest first."""
+        key = name_key(name)
+        return next((found for turn in reversed(self.turns) if (found := turn.entities.get(key))), None)
+
+    def taken(self, question: str, understood: str) -> tuple[str, ...]:
+        """Trace ids of the turns that gave the words which the question as understood has beyond the one typed.
+
+        The latest turn that has a word is taken for it. Words that tell nothing do not count.
+        """
+        missing = _words(understood) - _words(question) - STOP_WORDS
+        taken: list[str] = []
+        for turn in reversed(self.turns[-MOST_TURNS:]):
+            told = missing & _words(f"{turn.question} {turn.answer}")
+            if told:
+                taken.append(turn.trace_id)
+                missing -= told
+        return tuple(reversed(taken))
+
+    def unfounded(self, question: str, understood: str) -> tuple[str, ...]:
+        """Names and numbers of the question as understood that neither the typed one nor any turn holds.
+
+        A word counts as a name where it is capitalised and does not begin the text.
+        """
+        known = _words(" ".join([question, *(f"{turn.question} {turn.answer}" for turn in self.turns)]))
+        written = understood.split()
+        names = [word for place, word in enumerate(written) if (place and word[:1].isupper()) or _has_digit(word)]
+        return tuple(name for name in names if not _words(name) <= known | STOP_WORDS)
+
+
+def turn_of(trace: Trace) -> Turn:
+    """What a finished question leaves for the next one."""
+    answers: Sequence[str] = trace.answers or (trace.guess.answers if trace.guess is not None else ())
+    entities = {
+        name_key(text): iri
+        for node in trace.nodes
+        for text, iri in zip(node.answers, node.entities, strict=False)
+        if iri
+    }
+    return Turn(trace.id, trace.understood_as or trace.question, "; ".join(answers), entities)
+
+
+def _words(text: str) -> set[str]:
+    """The words, without what an apostrophe adds to a name: "Ann's" is Ann."""
+    return {bare for word in words(text) if (bare := _APOSTROPHE.split(word, maxsplit=1)[0])}
+
+
+def _has_digit(word: str) -> bool:
+    return any(character.isdigit() for character in word)

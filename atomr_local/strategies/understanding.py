@@ -1,0 +1,37 @@
+"""A follow-up question put so that it stands alone, before any strategy sees it."""
+
+from __future__ import annotations
+
+from atomr_local.reasoning.events import QuestionUnderstood, WarningRaised
+from atomr_local.strategies.protocol import Toolbox
+
+
+def understand(question: str, tools: Toolbox, *, given: str | None, rewrites: bool) -> str:
+    """The question as it is to be answered; told as an event, with the turns that it took something from.
+
+    What the model writes is taken only if every name and number in it stands in the question or in an earlier turn.
+
+    Args:
+        given: how a person says that it is meant.
+        rewrites: whether the model can be asked.
+
+    Raises:
+        ModelError: the model failed.
+        Cancelled: the question was cancelled.
+    """
+    conversation, problem = tools.conversation, ""
+    understood = given or question
+    if given is None and rewrites:
+        written = tools.reader.standalone(question, conversation.lines())
+        invented = conversation.unfounded(question, written)
+        if written and not invented:
+            understood = written
+        else:
+            problem = f"it would have asked about {', '.join(invented)}" if invented else "the model wrote nothing"
+    elif given is None:
+        problem = "this adapter has not learnt to read follow-up questions"
+    if problem:
+        tools.recorder.emit(WarningRaised(message=f"The question is taken as it was typed: {problem}."))
+    taken = conversation.taken(question, understood)
+    tools.recorder.emit(QuestionUnderstood(understood_as=understood, took_from=taken, conversation=conversation.id))
+    return understood

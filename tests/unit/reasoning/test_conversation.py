@@ -1,0 +1,116 @@
+"""A follow-up question is put so that it stands alone, from what was said before and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from fake_parts import FakeBackbone, FakeSource, entity, reply, rows, toolbox
+
+from atomr_local.assistant import Assistant
+from atomr_local.reasoning.conversation import Conversation, Turn
+from atomr_local.reasoning.events import Finished
+from atomr_local.reasoning.trace import NodeTrace, Trace
+from atomr_local.settings import load_settings
+from atomr_local.strategies.understanding import understand
+
+EARLIER = Conversation(
+    "t1",
+    (
+        Turn("t1", "Who painted The Harbour?", "Rosa Ferrer", {"rosa ferrer": "urn:x:1"}),
+        Turn("t2", "Where was Rosa Ferrer born?", "Girona", {"girona": "urn:x:2"}),
+    ),
+)
+
+
+def understood(question: str, *replies: str, given: str | None = None, rewrites: bool = True) -> tuple[str, Trace]:
+    backbone = FakeBackbone(*replies)
+    tools = toolbox(question, backbone)
+    tools.conversation = EARLIER
+    text = understand(question, tools, given=given, rewrites=rewrites)
+    assert not backbone.replies
+    return text, tools.recorder.trace
+
+
+def test_the_model_sees_the_turns_and_what_it_writes_is_the_question() -> None:
+    backbone = FakeBackbone("Who was Rosa Ferrer's mother?")
+    tools = toolbox("and her mother?", backbone)
+    tools.conversation = EARLIER
+    assert understand("and her mother?", tools, given=None, rewrites=True) == "Who was Rosa Ferrer's mother?"
+    shown = backbone.prompts[0].messages[-1].content
+    assert "Q: Who painted The Harbour?\nA: Rosa Ferrer\nQ: Where was Rosa Ferrer born?\nA: Girona\nQ: and her" in shown
+    trace = tools.recorder.trace
+    assert (trace.understood_as, trace.conversation) == ("Who was Rosa Ferrer's mother?", "t1")
+    assert trace.took_from == ["t2"], "the latest turn that names her"
+
+
+@pytest.mark.parametrize("written", ["Who was Ada Lovelace's mother?", "Who was Rosa Ferrer's mother in 1931?", ""])
+def test_what_nobody_said_is_not_taken(written: str) -> None:
+    text, trace = understood("and her mother?", written)
+    assert text == "and her mother?"
+    assert trace.took_from == []
+    assert "taken as it was typed" in trace.warnings[0]
+
+
+def test_a_change_of_topic_takes_nothing() -> None:
+    text, trace = understood("How deep is Lake Arn?", "How deep is Lake Arn?")
+    assert (text, trace.took_from, trace.warnings) == ("How deep is Lake Arn?", [], [])
+
+
+def test_what_a_person_says_is_meant_is_not_put_to_the_model() -> None:
+    text, trace = understood("and her mother?", given="Who was the mother of Rosa Ferrer?")
+    assert text == trace.understood_as == "Who was the mother of Rosa Ferrer?"
+
+
+def test_an_adapter_that_has_not_learnt_it_is_not_asked() -> None:
+    text, trace = understood("and her mother?", rewrites=False)
+    assert text == "and her mother?"
+    assert "has not learnt" in trace.warnings[0]
+
+
+def test_names_keep_the_entity_they_stood_for() -> None:
+    assert EARLIER.entity("rosa FERRER") == "urn:x:1"
+    assert EARLIER.entity("Rosa") is None
+
+
+def test_a_conversation_is_made_of_what_was_answered() -> None:
+    root = NodeTrace(0, None, "q", "root", answers=["Girona"], entities=["urn:x:2"])
+    first = Trace("where?", "atomr", {}, status="answered", answers=["Girona"], nodes=[root], id="a")
+    failed = Trace("?", "atomr", {}, status="failed", id="b", conversation="a")
+    unknown = Trace("why?", "atomr", {}, status="unknown", id="c", conversation="a", understood_as="Why Girona?")
+    made = Conversation.of([first, failed, unknown])
+    assert made.id == "a"
+    assert [turn.trace_id for turn in made.turns] == ["a", "c"]
+    assert made.lines() == ["Q: where?", "A: Girona", "Q: Why Girona?", "A: not found"]
+    assert made.entity("Girona") == "urn:x:2"
+
+
+def test_the_assistant_goes_on_and_the_graph_is_asked_for_the_same_entity() -> None:
+    plan = '1. Who is Rosa Ferrer? = Search("Rosa Ferrer")\n2. Who is the mother of [1]? = Relate([1], "mother")'
+    graph = FakeSource(
+        "graph",
+        {
+            "Rosa Ferrer": rows("Rosa Ferrer", entity("Rosa Ferrer")),
+            "Rosa Ferrer mother": rows("Rosa Ferrer", entity("Ana Ferrer")),
+        },
+    )
+    backbone = FakeBackbone("Who is Rosa Ferrer's mother?", plan)
+    with Assistant(load_settings(sources=("graph",), means={"rival": False}), backbone) as assistant:  # type: ignore[arg-type]
+        assistant.parts.sources = {graph.name: graph}
+        events = list(assistant.ask("and her mother?", conversation=EARLIER))
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    trace = finished.trace
+    assert (trace.status, trace.answers) == ("answered", ["Ana Ferrer"])
+    assert trace.question == "and her mother?"
+    assert trace.understood_as == "Who is Rosa Ferrer's mother?"
+    assert trace.conversation == "t1"
+    assert trace.nodes[0].entities == ["https://example.org/Ana_Ferrer"]
+    assert graph.requests[0].arguments[0].iri == "urn:x:1"
+
+
+def test_a_first_question_is_read_as_ever() -> None:
+    backbone = FakeBackbone(reply("Ann"))
+    with Assistant(load_settings(), backbone) as assistant:  # type: ignore[arg-type]
+        list(assistant.ask("Who painted The Harbour?", strategy="closed-book", conversation=Conversation()))
+        assert assistant.last_trace is not None
+        assert (assistant.last_trace.conversation, assistant.last_trace.took_from) == ("", [])
+        assert len(assistant.last_trace.id) == 32
