@@ -88,7 +88,7 @@ class Conversation:
         known = _words(" ".join([question, *(f"{turn.question} {turn.answer}" for turn in self.turns)]))
         written = understood.split()
         names = [word for place, word in enumerate(written) if (place and word[:1].isupper()) or _has_digit(word)]
-        return tuple(name for name in names if not _words(name) <= known | STOP_WORDS)
+        return tuple(name for name in names if words(name) and not _words(name) & (known | STOP_WORDS))
 
 
 def turn_of(trace: Trace) -> Turn:
@@ -104,8 +104,9 @@ def turn_of(trace: Trace) -> Turn:
 
 
 def _words(text: str) -> set[str]:
-    """The words, without what an apostrophe adds to a name: "Ann's" is Ann."""
-    return {bare for word in words(text) if (bare := _APOSTROPHE.split(word, maxsplit=1)[0])}
+    """The words; one with an apostrophe also as it stands before that: "Ann's" may be Ann."""
+    bare = (_APOSTROPHE.split(word, maxsplit=1)[0] for word in text.split())
+    return {*words(text), *words(" ".join(bare))}
 
 
 def _has_digit(word: str) -> bool:
