@@ -99,7 +99,7 @@ class Parts:
         self.plan_form: PlanForm = 2
         self.calibration = Calibration()
         self.verifies = False  # known once the model is loaded
-        self.rewrites = False
+        self.rewrites = backbone is not None
         self.notes: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._embedder: Embedder | None = None
         self._probing = Cancellation()
