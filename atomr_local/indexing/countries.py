@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
@@ -12,24 +13,47 @@ _MOST_WORDS = 5
 _WORD = re.compile(r"[^\W_][\w'’.-]*")
 
 
-@lru_cache(maxsize=1)
-def _lists() -> tuple[dict[str, str], dict[str, str]]:
-    """Keys of names and demonyms → the country's name, and keys of provinces and states → their country.
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """`language/en/countries.txt`, by keys.
 
-    From our own lists: `name: other word, other word` and `@country: province, province`.
+    Attributes:
+        known: names, other names and demonyms → the country's name.
+        provinces: provinces and states → their country's name.
+        adjectives: demonyms and other names of countries and continents → keys of what they stand for.
     """
+
+    known: dict[str, str]
+    provinces: dict[str, str]
+    adjectives: dict[str, frozenset[str]]
+
+
+@lru_cache(maxsize=1)
+def _table() -> _Table:
     known: dict[str, str] = {}
     provinces: dict[str, str] = {}
-    text = files("atomr_local.indexing").joinpath("countries.txt").read_text(encoding="utf-8")
+    adjectives: dict[str, frozenset[str]] = {}
+    text = files("atomr_local.language").joinpath("en/countries.txt").read_text(encoding="utf-8")
     for line in text.splitlines():
-        name, _, others = line.partition(":")
-        if name.startswith("@"):
-            provinces.update((name_key(word), name[1:]) for word in others.split(","))
+        head, _, rest = line.partition(":")
+        others = [word.strip() for word in rest.split(",") if word.strip()]
+        if head.startswith("#"):
             continue
-        for word in (name, *others.split(",")):
-            if word.strip():
-                known[name_key(word)] = name
-    return known, provinces
+        if head.startswith("@"):
+            provinces.update((name_key(word), head[1:]) for word in others)
+            continue
+        names = [name.strip() for name in head.removeprefix("+").split("=")]
+        keys = frozenset(map(name_key, names))
+        for word in others:
+            adjectives[name_key(word)] = adjectives.get(name_key(word), frozenset()) | keys
+        if not head.startswith("+"):
+            known.update((name_key(word), names[0]) for word in (*names, *others))
+    return _Table(known, provinces, adjectives)
+
+
+def adjectives() -> dict[str, frozenset[str]]:
+    """Keys of demonyms and short forms → keys of the countries or continents that they stand for."""
+    return _table().adjectives
 
 
 def country_named(text: str) -> str | None:
@@ -37,14 +61,14 @@ def country_named(text: str) -> str | None:
 
     Demonyms of two countries are not told apart: "Dominican" is taken for the Dominican Republic.
     """
-    known, _ = _lists()
+    known = _table().known
     key = name_key(text)
     return known.get(key) or known.get(key.removeprefix("the "))
 
 
 def country_of(place: str) -> str | None:
     """The country that a place names or, in its last part, lies in: "Perth, Western Australia" lies in Australia."""
-    _, provinces = _lists()
+    provinces = _table().provinces
     last = place.rsplit(",", 1)[-1]
     return country_named(place) or country_named(last) or provinces.get(name_key(last))
 

@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from atomr_local.indexing.countries import adjectives
 from atomr_local.indexing.names import name_key
 
 ENTITY = "http://www.wikidata.org/entity/"
@@ -73,13 +74,9 @@ def vocabulary() -> Vocabulary:
     for pid, entry in data["properties"].items():
         fields: dict[str, Any] = {name: tuple(part) if isinstance(part, list) else part for name, part in entry.items()}
         known.append(KnownProperty(pid, **fields))
-    countries: dict[str, set[str]] = {}
-    for country, adjectives in data["demonyms"].items():
-        for adjective in adjectives:
-            countries.setdefault(name_key(adjective), set()).add(name_key(country))
     return Vocabulary(
         by_iri={item.iri: item for item in known},
         by_label={name_key(item.label): item for item in known},
         compound=frozenset(data["compound"]),
-        countries={adjective: frozenset(keys) for adjective, keys in countries.items()},
+        countries=adjectives(),
     )

@@ -2,91 +2,12 @@
 
 from __future__ import annotations
 
+from atomr_local.language.words import english
+
 _STEM = 5
-STOP_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "by",
-        "did",
-        "do",
-        "does",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "he",
-        "her",
-        "him",
-        "his",
-        "how",
-        "in",
-        "is",
-        "it",
-        "its",
-        "of",
-        "on",
-        "or",
-        "s",
-        "she",
-        "that",
-        "the",
-        "their",
-        "they",
-        "this",
-        "to",
-        "was",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "whom",
-        "whose",
-        "why",
-        "with",
-    ]
-)
+STOP_WORDS = english().stop
 # What asks → what tells it in prose.
-TOLD_BY: dict[str, tuple[str, ...]] = {
-    "born": ("birth", "born", "native"),
-    "birth": ("born", "native"),
-    "die": ("died", "death", "killed", "dead"),
-    "died": ("death", "killed", "dead"),
-    "death": ("died", "killed", "dead"),
-    "father": ("son", "daughter", "child"),
-    "mother": ("son", "daughter", "child"),
-    "child": ("father", "mother", "son", "daughter", "children"),
-    "spouse": ("married", "wife", "husband", "marriage", "widow"),
-    "wife": ("married", "husband", "marriage"),
-    "husband": ("married", "wife", "marriage"),
-    "sibling": ("brother", "sister"),
-    "study": ("educated", "university", "school", "college", "graduated", "studied", "degree"),
-    "educated": ("university", "school", "college", "graduated", "studied", "degree"),
-    "performer": ("sung", "song", "singer", "recorded", "band", "album"),
-    "author": ("written", "novel", "wrote", "writer"),
-    "wrote": ("written", "author", "writer"),
-    "publication": ("released", "published"),
-    "come": ("released", "published"),
-    "released": ("published", "release"),
-    "inception": ("founded", "established", "formed"),
-    "nationality": ("american", "british", "citizen"),
-    "citizenship": ("citizen", "born"),
-    "employer": ("worked", "professor", "works"),
-    "award": ("won", "prize", "awarded", "medal"),
-    "located": ("city", "town", "village", "in"),
-    "buried": ("burial", "cemetery", "grave"),
-    "people": ("population",),
-    "many": ("number", "population"),
-}
+TOLD_BY = english().told_by
 
 
 def stem(word: str) -> str:

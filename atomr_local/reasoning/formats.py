@@ -21,6 +21,7 @@ from atomr_local.indexing.countries import countries_in
 from atomr_local.indexing.literals import dates_in
 from atomr_local.language.answer_type import SURE, expected_type
 from atomr_local.language.numbers import number_words
+from atomr_local.language.words import english
 
 Task = Literal["read", "answer", "filter", "combine", "closed_book", "conclude"]
 
@@ -28,7 +29,8 @@ MOST_ANSWERS = 6
 _MOST_CITED = 4
 _LONGEST_COUNTRY = 5
 # Words in capitals beside each other, with small words between them: "Kingdom of Prussia".
-_NAME = re.compile(r"[A-Z\u00C0-\u00DE]\S*(?: (?:(?:of|and|the|de|da|do|du|del) )*[A-Z\u00C0-\u00DE]\S*)*")
+_SMALL = "|".join(sorted(english().small))
+_NAME = re.compile(rf"[A-Z\u00C0-\u00DE]\S*(?: (?:(?:{_SMALL}) )*[A-Z\u00C0-\u00DE]\S*)*")
 VERDICTS = ("yes", "no")
 # Only these answer with words of what they were shown; a closed book has no such text.
 _EXTRACTIVE: frozenset[Task] = frozenset({"read", "answer", "combine"})

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from atomr_local.indexing.countries import country_named
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.vocabulary import PROPERTY
+from atomr_local.language.words import english
 from atomr_local.sources.graph.access import Graph, Statement, term_iri
 from atomr_local.sources.graph.linking import Linker
 from atomr_local.sources.graph.relations import Match
@@ -24,6 +25,8 @@ _WIDEST = 20
 _LEVEL = r"(?P<level>country|nation|continent|state|province|county|region)"
 _IN_WORDING = re.compile(rf"\b{_LEVEL}\b", re.IGNORECASE)
 _IN_QUESTION = re.compile(rf"^(?:in |on |from |to |of |at )?(?:which|what) (?:\w+ )?{_LEVEL}\b", re.IGNORECASE)
+# What may come behind the name of a level that is asked for; another noun would make it a part of that.
+_GOES_ON = english().stop
 _PLACES = frozenset({"place", "city"})
 _PLACED = _PLACES | {"org", "other"}
 _COUNTRY_TYPES = re.compile(r"\b(?:country|sovereign state|nation)$")
@@ -54,12 +57,20 @@ class Risen:
 def level_asked(wording: str, question: str) -> Level | None:
     """The level that a relation's wording asks for, or else the question ("In which country was Ann born?")."""
     found = _IN_WORDING.search(wording)
-    if found:
+    if found and _is_asked(wording, found):
         rest = f"{wording[: found.start()]}place{wording[found.end() :]}"
         # "country" alone is a relation; "country of birth" is one of a place.
         return Level(_named(found), True, rest if name_key(rest) != "place" else "")
     found = _IN_QUESTION.match(question.strip())
     return Level(_named(found), False) if found else None
+
+
+def _is_asked(wording: str, level: re.Match[str]) -> bool:
+    """Whether the wording is for the level itself: "country of birth", "birth country"; not "head of state", which only
+    belongs to one, nor "country music" and "state religion", which it only describes.
+    """
+    before, after = wording[: level.start()].split(), wording[level.end() :].split()
+    return "of" not in map(str.casefold, before) and (not after or after[0].casefold() in _GOES_ON)
 
 
 def _named(match: re.Match[str]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from atomr_local.language.words import english
 from atomr_local.sources.graph.relations import Match
 from atomr_local.sources.protocol import Value, ValueKind
 
@@ -18,15 +19,6 @@ _NUMBER_OF = re.compile(r"^(?:the )?(?:total )?(?:how many|(?:number|count) of)(
 _HOW_MANY = re.compile(r"\bhow many\b|^what (?:is|was) the (?:total )?number of\b", re.IGNORECASE)
 # Their values are what a number is asked of, or say themselves how many there are.
 _NOT_COUNTED = frozenset({"time", "quantity", "string"})
-# No thing is of two of them.
-_KINDS = {
-    "film": "film movie", "series": "series miniseries show sitcom", "episode": "episode", "game": "game videogame",
-    "album": "album", "song": "song", "opera": "opera", "symphony": "symphony", "painting": "painting",
-    "sculpture": "sculpture", "novel": "novel", "play": "play", "poem": "poem", "building": "building",
-}  # fmt: skip
-_KIND = {word: kind for kind, words in _KINDS.items() for word in words.split()}
-# A novel is a book, and so may be a play.
-_BOOK, _BOOKS = "book", frozenset({"novel", "play", "poem"})
 _COUNTED = re.compile(
     r"\b(?:how many|number of) (?:[\w-]+ ){0,3}?(?P<noun>[\w-]+)"
     r"(?= (?:did|does|do|has|have|had|was|were|is|are|by|written|sung|made|[\w-]+ed)\b|\W*$)"
@@ -71,10 +63,9 @@ def _noun(question: str) -> str:
 
 def kind_named(word: str) -> str:
     """The kind of work or building that a word names, in the plural too; "" where it names none of these."""
-    for form in (word, word.removesuffix("s"), word.removesuffix("ies") + "y"):
-        if form == _BOOK or form in _KIND:
-            return _KIND.get(form, _BOOK)
-    return ""
+    known = english().kinds
+    forms = (word, word.removesuffix("s"), word.removesuffix("ies") + "y")
+    return next((known[form] for form in forms if form in known), "")
 
 
 def is_other(types: Sequence[str], noun: str) -> bool:
@@ -83,6 +74,6 @@ def is_other(types: Sequence[str], noun: str) -> bool:
     Args:
         noun: the kind as :func:`kind_named` gives it.
     """
-    accepted = {noun} | (_BOOKS if noun == _BOOK else set())
+    accepted = {noun, *english().among.get(noun, ())}
     kinds = [[kind_named(word) for word in re.findall(r"[\w-]+", label.casefold())] for label in types]
     return bool(kinds) and all(found and found[-1] and accepted.isdisjoint(found) for found in kinds)
