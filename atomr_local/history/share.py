@@ -192,6 +192,7 @@ def _node(fields: _Fields) -> NodeTrace:
         operation=fields.one_of("operation", (*map(str, Operation), None), None),
         operands=fields.list_of("operands", _plain),
         words=fields.texts("words"),
+        linked=fields.texts("linked"),
         near=fields.texts("near"),
         of=fields.list_of("of", _names),
         scores=fields.list_of("scores", _share),

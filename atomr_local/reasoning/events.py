@@ -164,6 +164,7 @@ class NodeFinished(Event):
     outcome: Outcome | None = None
     reason: str = ""
     signals: Mapping[str, float] = field(default_factory=dict)
+    linked: tuple[str, ...] = ()
     near: tuple[str, ...] = ()
     of: tuple[tuple[str, ...], ...] = ()
     scores: tuple[float, ...] = ()

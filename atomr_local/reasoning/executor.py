@@ -346,6 +346,7 @@ class Executor:
                 outcome=result.outcome,
                 reason=result.reason,
                 signals=result.signals,
+                linked=result.linked,
                 near=result.near,
                 of=result.of,
                 scores=result.scores,

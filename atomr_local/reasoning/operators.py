@@ -15,7 +15,7 @@ from atomr_local.indexing.names import base_key, comparable, name_key
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reader import Reader, Reading
 from atomr_local.reasoning.results import Result, add_evidence, distinct
-from atomr_local.reasoning.retrieval import MOST_READ, Gathered, Retriever, match_signals, sureness
+from atomr_local.reasoning.retrieval import MOST_READ, Gathered, Retriever, linked_names, match_signals, sureness
 from atomr_local.reasoning.signals import AGREE, worst
 from atomr_local.reasoning.support import agreement, holds
 from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
@@ -122,6 +122,7 @@ class Operators:
             add_evidence(result.evidence, found.evidence)
             result.dropped.extend(note for note in found.dropped if note not in result.dropped)
         result.signals.update(match_signals(gathered))
+        result.linked = linked_names(gathered)
         result.near = tuple(dict.fromkeys(label for found in gathered if found.probed for label in found.probed.near))
         if operator is Operator.FILTER:
             self._filter(node_id, requests, gathered, result)

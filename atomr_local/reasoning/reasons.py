@@ -15,8 +15,6 @@ from atomr_local.indexing.names import base_key, name_key, words
 from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace
 from atomr_local.tree.nodes import REFERENCE
 
-# The graph's link score from which a name counts as known there (the linker's own bound).
-LINKED = 0.6
 # Likeness of two words, in %, from which one may be a misspelling of the other.
 _ALIKE = 80
 _SHOWN = 3
@@ -41,6 +39,8 @@ def step_reason(
     found = [evidence[item] for item in node.evidence if item in evidence]
     if node.error is not None and not node.answers:
         return _failed(node, found)
+    if node.reason and not node.answers:  # a step that is computed says itself what it lacks
+        return _sentence(node.reason)
     said = f"{'clearly ' if clearly else ''}{_says(node, nodes)}"
     if node.kind == "filter":
         return _filtered(node, nodes, clearly)
@@ -95,14 +95,16 @@ def filled(text: str, nodes: Mapping[int, NodeTrace]) -> str:
 
 
 def mentioned(name: str, found: Iterable[EvidenceTrace]) -> bool:
-    """Whether the evidence has every word of the name, misspelt or not; only its capitalised words where it has any.
+    """Whether the evidence has every capitalised word of the name, misspelt or not.
 
-    Lower case words beside a name describe it ("the lady who came up with Moomins") and may be said otherwise.
+    Words in lower case describe something ("the lady who came up with Moomins") and may be said otherwise: of a name
+    that is all in lower case, any word will do.
     """
     proper = [word for word in re.findall(r"\w+", name) if word[:1].isupper() and len(word) > 1]
-    wanted = {word for text in (proper or [name]) for word in words(text) if len(word) > 1}
+    wanted = {word for text in (proper or [name]) for word in words(text) if len(word) > (1 if proper else 2)}
     there = {word for item in found for word in words(f"{item.title} {item.text} {_rows(item)}")}
-    return all(word in there or any(_alike(word, other) for other in there) for word in wanted)
+    has = [word in there or any(_alike(word, other) for other in there) for word in sorted(wanted)]
+    return all(has) if proper or not has else any(has)
 
 
 def places(node: NodeTrace) -> str:
@@ -114,7 +116,7 @@ def places(node: NodeTrace) -> str:
 
 def _probed(node: NodeTrace, name: str) -> bool:
     """The graph tells how surely it linked a name also where its answer was not used."""
-    return name == "graph" and "link" in node.signals
+    return name == "graph" and (bool(node.linked) or "link" in node.signals)
 
 
 def _rows(item: EvidenceTrace) -> str:
@@ -142,13 +144,12 @@ def _looked_up(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[
         return f"“{_short(node.resolved_question)}” rests on a step that found nothing."
     asked = " ".join(item.question for item in nodes.values() if item.parent is None)
     whom = _listed(_with_article(_short(name), f"{node.resolved_question} {asked}") for name in names)
-    keys = {key for name in names for key in (name_key(name), base_key(name))}
-    linked = node.signals.get("link", 0.0) >= LINKED
+    keys = {key for name in (*names, *node.linked) for key in (name_key(name), base_key(name))}
     texts = [item for item in found if item.source != "graph"]
     page = any(item.source == "text" and base_key(item.title) in keys for item in found)
     if node.kind == "search":
         return f"Nothing {places(node) or 'at hand'} is about {whom}."
-    if linked:
+    if node.linked:
         place = "there or in its page" if page else "there or in the passages found" if texts else "there"
         near = _listed(map(_short, node.near[:_SHOWN]))
         told = f" What the graph has nearest to it: {near}." if near else ""
@@ -198,6 +199,10 @@ def _with_article(name: str, question: str) -> str:
 
 def _is(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
+
+
+def _sentence(clause: str) -> str:
+    return f"{_capital(clause.rstrip('.'))}."
 
 
 def _capital(text: str) -> str:

@@ -208,6 +208,7 @@ class Recorder:
         node.outcome = event.outcome
         node.reason = event.reason
         node.signals = dict(event.signals)
+        node.linked = list(event.linked)
         node.near = list(event.near)
         node.of = [list(names) for names in event.of]
         node.scores = list(event.scores)

@@ -23,6 +23,7 @@ class Result:
         none: whether it is known that nothing is the answer, as where no entity satisfies a condition.
         without: what the step was asked about and found nothing for, where it found something for others.
         signals: what speaks for and against the answer, by name ("link", "relation", "null", "verify", …); 0 to 1.
+        linked: labels of the entities that the graph took the operator's first arguments for.
         near: where the graph has the entity and not what was asked: labels of properties that it has, the likest first.
         others: answers that might stand in this one's place, each with its confidence, the surest first.
     """
@@ -41,11 +42,15 @@ class Result:
     none: bool = False
     without: tuple[Value, ...] = ()
     signals: dict[str, float] = field(default_factory=dict)
+    linked: tuple[str, ...] = ()
     near: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the step ended; None where it failed. A guess (signal "guess") is a value that was not found."""
+        """How the step ended; None where it failed. A guess (signal "guess") is a value that was not found;
+        nothing that is known to be nothing was computed."""
+        if self.none and not self.values:
+            return "computed"
         if not self.values or self.signals.get("guess"):
             return None if self.error and not self.values else "not found"
         if self.method == "closed_book":

@@ -32,6 +32,8 @@ SURE_LINK = 0.85
 SURE_RELATION = 0.75
 # Below this the graph's own answer is not taken over as the operator's; its rows remain evidence to read.
 USABLE_RELATION = 0.5
+# A name with at least this link score is known to the graph (the linker's own bound).
+LINKED = 0.6
 # Entities of a set that other sources are asked for: where the graph knows none of them, and where it knows others.
 MOST_READ, _MOST_READ_BESIDE = 16, 4
 _QUERIES_SHOWN = 3
@@ -70,6 +72,16 @@ def sureness(retrieval: Retrieval) -> float:
     link = 1.0 if retrieval.link_score is None else retrieval.link_score
     relation = 1.0 if retrieval.relation_score is None else retrieval.relation_score
     return link * relation
+
+
+def linked_names(gathered: Sequence[Gathered]) -> tuple[str, ...]:
+    """Labels of the entities that the graph surely took the requests' first arguments for, each once."""
+    graphs = [found.probed for found in gathered if found.probed is not None]
+    return tuple(
+        dict.fromkeys(
+            graph.linked.text for graph in graphs if graph.linked is not None and (graph.link_score or 0.0) >= LINKED
+        )
+    )
 
 
 def match_signals(gathered: Sequence[Gathered]) -> dict[str, float]:

@@ -198,6 +198,7 @@ class Kept:
                     outcome=result.outcome,
                     reason=told.reason,
                     signals=result.signals,
+                    linked=result.linked,
                     near=result.near,
                     of=result.of,
                     scores=tuple(told.scores),
@@ -235,6 +236,7 @@ class Kept:
             error=node.error,
             computed=_computed(node) if remembered is None else remembered.computed,
             signals=dict(node.signals),
+            linked=tuple(node.linked),
             near=tuple(node.near),
             reason=node.reason if node.operation is not None else "",
         )

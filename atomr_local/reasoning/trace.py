@@ -66,6 +66,7 @@ class NodeTrace:
         of: for each answer what it is a value of, such as the rivers of a length; empty where that is not known.
         scores: for each of several answers how sure it is by itself, 0 to 1; empty where that is not known.
         entities: for each answer the graph entity that it names, or None; empty where the graph gave none.
+        linked: labels of the entities that the graph took the operator's first arguments for.
         near: where the graph has the entity and not what was asked: labels of properties that it has, the likest first.
     """
 
@@ -95,6 +96,7 @@ class NodeTrace:
     operation: str | None = None
     operands: list[Any] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
+    linked: list[str] = field(default_factory=list)
     near: list[str] = field(default_factory=list)
     of: list[list[str]] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from atomr_local.language.is_question import Kind
-from atomr_local.reasoning.reasons import LINKED, inputs, mentioned, named, step_reason
+from atomr_local.reasoning.reasons import inputs, mentioned, named, step_reason
 from atomr_local.reasoning.repetition import repeats
 from atomr_local.reasoning.trace import Basis, EvidenceTrace, Guess, NodeTrace, Outcome, Status, Trace
 from atomr_local.tree.operations import Operation
@@ -204,13 +204,15 @@ class _Judge:
                 continue
             by_name = [name for name in named(node, self._nodes) if name and isinstance(node.arguments[0], str)]
             found = [self._evidence[item] for item in node.evidence if item in self._evidence]
-            if not by_name or node.signals.get("link", 0.0) >= LINKED or not found:
+            if not by_name or node.linked or not found:
                 continue
             if not any(mentioned(name, found) for name in by_name):
                 yield node.id, ("not found", step_reason(node, self._nodes, self._evidence))
 
     def _end_of_trail(self, root: NodeTrace) -> NodeTrace:
         """The first step that was not found although what it needs was; else the one that is least sure."""
+        if root.outcome == "computed" and not root.answers:  # nothing, and known to be nothing
+            return root
         steps = [node for node in self._order() if node is not root and node.kind != "parent"]
         for node in steps:
             ended = node.outcome == "not found" or (node.error is not None and not node.answers)
@@ -224,7 +226,7 @@ class _Judge:
         if end is not None and end.error is not None and not end.answers:
             advice.append("Ask again when the source can be reached.")
         found = [self._evidence[item] for item in end.evidence if item in self._evidence] if end is not None else []
-        if end is not None and end.kind in {"search", "relate"} and end.signals.get("link", 0.0) < LINKED:
+        if end is not None and end.kind in {"search", "relate"} and not end.linked:
             unknown = [name for name in named(end, self._nodes) if not mentioned(name, found)]
             advice += [f"Check how “{name}” is spelt." for name in unknown[:1]]
         if not at_hand.web:

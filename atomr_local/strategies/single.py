@@ -73,6 +73,7 @@ class _SingleNode:
                 outcome=result.outcome,
                 signals=result.signals,
                 scores=result.scores,
+                linked=result.linked,
                 near=result.near,
             )
         )

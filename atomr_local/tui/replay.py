@@ -67,6 +67,7 @@ def replay(trace: Trace) -> QuestionState:
                 outcome=node.outcome,
                 reason=node.reason,
                 signals=node.signals,
+                linked=tuple(node.linked),
                 near=tuple(node.near),
                 of=tuple(map(tuple, node.of)),
                 scores=tuple(node.scores),

@@ -188,7 +188,7 @@ class QuestionState:
 def _ended(event: NodeFinished) -> NodeState:
     if event.error:
         return NodeState.DONE if event.answers else NodeState.FAILED
-    if not event.answers or event.outcome == "not found":
+    if event.outcome == "not found" or not (event.answers or event.outcome):
         return NodeState.UNKNOWN
     if event.kept:
         return NodeState.CACHED

@@ -135,7 +135,10 @@ def label_of(view: NodeView, width: int | None = None) -> Text:
         if result.outcome == "not found":
             head.append(NOT_FOUND, "magenta")
         else:
-            head.append(sanitize_line(result.answer), "bold green" if result.answers else "magenta")
+            nothing = result.outcome == "computed" and not result.answers
+            head.append(
+                "none" if nothing else sanitize_line(result.answer), "bold green" if result.answers else "magenta"
+            )
             head.append(_WORDS.get(result.outcome or "", ""), "dim")
         if result.supported is False and result.outcome != "not found":
             head.append(" ⚠", "yellow")

@@ -73,6 +73,7 @@ NODE = {
     "operation",
     "operands",
     "words",
+    "linked",
     "near",
     "of",
     "scores",

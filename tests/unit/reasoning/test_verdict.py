@@ -31,12 +31,18 @@ def root(*answers: str, method: str | None = "child", confidence: float | None =
 
 
 def search(**given: Any) -> NodeTrace:
-    given = {"arguments": ["Louvre"], "answers": ["Louvre"], "method": "operator", "evidence": ["e2"]} | given
-    return node(1, "search", question="Who or what is the Louvre?", signals={"link": 1.0}, **given)
+    given = {
+        "arguments": ["Louvre"],
+        "answers": ["Louvre"],
+        "method": "operator",
+        "evidence": ["e2"],
+        "linked": ["Louvre"],
+    } | given
+    return node(1, "search", question="Who or what is the Louvre?", **given)
 
 
 def relate(*answers: str, **given: Any) -> NodeTrace:
-    given = {"sources": ["text", "graph"], "evidence": ["e1", "e2"], "signals": {"link": 1.0}} | given
+    given = {"sources": ["text", "graph"], "evidence": ["e1", "e2"], "linked": ["Louvre"]} | given
     return node(2, arguments=[[1], "visitors per year"], refs=[1], answers=list(answers), **given)
 
 
@@ -77,11 +83,14 @@ def test_what_the_graph_has_instead_is_told() -> None:
             "The Louvre is in the graph; nothing there or in the passages found says how many",
         ),
         (
-            {"evidence": ["e1"], "signals": {}},
+            {"evidence": ["e1"], "linked": []},
             "There is a page about the Louvre; nothing in it or in the other passages",
         ),
-        ({"evidence": ["e3"], "signals": {}, "sources": ["text"]}, "Nothing in the text mentions the Louvre."),
-        ({"evidence": [], "signals": {"link": 0.0}, "sources": ["text"]}, "Nothing in the text or the graph mentions"),
+        ({"evidence": ["e3"], "linked": [], "sources": ["text"]}, "Nothing in the text mentions the Louvre."),
+        (
+            {"evidence": [], "linked": [], "signals": {"link": 0.0}, "sources": ["text"]},
+            "Nothing in the text or the graph mentions",
+        ),
         ({"question": "How many visitors has [1]?"}, "nothing there or in its page says anything about “visitors per"),
     ],
 )
@@ -92,7 +101,7 @@ def test_the_reason_is_made_of_what_happened(given: dict[str, Any], reason: str)
 
 def test_the_first_step_that_fails_is_told_and_not_those_that_wait_for_it() -> None:
     first = search(answers=[], evidence=["e3"], sources=["text"], outcome="not found")
-    first.signals = {}
+    first.linked = []
     verdict = judged(root("Paris", method="direct_rag", confidence=0.2), first, relate(), evidence=(OTHER,))
     assert verdict.reason == "Nothing in the text is about the Louvre."
     assert verdict.advice[0] == "Check how “Louvre” is spelt."
@@ -111,7 +120,7 @@ def test_the_answer_goes_with_a_step_that_it_rests_on_and_no_other() -> None:
     lost = relate()
     assert judged(root("9"), search(), lost).status == "unknown"
     assert judged(root("9", method="direct_rag", evidence=["e1"]), search(), lost).status == "answered"
-    verdict = judged(root("9"), search(), relate("9", signals={"link": 1.0, "guess": 1.0}, outcome="not found"))
+    verdict = judged(root("9"), search(), relate("9", signals={"guess": 1.0}, outcome="not found"))
     assert verdict.status == "unknown"
     assert "clearly says" in verdict.reason
 
@@ -120,7 +129,7 @@ def test_a_name_that_stands_nowhere_is_not_found_whatever_was_read() -> None:
     read = node(1, arguments=["Zorblax Palace", "ceiling"], answers=["Ann"], method="operator", evidence=["e3"])
     verdict = judged(root("Ann"), read, evidence=(OTHER,))
     assert verdict.reason == "Nothing at hand mentions Zorblax Palace."
-    read.signals = {"link": 0.9}
+    read.linked = ["Zorblax Palace"]
     assert judged(root("Ann"), read, evidence=(OTHER,)).status == "answered"
 
 
@@ -161,6 +170,20 @@ def test_the_advice_names_what_is_at_hand() -> None:
         "Search another index: --text-index wiki.",
     )
     assert "web" not in " ".join(judged(root(), search(), relate(), at_hand=lambda: AtHand(web=True)).advice)
+
+
+def test_what_is_known_to_be_nothing_is_told_as_such_and_can_be_counted() -> None:
+    none = node(3, "operation", reason="no value of step 2 is earlier than 1800", refs=[2], outcome="computed")
+    verdict = judged(root(outcome="computed", reason=none.reason), search(), relate("1818"), none)
+    assert (verdict.status, verdict.reason) == ("unknown", "No value of step 2 is earlier than 1800.")
+    counted = node(4, "operation", answers=["0"], method="computed", refs=[3], outcome="computed")
+    assert judged(root("0", outcome="computed"), search(), relate("1818"), none, counted).status == "answered"
+
+
+def test_an_operation_says_itself_what_it_lacks() -> None:
+    lacking = node(3, "operation", reason="step 2 gave 'Paris'; a date is needed", refs=[2])
+    verdict = judged(root("Paris"), search(), relate("Paris", method="operator"), lacking)
+    assert verdict.reason == "Step 2 gave 'Paris'; a date is needed."
 
 
 def test_a_guess_never_looks_as_sure_as_an_answer() -> None:
@@ -238,6 +261,7 @@ def test_questions_inside_a_sentence(question: str, said: str) -> None:
         ("the woman who painted in Paris", True),
         ("Zorblax Louvre", False),
         ("prado", False),
+        ("the museum of kings", True),
     ],
 )
 def test_names_are_mentioned_word_by_word(name: str, there: bool) -> None:
