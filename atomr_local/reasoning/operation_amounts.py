@@ -84,6 +84,10 @@ def _both_dates(first: Operand, second: Operand, unit: str | None) -> tuple[Meas
     """The operands as dates, where both are and a bare number such as "1200" is not meant as an amount."""
     readings = [[measure(value, "date") for value in operand.owned()] for operand in (first, second)]
     if not all(found and all(found) for found in readings):
+        for operand in (first, second):
+            if any(not value.text.strip().isdigit() and measure(value, "date") for value in operand.owned()):
+                for other in (first, second):  # with a date only a date can be compared
+                    measured_one(other, "date")
         return None
     bare = all(value.text.strip().isdigit() for operand in (first, second) for value in operand.values)
     said = any(value.kind is ValueKind.DATE for operand in (first, second) for value in operand.values)

@@ -54,6 +54,8 @@ def compute(call: OperationCall, operands: Sequence[Operand | str], asked: str =
         values, computation = _run(call, operands, asked)
     except NotComputed as problem:
         return Computed((), "", str(problem))
+    except ArithmeticError:  # such as 1e999 squared
+        return Computed((), "", "its numbers are too large or too small to be calculated with")
     notes, share = _left_out(operands)
     reason = "" if values else _NOTHING.get(call.operation, "nothing is left")
     return Computed(values, computation, reason, notes, not values, share)

@@ -150,6 +150,7 @@ class Retriever:
             and SourceName.GRAPH in self._names(node_id)
             and isinstance(self._sources[SourceName.GRAPH], SetSource)
             and all(request.arguments and request.arguments[0].iri is not None for request in requests)
+            and all(request.arguments[1:] == requests[0].arguments[1:] for request in requests)
         )
 
     def _gather_set(

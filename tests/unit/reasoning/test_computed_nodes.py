@@ -136,7 +136,7 @@ def test_other_sources_are_asked_for_what_the_graph_does_not_know_of_a_set_and_o
     found |= {f"{name} length": rows(name, length(f"{i + 1} km")) for i, name in enumerate(names) if i < 6}
     text = FakeSource("text", {f"R{i} length": passages((f"R{i}", f"R{i} is {i + 1} km long.")) for i in range(12)})
     replies = [reply(f"{i} km", evidence=[1]) for i in (7, 8, 9, 10)]
-    run = Run(ASKED, RIVERS, FakeBackbone(*replies), SetGraph(found), text)
+    run = Run(ASKED, RIVERS, FakeBackbone(*replies), SetGraph(found), text, llm={"parallel": 1})
     assert text.queries == ["R6 length", "R7 length", "R8 length", "R9 length"]
     assert run.node(2).dropped == ["2 of 12 were looked up in the graph alone (limit 4)"]
     assert run.result.texts == ("R9",)

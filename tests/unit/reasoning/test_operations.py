@@ -128,6 +128,8 @@ def test_verdicts(operation: str, operands: tuple[Operand | str, ...], verdict: 
             "step 1 gave '100 apples'; a number or quantity is needed",
         ),
         ('Difference([1], [2], "days")', (step(1, "1950"), BOB), "1950 is no full date; days are needed"),
+        ("Difference([1], [2])", (ANN, step(2, "Passy")), "step 2 gave 'Passy'; a date is needed"),
+        ("Difference([1], [2])", (NILE, step(2, "Passy")), "step 2 gave 'Passy'; a number or quantity is needed"),
         ('Difference([1], [2], "km")', (ANN, BOB), "two dates differ by years, months, weeks or days"),
         ("Difference([1], [2])", (step(1, "1939–1945"), step(2, "1914-07-28")), "'1939–1945' is no single date"),
         ("Ratio([1], [2])", (step(1, "5"), step(2, "0")), "step 2 gave '0'; nothing can be divided by it"),
@@ -235,3 +237,13 @@ def test_several_questions_at_once_are_answered_one_by_one() -> None:
     assert lengths.computation == "Nile: 6,650 km; Amazon: 6,400 km"
     half = run("Each([1], [2])", step(1, "45", about="Ann"), step(2, about="Bob"))
     assert (texts(half), half.computation) == (["45"], "Ann: 45; Bob: not found")
+
+
+@pytest.mark.parametrize("operation", ["Ratio([1], [2])", "Average([1], [2])", "Sum([1], [2])", "Difference([1], [2])"])
+def test_numbers_of_any_size_do_no_harm(operation: str) -> None:
+    for one, other in (("1e999", "3"), ("1e-999", "3"), ("1e999", "1e-999"), ("9" * 60, "7")):
+        computed = run(operation, step(1, one), step(2, other))
+        assert computed.values or computed.reason
+    converted = run('Convert([1], "mm")', step(1, "1e999 ly"))
+    assert converted.values or converted.reason
+    assert run('Difference([1], [2], "days")', step(1, "0001-01-01"), step(2, "9999-12-31")).values
