@@ -2,6 +2,7 @@
 """Fit the confidence of an adapter: how likely an answer with given signals is right.
 
     scripts/calibrate.py --adapter models/adapters/NAME.gguf --set questions.jsonl … --rows rows.jsonl
+    scripts/calibrate.py --adapter models/adapters/NAME.gguf --set questions.jsonl … --rows rows.jsonl --part 1/2
     scripts/calibrate.py --adapter models/adapters/NAME.gguf --rows rows.jsonl --ablate
 
 A set is FILE[:INDEX][@SOURCE[+SOURCE]], such as natural.jsonl, held_back.jsonl:2wiki or held_back.jsonl:2wiki@text.
@@ -11,6 +12,7 @@ the graph of that name where there is one. Lines are {"question", "answers" or "
 
 Each question is answered by the tree, by direct RAG, and by what the model reads in all that the tree's steps cite;
 their signals and whether they are right are kept in the rows. With --rows alone they are fitted anew without asking.
+With --part several processes may share the questions; nothing is fitted then.
 The report is cross-validated; the bound `accept` loses at most 5% of the right answers. Use questions that the adapter
 was not trained on and that nothing is reported on.
 """
@@ -102,6 +104,9 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="FILE[:INDEX][@SOURCES]")
     parser.add_argument("--limit", type=int, default=100_000, help="questions of each set at most")
     parser.add_argument("--rows", type=Path, help="what is measured is kept here, and what is there is not asked again")
+    parser.add_argument(
+        "--part", default="1/1", metavar="K/N", help="measure every N-th question from the K-th on, no more"
+    )
     parser.add_argument("--ablate", action="store_true", help="print what each signal is worth")
     parser.add_argument("--isotonic", action="store_true", help="make the probabilities monotone shares as well")
     parser.add_argument("--dry-run", action="store_true", help="leave the card as it is")
@@ -110,13 +115,17 @@ def main() -> None:
     given = parser.parse_args()
     rows = read_rows(given.rows)
     known = {(row["mix"], row["question"]) for row in rows}
-    for row in measured(given.adapter, [QuestionSet.parse(item) for item in given.set], given.limit, known):
+    part, parts = map(int, given.part.split("/"))
+    sets = [QuestionSet.parse(item) for item in given.set]
+    for row in measured(given.adapter, sets, given.limit, known, part - 1, parts):
         rows.append(row)
         told = " ".join(f"{way}:{'+' if row[way]['right'] else '-'}" for way in WAYS[:3] if row[way])
         print(f"{row['mix']} {row['way']} {told} {row['question']!r}", flush=True)
         if given.rows:
             with given.rows.open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(row) + "\n")
+    if parts > 1:
+        return
     if not rows:
         raise SystemExit("no rows: give --set, or --rows with a file that holds some")
     folded = fitting.cross_validated(rows, folds=given.folds, seed=given.seed)

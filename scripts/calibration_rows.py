@@ -181,13 +181,20 @@ def with_card(adapter: Path, card: dict[str, Any], folder: Path) -> Path:
     return copy
 
 
-def measured(adapter: Path, sets: list[QuestionSet], limit: int, known: set[tuple[str, str]]) -> Iterator[Row]:
-    """Rows of the questions that are not known, by index, so that each is loaded once."""
+def measured(
+    adapter: Path, sets: list[QuestionSet], limit: int, known: set[tuple[str, str]], first: int = 0, every: int = 1
+) -> Iterator[Row]:
+    """Rows of the questions that are not known, by index, so that each is loaded once.
+
+    Args:
+        known: (mix of index and sources, question) of those that need not be asked.
+        first, every: of each index only the questions first, first + every, first + 2 · every …
+    """
     for given in sets:
         for index, records in given.groups(limit).items():
             sources = given.sources_of(index)
             mix = f"{index}@{'+'.join(sources)}"
-            open_ = [record for record in records if (mix, record["question"]) not in known]
+            open_ = [record for record in records[first::every] if (mix, record["question"]) not in known]
             if not open_:
                 continue
             with Measuring(adapter, index, sources) as measuring:

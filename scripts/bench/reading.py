@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 import sys
 import time
@@ -81,14 +82,14 @@ class Bench:
         """One question read: its answer or guess, and the signals of what was read."""
         found = [Evidence(SourceName.TEXT, row["title"].replace("_", " "), row["context"], 1.0, "", {}, "e1")]
         ask = self._reader.from_evidence if self._task == "read" else self._reader.whole
+        before = len(self.calls)
         first = ask(None, row["question"], found)
+        unknown = self.calls[before].completion.watched[:1]
         guessed = first if first.answers else self._reader.whole(None, row["question"], found, guess=True)
         guessed = self._reader.checked(None, guessed)
         gold = [] if row["unanswerable"] else row["answers"]
         score = score_answer(_text(guessed), gold)
-        # What was not there is Unknown; how likely that was says the null score of the first reading.
-        told = guessed.signals | ({names.NULL: first.null} if first.null is not None else {})
-        told[names.GUESS] = float(not first.answers)
+        told = guessed.signals | {names.GUESS: float(not first.answers)}
         return {
             "question": row["question"],
             "answerable": bool(gold),
@@ -97,6 +98,7 @@ class Bench:
             "f1": score.f1 if gold else 0.0,
             "em": score.em if gold else 0.0,
             "signals": told,
+            "unknown": math.exp(unknown[0]) if unknown and not math.isnan(unknown[0]) else None,
         }
 
 
@@ -135,6 +137,9 @@ def report(rows: Sequence[dict[str, Any]]) -> None:
         told = [(sign * r["signals"][name], r["answerable"]) for r in rows if name in r["signals"]]
         if told:
             print(f"  {name:10s} {auroc(told):.3f} (of {len(told)})")
+    told = [(-r["unknown"], r["answerable"]) for r in rows if r.get("unknown") is not None]
+    if told:
+        print(f"  {'p(Unknown)':10s} {auroc(told):.3f} (of {len(told)})")
     probabilities = combined(rows)
     print(f"  {'combined':10s} {auroc([(p, r['answerable']) for p, r in zip(probabilities, rows, strict=True)]):.3f}")
     ordered = sorted(p for p, r in zip(probabilities, rows, strict=True) if r["answerable"])
