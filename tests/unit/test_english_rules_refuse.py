@@ -191,6 +191,13 @@ def test_conditions_that_are_not_negated_superlative_or_described() -> None:
     assert described("Norwegian") is None
 
 
+def test_what_describes_a_noun_is_known_by_its_form() -> None:
+    assert described("a team coached by Ann Lee") == ("team", "coached by Ann Lee")
+    assert described("a film directed by Ann Lee") == ("film", "directed by Ann Lee")
+    assert described("Manchester United") is None
+    assert described("United Artists") is None
+
+
 def test_no_time_is_cut_out_of_what_has_none() -> None:
     for text in ("population in Portland", "born in the house of Lee", "on Golden Pond", "during the war"):
         assert split_time(text) == (text, None)

@@ -14,6 +14,8 @@ from atomr_local.indexing.literals import Quantity, number_words, parse_quantity
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.spans import Span, parse_span
 from atomr_local.indexing.vocabulary import vocabulary
+from atomr_local.language.conditions import any_of, condition_words
+from atomr_local.language.numbers import number_words as words_of_numbers
 
 
 class Comparison(StrEnum):
@@ -55,61 +57,41 @@ class HasValue:
     value: str
 
 
-_WORDS_OF: dict[Comparison, str] = {
-    Comparison.AT_LEAST: r"at least|no (?:less|fewer|earlier) than|not (?:less|fewer|before)(?: than)?"
-    r"|since|from|>=|≥",
-    Comparison.AT_MOST: r"at most|no (?:more|later) than|not (?:more than|after)|up to|until|till|<=|≤",
-    Comparison.MORE: r"(?:more|greater|later|higher|larger|bigger|taller|longer|heavier|deeper|wider|newer|younger)"
-    r" than|after|over|above|exceed(?:s|ing)?|>",
-    Comparison.LESS: r"(?:less|fewer|earlier|lower|smaller|shorter|lighter|shallower|narrower|older) than|prior to"
-    r"|before|under|below|<",
-    Comparison.EQUAL: r"exactly|equal(?:s| to)|=|is|are|was|were|of|in|on|during",
-}
+_WORDS = condition_words()
+# The order counts: "at least" is looked for before "in".
 _COMPARE = {
-    comparison: re.compile(rf"(?:^|(?<=\s))(?:{form})(?=\s|\d|$)\s*(?P<operand>.+)$", re.IGNORECASE)
-    for comparison, form in _WORDS_OF.items()
+    kind: re.compile(rf"(?:^|(?<=\s)){any_of(_WORDS.comparisons[kind])}(?=\s|\d|$)\s*(?P<operand>.+)$", re.IGNORECASE)
+    for kind in (Comparison.AT_LEAST, Comparison.AT_MOST, Comparison.MORE, Comparison.LESS, Comparison.EQUAL)
 }
 _BETWEEN = re.compile(
     r"(?:^|(?<=\s))(?:(?:in |the )?(?:between|from))\s+(?P<low>.+?)\s+(?:and|to|until|till)\s+(?P<high>.+)$",
     re.IGNORECASE,
 )
 _OR_MORE = re.compile(
-    r"^(?P<low>.+?)\s+(?:or|and)\s+(?P<way>more|later|above|over|less|fewer|earlier|below|under)\b(?P<rest>.*)$",
+    rf"^(?P<low>.+?)\s+(?:or|and)\s+(?P<way>{any_of(_WORDS.or_more + _WORDS.or_less)})\b(?P<rest>.*)$",
     re.IGNORECASE,
 )
 _NUMBER_AND_REST = re.compile(
-    r"^(?P<number>[+-]?[$€£]?\d[\d,.]*(?:\s*(?:hundred|thousand|million|billion|trillion))?)\s+(?P<rest>[^\d].*)$",
+    r"^(?P<number>[+-]?[$€£]?\d[\d,.]*(?:\s*" + any_of(words_of_numbers().scales) + r")?)\s+(?P<rest>[^\d].*)$",
     re.IGNORECASE,
 )
-# What an adjective in a comparison speaks of, where no property is named.
-_MEASURES = {
-    "higher": "elevation above sea level", "high": "elevation above sea level", "taller": "height", "tall": "height",
-    "longer": "length", "shorter": "length", "long": "length", "larger": "area", "bigger": "area", "smaller": "area",
-    "heavier": "mass", "lighter": "mass", "heavy": "mass", "deeper": "depth", "deep": "depth", "wider": "width",
-    "wide": "width", "newer": "inception",
-}  # fmt: skip
-_PEOPLE = re.compile(r"\b(?:people|inhabitants|residents)$", re.IGNORECASE)
-_OPENING = re.compile(
-    r"^(?:(?:who|which|that|it|they|he|she|entities|those|ones|whose)\s+)*"
-    r"(?:(?:is|are|was|were|has|have|had|be|been|being|does|did|do|must|should|will|with|having)\s+)*",
-    re.IGNORECASE,
-)
-_AUXILIARY = r"who|which|that|it|they|he|she|whose|is|are|was|were|has|have|had|does|did|do|must|should|will|been"
+_PEOPLE = re.compile(rf"\b{any_of(_WORDS.people)}$", re.IGNORECASE)
+_OPENING = re.compile(rf"^(?:{any_of(_WORDS.pronouns)}\s+)*(?:{any_of(_WORDS.auxiliaries)}\s+)*", re.IGNORECASE)
 _NEGATION = re.compile(
-    rf"^(?:(?:{_AUXILIARY})\s+)*"
+    rf"^(?:{any_of(_WORDS.pronouns + _WORDS.auxiliaries)}\s+)*"
     r"(?:(?:not|never|no)\s+|(?:is|are|was|were|has|have|had|does|did|do|ca|wo)n['’]?t\s+)"
     r"(?!(?:less|fewer|more|later|earlier)\b)(?P<rest>.+)$",
     re.IGNORECASE,
 )
+_ORDINAL = any_of([word for word in words_of_numbers().ordinals if word != "first"])
 _SUPERLATIVE = re.compile(
-    r"^(?:with |having )?(?:the )?(?:(?:second|third|fourth|fifth|\d+(?:st|nd|rd|th)) )?(?:(?<!at )(?:most|least)"
-    r"|largest|biggest|smallest|highest|lowest|tallest|longest|shortest|oldest|youngest|newest|latest|earliest|richest"
-    r"|poorest|deepest|heaviest|lightest|fastest|slowest|closest|nearest|farthest|furthest|best|worst)\b",
+    rf"^(?:with |having )?(?:the )?(?:(?:{_ORDINAL}|\d+(?:st|nd|rd|th)) )?"
+    rf"(?:(?<!at )(?:most|least)|{any_of(_WORDS.superlatives)})\b",
     re.IGNORECASE,
 )
 _NOUN_AND_REST = re.compile(
-    r"^(?P<noun>[\w\- ]+?)\s+(?P<rest>(?:in|from|by|with|that|which|who|whose|located|situated|directed|born|released"
-    r"|published|written|composed|performed|founded|made|set|starring|created|discovered|invented)\s.+)$",
+    rf"^(?P<noun>[\w\- ]+?)\s+(?P<rest>(?:{any_of(_WORDS.prepositions + _WORDS.participles)}"
+    r"|[a-z-]+ed(?= (?:by|in|at|on|from|for|as|before|after|to|with|of) ))\s.+)$",
     re.IGNORECASE,
 )
 _GENDERS = frozenset({"male", "female"})
@@ -158,9 +140,7 @@ def comparison(text: str) -> Compare | None:
     more = _OR_MORE.match(text)
     operand_match = re.search(r"[+-]?[$€£]?\d", more["low"]) if more else None
     if more and operand_match:
-        way = (
-            Comparison.AT_LEAST if more["way"].casefold() in ("more", "later", "above", "over") else Comparison.AT_MOST
-        )
+        way = Comparison.AT_LEAST if more["way"].casefold() in _WORDS.or_more else Comparison.AT_MOST
         low = more["low"]
         operand_text = f"{low[operand_match.start() :]} {more['rest']}".strip()
         found = _compare(way, low[: operand_match.start()], "", operand_text, text)
@@ -195,10 +175,10 @@ def _compare(kind: Comparison, before: str, matched: str, operand_text: str, tex
         unit = unit_name(first)
         if unit is not None and unit_name(rest) is None:
             operand, rest = Quantity(operand.amount, unit), others
-        wording = wording or _MEASURES.get(rest.casefold(), rest)
+        wording = wording or _WORDS.measures.get(rest.casefold(), rest)
     adjective = matched.split(" ", 1)[0].casefold()
     if not wording:
-        wording = _MEASURES.get(adjective, "")
+        wording = _WORDS.measures.get(adjective, "")
     if isinstance(operand, Span) and adjective in ("older", "younger"):
         return None  # "older than 1950" may mean either way round
     return Compare(wording, kind, operand, text)
