@@ -160,10 +160,10 @@ def _extreme(question: str, operands: Sequence[Operand], root: str) -> _Read | N
     """ "Which of [1] and [2] is longer?" """
     if _asks_verdict(question) and not _selects(question, operands, root):
         return None  # a question for yes or no is not answered with a name
-    if _has("asks_otherwise", question, opening=True) or _has("differences", question):
+    if _has("asks_otherwise", question, opening=True) or _has("differences", question) or _has("asks_amount", question):
         return None
     opener = _phrases("who_openers", opening=True).match(question)
-    if opener and not _has("who_verbs", question[opener.end() :].strip(), opening=True):
+    if opener and not _is_who(question[opener.end() :].strip()):
         return None  # "Who directed the first?" asks for more than which is the first
     bare = re.fullmatch(rf"{_A_REFERENCE}(?:,? \w+ {_A_REFERENCE})+\W*", question)
     said = f"{question} {root}" if bare else question
@@ -172,6 +172,16 @@ def _extreme(question: str, operands: Sequence[Operand], root: str) -> _Read | N
     measured = _named_measured(operands)
     word = _directed(said, measured) if len(measured) > 1 else None
     return _call(Operation.COMPARE, measured, word) if word else None
+
+
+def _is_who(rest: str) -> bool:
+    """Whether what follows "who" asks which of them it is: "is older", "died first", "directed more films"."""
+    if _has("who_verbs", rest, opening=True):
+        return True
+    _, _, after = rest.partition(" ")
+    amount = _phrases("who_amounts", opening=True).match(after)
+    things = after[amount.end() :].split() if amount else []
+    return bool(things) and re.fullmatch(r"\w+(?<!ou)s\W*", things[0]) is not None
 
 
 def _named_measured(operands: Sequence[Operand]) -> Sequence[Operand]:
@@ -212,7 +222,10 @@ def _difference(question: str, operands: Sequence[Operand], _root: str) -> _Read
     if len(operands) != 2:
         return None
     if not _readable(operands, "date"):
-        return _call(Operation.DIFFERENCE, operands) if _has("differences", question) else None
+        asked = _has("differences", question) or _has("by_how_much", question, opening=True)
+        return _call(Operation.DIFFERENCE, operands) if asked else None
+    if _has("by_how_much", question, opening=True):  # "By how many years is A older than B?"
+        question = question.partition(" ")[2]
     units = english()["questions"]["span_units"]
     unit = next((units[word] for word in words(question) if word in units), "")
     how_many = re.match(rf"(?:{_phrases('how_many').pattern})\s+(\w+)", question, re.IGNORECASE)

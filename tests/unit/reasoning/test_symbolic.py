@@ -282,6 +282,10 @@ PLACES = [operand(1, "France", asked="Where is A?"), operand(2, "Spain", asked="
         ("What year was the first of them?", [ANN, BOB]),
         ("Who directed the film that came out first?", [ANN, BOB]),
         ("Why is the Nile longer?", LENGTHS),
+        ("By how many films is the Nile longer?", [ANN, BOB]),
+        ("Into how many languages has the first of them been translated?", [ANN, BOB]),
+        ("In what order did they come, first to last?", [ANN, BOB]),
+        ("Who wrote the most famous of them?", BOOKS),
         ("Who lived longer?", AGES),
         # orders
         ("Are both Ann and Bob older than 30?", AGES),
@@ -300,3 +304,9 @@ PLACES = [operand(1, "France", asked="Where is A?"), operand(2, "Spain", asked="
 )
 def test_every_rule_refuses_what_it_does_not_surely_understand(question: str, operands: list[Operand]) -> None:
     assert result(question, *operands) is None
+
+
+def test_by_how_much_is_a_difference_and_who_did_more_is_the_one() -> None:
+    assert result("By how many years is Bob older than Ann?", ANN, BOB) == ["1"]
+    assert result("By how much is the Nile longer than the Amazon?", *LENGTHS) == ["250 km"]
+    assert result("Who wrote more books, Ann or Bob?", *BOOKS) == ["Bob"]
