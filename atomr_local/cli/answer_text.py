@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text
-from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace, left_machine
+from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
 from atomr_local.sanitize import sanitize_line
 
 _PASSAGE = 160
@@ -13,16 +14,18 @@ _STEP = re.compile(r"step (\d+): (.*)")
 _MARKS = {True: "", False: "  (not found in the cited evidence)", None: ""}
 
 
-def answer_text(trace: Trace, *, guess: bool = False) -> str:
+def answer_text(trace: Trace, *, guess: bool = False, earlier: Mapping[str, str] | None = None) -> str:
     """The whole text, sanitised, without colour; every line from outside is one line.
 
     Args:
         guess: where the question was declined, show the best guess too, with what it rests on.
+        earlier: questions by trace id that this one may have taken something from.
     """
     declined = trace.status == "unknown" and bool(trace.reason)  # earlier versions said it in the answer
     lines = _not_found(trace, guess) if declined else [_sure(sanitize_line(trace.answer), trace.confidence)]
-    if (understood := " ".join(trace.understood_as.split())) and understood != " ".join(trace.question.split()):
-        lines += ["", f"Understood as: {sanitize_line(understood)}"]
+    if meant := understood(trace):
+        lines += ["", f"Understood as: {meant}"]
+        lines += [f"  taken from: “{question}”" for question in taken_from(trace, earlier or {})]
     root = next((node for node in trace.nodes if node.parent is None), None)
     cited = root.cited if root is not None and (guess or not declined) else []
     by_id = {item.id: item for item in trace.evidence}

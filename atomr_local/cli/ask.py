@@ -20,6 +20,8 @@ NOT_FOUND_STATUS = 3
 _PLAN_BYTES = 64 << 20  # a plan may be a whole trace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from atomr_local.history.pending import Pending
     from atomr_local.reasoning.conversation import Conversation
     from atomr_local.reasoning.events import Event
@@ -75,12 +77,13 @@ def ask(
     with Assistant.open(**overrides(**options)) as assistant:
         announce_remote(assistant.settings)
         plan = _read_plan(plan_file, question) if plan_file is not None else None
+        conversation = _conversation() if goes_on else None
         events = assistant.ask(
             question,
             plan=plan,
             plan_origin="file",
             strategy=strategy,
-            conversation=_conversation() if goes_on else None,
+            conversation=conversation,
         )
         keep = assistant.settings.history.keep and not no_history
         with noted(question, strategy or assistant.settings.strategy, keep=keep) as pending:
@@ -94,7 +97,8 @@ def ask(
             if trace is None:
                 return 130
             try:
-                _print(trace, as_json=as_json, as_jsonl=as_jsonl, guess=guess)
+                earlier = {turn.trace_id: turn.question for turn in conversation.turns} if conversation else {}
+                _print(trace, as_json=as_json, as_jsonl=as_jsonl, guess=guess, earlier=earlier)
             finally:  # a reader that closed the pipe early has asked all the same
                 if keep:
                     _keep(trace, pending)
@@ -123,7 +127,7 @@ def _conversation() -> Conversation:
     return Conversation.of(item.trace for item in kept)
 
 
-def _print(trace: Trace, *, as_json: bool, as_jsonl: bool, guess: bool) -> None:
+def _print(trace: Trace, *, as_json: bool, as_jsonl: bool, guess: bool, earlier: Mapping[str, str]) -> None:
     from atomr_local.cli.answer_text import answer_text, departures_text
 
     if as_json:
@@ -133,7 +137,7 @@ def _print(trace: Trace, *, as_json: bool, as_jsonl: bool, guess: bool) -> None:
         if told := departures_text(trace):
             click.echo(told, err=True)
     elif not as_jsonl:
-        click.echo(answer_text(trace, guess=guess))
+        click.echo(answer_text(trace, guess=guess, earlier=earlier))
 
 
 def _keep(trace: Trace, pending: Pending | None) -> None:

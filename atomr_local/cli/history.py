@@ -52,7 +52,7 @@ def _opened() -> Iterator[History]:
 @click.option("--limit", type=click.IntRange(min=1, max=1_000_000), default=20, show_default=True, metavar="N")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(search: str | None, limit: int, as_json: bool) -> None:
-    """List past questions, the latest first.
+    """List past questions, the latest first. ↳ and a number: it follows that one in a conversation.
 
     Example: atomr history list --search "mary shelley" --limit 5
     """
@@ -67,7 +67,8 @@ def list_(search: str | None, limit: int, as_json: bool) -> None:
     for item in found:
         answer = f" → {sanitize_line(item.answer)}" if item.answer else ""
         when = f"{_time(item.asked_at)}  {status_word(item.status):<11}"
-        click.echo(f"{item.id:>5}  {when}  {sanitize_line(item.question)}{answer}")
+        after = f"↳ {item.follows}  " if item.follows is not None else ""  # of the conversation's first question
+        click.echo(f"{item.id:>5}  {when}  {after}{sanitize_line(item.question)}{answer}")
     if not kept:
         click.echo("No questions are kept yet.", err=True)
     elif not found:
@@ -78,48 +79,69 @@ def list_(search: str | None, limit: int, as_json: bool) -> None:
 
 @history.command()
 @click.argument("number", metavar="ID", type=_NUMBER)
-@click.option("--json", "as_json", is_flag=True, help="Print the trace as JSON.")
-def show(number: int, as_json: bool) -> None:
+@click.option("--conversation", is_flag=True, help="All questions of its conversation, the first first.")
+@click.option("--json", "as_json", is_flag=True, help="Print the trace as JSON; of a conversation, JSON lines.")
+def show(number: int, conversation: bool, as_json: bool) -> None:
     """Print a past question as `atomr ask --guess` did: the answer, its citations, the tree.
 
     Example: atomr history show 12
+    Example: atomr history show 12 --conversation
     """
     from atomr_local.cli.answer_text import answer_text
+    from atomr_local.history.export import to_json
     from atomr_local.reasoning.confidence_words import status_word
 
     with _opened() as opened:
-        kept = opened.get(number)
-    if as_json:
-        print_json(kept.document)
-        return
-    item = kept.summary
-    how = "" if item.origin == "asked" else ", imported"
-    click.echo(f"{sanitize_line(kept.trace.question)}\n({_time(item.asked_at)}, {status_word(item.status)}{how})\n")
-    click.echo(sanitize(answer_text(_single_lines(kept.trace), guess=True)))
+        found = opened.conversation(number) if conversation else [opened.get(number)]
+        earlier = opened.named(name for kept in found for name in kept.trace.took_from)
+    if as_json and conversation:
+        click.echo(to_json(found, several=True), nl=False)
+    elif as_json:
+        print_json(found[0].document)
+    else:
+        for place, kept in enumerate(found):
+            item = kept.summary
+            how = "" if item.origin == "asked" else ", imported"
+            label = f"{item.id}. " if conversation else ""
+            if place:
+                click.echo()
+            click.echo(f"{label}{sanitize_line(kept.trace.question)}")
+            click.echo(f"({_time(item.asked_at)}, {status_word(item.status)}{how})\n")
+            click.echo(sanitize(answer_text(_single_lines(kept.trace), guess=True, earlier=earlier)))
 
 
 @history.command()
 @click.argument("numbers", metavar="[ID]...", type=_NUMBER, nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Every kept question, the oldest first.")
+@click.option("--conversation", is_flag=True, help="With each question all of its conversation, the first first.")
 @click.option(
     "--format", "kind", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True,
     help="markdown: to read, with numbered citations. json: the trace, to share; several: JSON lines.",
 )  # fmt: skip
 @click.option("--out", type=_FILE, metavar="FILE", help="Write there instead of printing; - prints.")
-def export(numbers: tuple[int, ...], everything: bool, kind: str, out: Path | None) -> int:
+def export(numbers: tuple[int, ...], everything: bool, conversation: bool, kind: str, out: Path | None) -> int:
     """Export past questions with their evidence. A JSON file can be opened elsewhere with `atomr history import`.
 
     Example: atomr history export 12 --format json --out frankenstein.json
+    Example: atomr history export 12 --conversation --out frankenstein.md
     """
     from atomr_local.history.export import to_json, to_markdown
     from atomr_local.output_files import write_output
 
     _one_of(numbers, everything)
+    if conversation and everything:
+        raise click.UsageError("--conversation goes with numbers; --all has every conversation in it")
     with _opened() as opened:
         wanted = [item.id for item in reversed(opened.entries())] if everything else list(dict.fromkeys(numbers))
+        if conversation and not everything:
+            wanted = list(dict.fromkeys(kept.summary.id for number in wanted for kept in opened.conversation(number)))
         found, damaged = _readable(opened, wanted, skip=everything)
-    several = everything or len(wanted) > 1
-    text = to_json(found, several=several) if kind == "json" else to_markdown(found)
+        earlier = opened.named(name for kept in found for name in kept.trace.took_from)
+    several = everything or conversation or len(wanted) > 1
+    if kind == "json":
+        text = to_json(found, several=several)
+    else:
+        text = to_markdown(found, conversation=conversation and len(numbers) == 1, earlier=earlier)
     if out is not None:
         write_output(out, text)
         click.echo(f"{len(found)} exported to {sanitize_line(str(out))}", err=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from atomr_local.history import conversations
 from atomr_local.history.errors import HistoryDamaged, HistoryError, HistoryReadOnly
 
 # "atmr": tells a history from any other program's SQLite file.
@@ -170,6 +171,7 @@ def migrate(connection: sqlite3.Connection, path: Path, search: bool) -> None:
                 for statement in statements(script):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {version}")
+        conversations.prepare(connection)
         if search:
             connection.execute(
                 "INSERT INTO questions_search (rowid, question, answer) SELECT id, question, answer FROM questions"

@@ -13,7 +13,7 @@ from typing import Any
 
 from atomr_local.history.store import Kept, Summary, encode
 from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text, confidence_value, status_word
-from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace, left_machine
+from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
 from atomr_local.sanitize import sanitize, sanitize_line
 
 _ROWS = 20
@@ -41,30 +41,47 @@ def to_json(kept: Iterable[Kept], *, several: bool) -> str:
     return "".join(json.dumps(document, indent=2) + "\n" for document in documents)
 
 
-def to_markdown(kept: Iterable[Kept]) -> str:
-    """Each question as a section: answer, tree, the evidence that was cited."""
-    return "\n".join(_section(item) for item in kept)
+def to_markdown(kept: Iterable[Kept], *, conversation: bool = False, earlier: Mapping[str, str] | None = None) -> str:
+    """Each question as a section: answer, tree, the evidence that was cited.
+
+    Args:
+        conversation: they are the questions of one conversation, in order; an overview of it comes first.
+        earlier: questions by trace id that these may have taken something from, beside one another.
+    """
+    items = list(kept)
+    known = {**(earlier or {}), **{item.trace.id: item.trace.question for item in items}}
+    if not conversation or not items:
+        return "\n".join(_section(item, known, 1) for item in items)
+    turns = "\n".join(f"{place}. {_turn(item.trace)}" for place, item in enumerate(items, 1))
+    begin = f"# Conversation: {_escaped(items[0].trace.question)}\n\n{turns}\n"
+    return "\n".join([begin, *(_section(item, known, 2) for item in items)])
 
 
-def _section(kept: Kept) -> str:
-    trace = kept.trace
+def _turn(trace: Trace) -> str:
+    told = "; ".join(trace.answers) or trace.answer
+    answer = f"**{_escaped(told)}**" if trace.status == "answered" else f"*{status_word(trace.status)}*"
+    return f"{_escaped(understood(trace) or trace.question)} → {answer}"
+
+
+def _section(kept: Kept, earlier: Mapping[str, str], level: int) -> str:
+    trace, marks = kept.trace, "#" * level
     numbers = _citation_numbers(trace)
     root = next((node for node in trace.nodes if node.parent is None), None)
     blocks = [
-        f"# {_escaped(trace.question)}",
+        f"{marks} {_escaped(trace.question)}",
         *_answer(trace, root, numbers),
-        "\n".join(f"- {name}: {value}" for name, value in _facts(kept)),
+        "\n".join(f"- {name}: {value}" for name, value in _facts(kept, earlier)),
     ]
     if root is not None:
-        blocks += ["## Tree", "\n".join(_branch(trace, root, numbers, 0))]
+        blocks += [f"{marks}# Tree", "\n".join(_branch(trace, root, numbers, 0))]
     if numbers:
-        blocks.append("## Evidence")
+        blocks.append(f"{marks}# Evidence")
         by_id = {item.id: item for item in trace.evidence}
         blocks += [block for name, number in numbers.items() for block in _evidence(number, by_id[name])]
     if left := len(trace.evidence) - len(numbers):
         blocks.append(f"Found and not cited: {left} (they stand in the JSON export).")
     if trace.warnings:
-        blocks += ["## Notes", "\n".join(f"- {_escaped(warning)}" for warning in trace.warnings)]
+        blocks += [f"{marks}# Notes", "\n".join(f"- {_escaped(warning)}" for warning in trace.warnings)]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -83,8 +100,12 @@ def _answer(trace: Trace, root: NodeTrace | None, numbers: Mapping[str, int]) ->
         yield f"A guess{whence}, not an answer: {_escaped(trace.guess.text)}{told}{_cited(root, numbers)}"
 
 
-def _facts(kept: Kept) -> Iterable[tuple[str, str]]:
+def _facts(kept: Kept, earlier: Mapping[str, str]) -> Iterable[tuple[str, str]]:
     trace, summary = kept.trace, kept.summary
+    if meant := understood(trace):
+        yield "understood as", _escaped(meant)
+    if taken := taken_from(trace, earlier):
+        yield "taken from", "; ".join(f"“{_escaped(question)}”" for question in taken)
     if summary.asked_at:
         yield ("asked" if summary.origin == "asked" else "imported"), _escaped(summary.asked_at)
     yield "status", status_word(trace.status)

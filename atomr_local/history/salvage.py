@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from atomr_local.history import database
+from atomr_local.history import conversations, database
 from atomr_local.history.database import Remains
 
 # Those of the first version of the schema: every file has them.
@@ -45,6 +45,7 @@ def salvage(damaged: Path, fresh: Path, *, search: bool, remains: Remains | None
                 _take(into, _page_by_page(copy))
             if _count(into):
                 break
+        conversations.fill(into)
         # Not by its sequence, which counts what was refused too.
         highest = max(highest, into.execute("SELECT coalesce(max(id), 0) FROM questions").fetchone()[0])
         into.execute("DELETE FROM sqlite_sequence WHERE name = 'questions'")

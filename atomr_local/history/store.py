@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 
 from atomr_local import paths
 from atomr_local.errors import InputError, MissingPartError
-from atomr_local.history import database, pending
+from atomr_local.history import conversations, database, pending
 from atomr_local.history.errors import HistoryDamaged, HistoryError, HistoryReadOnly
 from atomr_local.history.mending import sound
 from atomr_local.history.opening import open_history, open_read_only, reopen_damaged
@@ -50,6 +50,7 @@ class Summary:
         id: its number; never given again once deleted.
         asked_at: ISO 8601, UTC; of an imported one, when it was imported.
         seconds: how long answering took.
+        follows: of a follow-up question, the number of the first kept question of its conversation.
     """
 
     id: int
@@ -61,6 +62,7 @@ class Summary:
     strategy: str
     confidence: float | None
     seconds: float
+    follows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,8 @@ class History:
             "json" if deflated is None else "zlib",
             hashlib.sha256(data).hexdigest(),
             data if deflated is None else deflated,
+            trace.id,
+            trace.conversation,
         )
 
         def write(connection: sqlite3.Connection) -> int:
@@ -159,7 +163,8 @@ class History:
             with database.ended(connection):
                 number = connection.execute(
                     "INSERT INTO questions (asked_at, origin, question, answer, status, strategy, confidence, seconds,"
-                    " encoding, digest, trace) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    " encoding, digest, trace, trace_id, conversation)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     row,
                 ).lastrowid
                 assert number is not None
@@ -217,16 +222,17 @@ class History:
             condition += " AND id < ?"
             values.append(before)
 
-        def read(connection: sqlite3.Connection) -> list[Any]:
+        def read(connection: sqlite3.Connection) -> tuple[list[Any], dict[int, int]]:
             found = connection.execute(
                 f"SELECT {_SUMMARY} FROM questions WHERE {condition} ORDER BY id DESC LIMIT ?",  # noqa: S608 - constants
                 (*values, -1 if limit is None else limit),
             ).fetchall()
             if search is not None and not found and before is None:
                 self._check(connection)  # damaged words find nothing, and FTS5 says nothing
-            return found
+            return found, conversations.firsts(connection, [row[0] for row in found])
 
-        return [_summary(row) for row in self._do(read)]
+        rows, follows = self._do(read)
+        return [_summary(row, follows.get(row[0])) for row in rows]
 
     def questions(self, limit: int, *, containing: str = "") -> list[str]:
         """Different questions that were asked here, the latest first; case and white space make no difference.
@@ -275,18 +281,18 @@ class History:
             InputError: there is none.
             HistoryError: it is damaged; it stays in the file.
         """
-        row = self._do(
-            lambda connection: connection.execute(
-                f"SELECT {_SUMMARY}, encoding, digest, trace FROM questions WHERE id = ?",  # noqa: S608 - constants
-                (number,),
-            ).fetchone()
-        )
+
+        def read(connection: sqlite3.Connection) -> tuple[Any, dict[int, int]]:
+            query = f"SELECT {_SUMMARY}, encoding, digest, trace FROM questions WHERE id = ?"  # noqa: S608 - constants
+            return connection.execute(query, (number,)).fetchone(), conversations.firsts(connection, [number])
+
+        row, follows = self._do(read)
         if row is None:
             raise _none_such([number])
         *listed, encoding, digest, data = row
         document = _decode(number, encoding, digest, data)
         try:
-            return Kept(_summary(listed), parse_trace(document), document)
+            return Kept(_summary(listed, follows.get(number)), parse_trace(document), document)
         except InputError as error:
             raise _damaged(number, error.message) from error
 
@@ -305,19 +311,30 @@ class History:
             if latest is None:
                 return []
             number = latest
-        one = self.get(number)
-        wanted = one.trace.conversation or one.trace.id
-        if not wanted:
-            return [one]  # kept by a version that knew no conversations
-        found: list[Kept] = []
-        for entry in self.entries():
-            with contextlib.suppress(HistoryError):
-                kept = one if entry.id == number else self.get(entry.id)
-                if wanted in (kept.trace.conversation, kept.trace.id):
-                    found.append(kept)
-                if kept.trace.id == wanted:
-                    break  # the first question of it
-        return found[::-1]
+        one, found = self.get(number), list[Kept]()
+        chosen = number
+        for member in self._do(lambda connection: conversations.members(connection, chosen)):
+            with contextlib.suppress(HistoryError, InputError):  # damaged, or deleted by now
+                found.append(one if member == number else self.get(member))
+        return found
+
+    def named(self, trace_ids: Iterable[str]) -> dict[str, str]:
+        """The questions, as they were typed, of the traces with these ids; those that are not kept are left out.
+
+        Raises:
+            HistoryError: the history cannot be read.
+        """
+
+        def read(connection: sqlite3.Connection) -> dict[str, str]:
+            found = {}
+            for name in trace_ids:
+                number = conversations.number_of(connection, name)
+                row = connection.execute("SELECT question FROM questions WHERE id = ?", (number,)).fetchone()
+                if row is not None:
+                    found[name] = sanitize_line(row[0])
+            return found
+
+        return self._do(read)
 
     def delete(self, numbers: Iterable[int] | None) -> tuple[int, bool]:
         """Delete questions, all or none: the freed space in the file is overwritten and the log emptied.
@@ -457,10 +474,10 @@ def _empty_log(connection: sqlite3.Connection) -> bool:
     return not busy
 
 
-def _summary(row: Sequence[Any]) -> Summary:
+def _summary(row: Sequence[Any], follows: int | None = None) -> Summary:
     texts: Sequence[Any] = [sanitize(value) if isinstance(value, str) else value for value in row]
     number, asked_at, origin, question, answer, status, strategy, confidence, seconds = texts
-    return Summary(number, asked_at, origin, question, answer, status, strategy, confidence, seconds)
+    return Summary(number, asked_at, origin, question, answer, status, strategy, confidence, seconds, follows)
 
 
 def _damaged(number: int, problem: str) -> HistoryError:

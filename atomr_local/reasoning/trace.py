@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
+from atomr_local.sanitize import sanitize_line
+
 _SHOWN_QUERIES = 3
 SCHEMA = "atomr.trace/1"
 # "interrupted": the program died while it answered; written by the history alone.
@@ -196,6 +198,17 @@ class Trace:
         return {"schema": SCHEMA} | asdict(
             replace(self, evidence=[replace(e, locator=dict(e.locator)) for e in self.evidence])
         )
+
+
+def understood(trace: Trace) -> str:
+    """The question as it was understood, on one line; "" where that is what was typed."""
+    meant = sanitize_line(trace.understood_as)
+    return meant if meant != sanitize_line(trace.question) else ""
+
+
+def taken_from(trace: Trace, earlier: Mapping[str, str]) -> list[str]:
+    """The questions that gave what this one left out, of those known in `earlier` by trace id; each on one line."""
+    return [sanitize_line(earlier[name]) for name in trace.took_from if name in earlier]
 
 
 def left_machine(departures: Sequence[Departure]) -> str:

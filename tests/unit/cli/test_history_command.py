@@ -250,3 +250,27 @@ def test_each_command_says_that_an_emptied_file_was_not_new(capsys: Capture) -> 
     assert "is empty, though 1 question was kept in it. It has been set aside as history.damaged-" in printed.err
     assert atomr("history", "list") == 0
     assert capsys.readouterr().err == "No questions are kept yet.\n"
+
+
+def test_a_conversation_is_marked_shown_and_exported_whole(capsys: Capture, tmp_path: Path) -> None:
+    with History.open() as history:
+        history.record(Trace("Who wrote Emma?", "atomr", {}, id="a", answers=["Jane Austen"], answer="Jane Austen"))
+        history.record(Trace("Another topic?", "atomr", {}, id="z"))
+        history.record(
+            Trace("and Persuasion?", "atomr", {}, id="b", conversation="a", took_from=["a"],
+                  understood_as="Who wrote Persuasion?", answer="Jane Austen", answers=["Jane Austen"])
+        )  # fmt: skip
+    listed = out_of(capsys, "history", "list").splitlines()
+    assert "  ↳ 1  and Persuasion? → Jane Austen" in listed[0]
+    assert not any("↳" in line for line in listed[1:])
+    assert "taken from: “Who wrote Emma?”" in out_of(capsys, "history", "show", "3")
+    shown = out_of(capsys, "history", "show", "3", "--conversation")
+    assert shown.index("1. Who wrote Emma?") < shown.index("3. and Persuasion?")
+    assert "Another topic" not in shown
+    lines = out_of(capsys, "history", "show", "1", "--conversation", "--json").splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ["a", "b"]
+    exported = out_of(capsys, "history", "export", "3", "--conversation")
+    assert exported.startswith("# Conversation: Who wrote Emma?\n")
+    lines = out_of(capsys, "history", "export", "3", "--conversation", "--format", "json").splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ["a", "b"]
+    refused(capsys, "history", "export", "--all", "--conversation", status=2)

@@ -13,7 +13,7 @@ from history_fakes import ESCAPES, a_trace
 from markdown_it import MarkdownIt
 
 from atomr_local.errors import InputError
-from atomr_local.history.export import to_json, to_markdown
+from atomr_local.history.export import to_json, to_markdown, unkept
 from atomr_local.history.share import parse_trace, read_shared
 from atomr_local.history.store import Kept, Summary
 from atomr_local.output_files import write_output
@@ -123,3 +123,23 @@ def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path: Pat
     with pytest.raises(InputError, match="cannot be written"):
         write_output(tmp_path / ("long" * 100), "text")
     assert [path.name for path in tmp_path.iterdir()] == ["directory"]
+
+
+def test_a_conversation_begins_with_its_overview_and_says_what_was_understood() -> None:
+    first = unkept(a_trace("Who wrote *it*?", id="a", answers=["Mary Shelley"]))
+    second = unkept(
+        a_trace("and her mother?", id="b", conversation="a", took_from=["a"], status="unknown", answer="",
+                understood_as="Who is the mother of Mary Shelley?")
+    )  # fmt: skip
+    text = to_markdown([first, second], conversation=True)
+    assert text.startswith(
+        "# Conversation: Who wrote \\*it\\*?\n\n1. Who wrote \\*it\\*? → **Mary Shelley**\n"
+        "2. Who is the mother of Mary Shelley? → *not found*\n\n## Who wrote"
+    )
+    assert "\n## and her mother?\n" in text
+    assert "\n### Tree\n" in text
+    assert "- understood as: Who is the mother of Mary Shelley?\n- taken from: “Who wrote \\*it\\*?”\n" in text
+    alone = to_markdown([second], earlier={"a": "Who wrote it?"})
+    assert alone.startswith("# and her mother?\n")
+    assert "- taken from: “Who wrote it?”" in alone
+    assert "taken from" not in to_markdown([second])

@@ -411,3 +411,44 @@ def test_a_question_of_an_earlier_version_is_a_conversation_of_its_own(tmp_path:
         history.record(a_trace("Who painted it?"))
         history.record(a_trace("Who built it?"))
         assert [kept.trace.question for kept in history.conversation()] == ["Who built it?"]
+
+
+def test_a_follow_up_names_the_first_question_of_its_conversation(file: Path) -> None:
+    with History(file) as history:
+        first = history.record(replace(a_trace("Who painted it?"), id="a"))
+        other = history.record(replace(a_trace("Another topic?"), id="z"))
+        second = history.record(replace(a_trace("and when?"), id="b", conversation="a"))
+        third = history.record(replace(a_trace("why?"), id="c", conversation="a"))
+        assert [(item.id, item.follows) for item in history.entries()] == [
+            (third, first), (second, first), (other, None), (first, None),
+        ]  # fmt: skip
+        assert history.get(third).summary.follows == first
+        assert history.named(["b", "gone", "a"]) == {"b": "and when?", "a": "Who painted it?"}
+        history.delete([first])
+        assert {item.id: item.follows for item in history.entries()} == {other: None, second: None, third: second}
+
+
+def test_a_file_of_an_earlier_version_gets_what_conversations_need(file: Path) -> None:
+    with History(file) as history:
+        history.record(a_trace("Who painted it?"))
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript(
+            "DROP INDEX questions_by_trace_id; DROP INDEX questions_by_conversation;"
+            "ALTER TABLE questions DROP COLUMN trace_id; ALTER TABLE questions DROP COLUMN conversation"
+        )
+    with History(file) as history:
+        first = history.record(replace(a_trace("Who built it?"), id="a"))
+        second = history.record(replace(a_trace("and when?"), id="b", conversation="a"))
+        assert [item.follows for item in history.entries()] == [first, None, None]
+        assert [kept.summary.id for kept in history.conversation(second)] == [first, second]
+
+
+def test_conversations_are_known_again_in_a_file_that_was_saved_from_a_damaged_one(file: Path) -> None:
+    with History(file) as history:
+        history.record(replace(a_trace("Who painted it?"), id="a"))
+        history.record(replace(a_trace("and when? " + "w " * 5000), id="b", conversation="a"))
+    with file.open("r+b") as stream:
+        stream.write(bytes(100))  # the file's header
+    with History(file) as history:
+        assert history.notes
+        assert [item.follows for item in history.entries()] == [1, None]
