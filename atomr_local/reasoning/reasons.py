@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rapidfuzz import fuzz
 
-from atomr_local.indexing.names import base_key, name_key, words
+from atomr_local.indexing.names import base_key, name_key, split_qualifier, words
 from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace
 from atomr_local.tree.nodes import REFERENCE
 
@@ -100,7 +100,8 @@ def mentioned(name: str, found: Iterable[EvidenceTrace]) -> bool:
     Words in lower case describe something ("the lady who came up with Moomins") and may be said otherwise: of a name
     that is all in lower case, any word will do.
     """
-    proper = [word for word in re.findall(r"\w+", name) if word[:1].isupper() and len(word) > 1]
+    name = split_qualifier(name)[0]
+    proper = [word for word in re.findall(r"\w[\w'’]*", name) if word[:1].isupper() and len(word) > 1]
     wanted = {word for text in (proper or [name]) for word in words(text) if len(word) > (1 if proper else 2)}
     there = {word for item in found for word in words(f"{item.title} {item.text} {_rows(item)}")}
     has = [word in there or any(_alike(word, other) for other in there) for word in sorted(wanted)]

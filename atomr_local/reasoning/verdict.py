@@ -119,7 +119,19 @@ class _Judge:
             return "memory"
         if any(self._nodes[i].outcome == "not found" for i in self._rests_on(root)):
             return "step"
-        return "unsure" if root.confidence is not None and root.confidence < self._accept else None
+        return "unsure" if root.confidence is not None and root.confidence < self._needed(root) else None
+
+    def _needed(self, root: NodeTrace) -> float:
+        """The least confidence that the root's answer needs.
+
+        An answer that was read for the question as a whole goes around a step that was not found. Calibration knows how
+        often such readings are right, not how often where the trail is lost: of the doubt that is accepted elsewhere
+        half is accepted here.
+        """
+        around = root.method == "direct_rag" and any(
+            node.outcome == "not found" and node.kind in {"search", "relate", "filter"} for node in self._nodes.values()
+        )
+        return (1.0 + self._accept) / 2 if around else self._accept
 
     def _declined(self, root: NodeTrace, cause: str) -> Verdict:
         if cause == "repeats":

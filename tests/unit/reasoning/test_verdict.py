@@ -119,7 +119,10 @@ def test_an_unsure_answer_is_declined_and_its_weakest_step_named() -> None:
 def test_the_answer_goes_with_a_step_that_it_rests_on_and_no_other() -> None:
     lost = relate()
     assert judged(root("9"), search(), lost).status == "unknown"
-    assert judged(root("9", method="direct_rag", evidence=["e1"]), search(), lost).status == "answered"
+    around = {"method": "direct_rag", "evidence": ["e1"]}
+    assert judged(root("9", confidence=0.8, **around), search(), lost).status == "answered"
+    assert judged(root("9", confidence=0.7, **around), search(), lost).status == "unknown"
+    assert judged(root("9", confidence=0.7, **around), search(), relate("9", method="operator")).status == "answered"
     verdict = judged(root("9"), search(), relate("9", signals={"guess": 1.0}, outcome="not found"))
     assert verdict.status == "unknown"
     assert "clearly says" in verdict.reason
@@ -262,6 +265,8 @@ def test_questions_inside_a_sentence(question: str, said: str) -> None:
         ("Zorblax Louvre", False),
         ("prado", False),
         ("the museum of kings", True),
+        ("Louvre (museum in Lens)", True),
+        ("L'Ouvre", True),
     ],
 )
 def test_names_are_mentioned_word_by_word(name: str, there: bool) -> None:
