@@ -229,10 +229,12 @@ def format_number(amount: Decimal) -> str:
 
 # In running text a month has a capital letter: "may" and "march" are words too.
 _WRITTEN_MONTH = "(?:" + "|".join(month.capitalize() for month in sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
+_NTH = r"(?:\d{1,2}(?:st|nd|rd|th)|" + "|".join(sorted(_WORDS.ordinals, key=len, reverse=True)) + ")"
 _DATES = re.compile(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_WRITTEN_MONTH},? \d{{3,4}}"
     rf"|{_WRITTEN_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{3,4}}|{_WRITTEN_MONTH},? \d{{4}}|\d{{4}}-\d{{2}}-\d{{2}}"
-    r"|\d{1,4} (?:BC|BCE|AD)|\d{3}0s|\d{1,2}(?:st|nd|rd|th) century(?: BCE?)?|\d{4})\b"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_WRITTEN_MONTH}|{_WRITTEN_MONTH} \d{{1,2}}(?:st|nd|rd|th)?"
+    rf"|\d{{1,4}} (?:BCE?|CE|AD)|AD \d{{1,4}}|\d{{3}}0s|{_NTH} century(?: BCE?| CE| AD)?|\d{{4}})\b"
 )
 
 

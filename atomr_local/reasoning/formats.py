@@ -133,6 +133,11 @@ def _one(rules: dict[str, str], asked: Asked, encode: Callable[[str], str], free
     return MOST_ANSWERS
 
 
+def capitalised(texts: Sequence[str]) -> list[str]:
+    """Words in capitals that stand beside each other in the texts, each run once, in order."""
+    return list(dict.fromkeys(match[0] for text in texts for match in _NAME.finditer(text)))
+
+
 def _countries(rules: dict[str, str], asked: Asked, encode: Callable[[str], str]) -> bool:
     """Add the rule `one` for countries and nationalities that we know, and for any other name in capitals.
 
@@ -142,8 +147,7 @@ def _countries(rules: dict[str, str], asked: Asked, encode: Callable[[str], str]
     if not texts:
         return False
     known = dict.fromkeys(chain(*map(countries_in, texts)))
-    names = [match[0] for text in texts for match in _NAME.finditer(text)]
-    word_runs(rules, "name", list(dict.fromkeys(names)), encode, longest=_LONGEST_COUNTRY)
+    word_runs(rules, "name", capitalised(texts), encode, longest=_LONGEST_COUNTRY)
     rules["one"] = " | ".join(
         [*(literal(encode(country)) for country in known), *(["name"] if "name" in rules else [])]
     )

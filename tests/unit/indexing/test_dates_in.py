@@ -19,3 +19,10 @@ def test_decades_and_centuries_and_iso_dates() -> None:
 
 def test_words_that_are_months_too_are_no_dates() -> None:
     assert dates_in(["they may 12 times march 5 miles"]) == ()
+
+
+def test_dates_without_a_year_and_centuries_in_words() -> None:
+    text = "On December 12, in the sixteenth century, before 800 CE, on 3 May; AD 79 and the twenty-first century."
+    assert dates_in([text]) == (
+        "December 12", "sixteenth century", "800 CE", "3 May", "AD 79", "twenty-first century",
+    )  # fmt: skip
