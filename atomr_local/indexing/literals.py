@@ -164,7 +164,8 @@ _UNIT_NAMES = {
     "degrees celsius": "°C", "u": "u", "da": "u", "people": "", "inhabitant": "", "person": "", "usd": "USD",
     "dollar": "USD", "us dollar": "USD", "euro": "EUR", "kelvin": "K", "k": "K", "degree fahrenheit": "°F",
     "degrees fahrenheit": "°F", "°f": "°F", "fahrenheit": "°F", "celsius": "°C", "yard": "yd", "nautical mile": "nmi",
-    "square foot": "sq ft", "square feet": "sq ft", "sq mile": "sq mi", "mi²": "sq mi", "mi2": "sq mi",
+    "square foot": "sq ft", "square feet": "sq ft", "sq mile": "sq mi",
+    "square km": "km²", "square mi": "sq mi", "square m": "m²", "mi²": "sq mi", "mi2": "sq mi",
     "cubic metre": "m³", "cubic meter": "m³", "m3": "m³", "cubic kilometre": "km³", "cubic kilometer": "km³",
     "km3": "km³", "litre": "L", "liter": "L", "millilitre": "mL", "milliliter": "mL", "ounce": "oz", "week": "wk",
     "metric ton": "t", "kilometre per hour": "km/h", "kilometer per hour": "km/h", "kilometres per hour": "km/h",
@@ -174,6 +175,7 @@ _UNIT_NAMES = {
 }  # fmt: skip
 _SCALES = _WORDS.scales
 _NUMBER_WORDS = _WORDS.numbers | {"a": 1, "an": 1}
+_HALF = re.compile(r"half an? (?=(?:hundred|thousand|million|billion|trillion)\b)", re.IGNORECASE)
 _QUANTITY = re.compile(
     r"(?P<sign>[+\-−]?)(?P<currency>[$€£]?)\s*"
     r"(?P<number>\d{1,3}(?:[, \u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?|\.\d+)"
@@ -213,11 +215,21 @@ def parse_quantity(text: str) -> Quantity | None:
 
 
 def number_words(text: str) -> str:
-    """The text with a small number written as a word at its beginning in figures: "six million" → "6 million"."""
+    """The text with a number written in words at its beginning in figures: "six million", "half a million" and
+    "twenty-one days" become "6 million", "0.5 million" and "21 days"."""
+    half = _HALF.match(text.strip())
+    if half:
+        return f"0.5 {text.strip()[half.end() :]}"
     first, _, rest = text.strip().partition(" ")
-    number = _NUMBER_WORDS.get(first.casefold())
-    if number is None or (first.casefold() in ("a", "an") and rest.partition(" ")[0].casefold() not in _SCALES):
+    tens, _, ones = first.casefold().partition("-")
+    number = _NUMBER_WORDS.get(tens)
+    if number is None or (tens in ("a", "an") and rest.partition(" ")[0].casefold() not in _SCALES):
         return text
+    if ones:
+        more = _NUMBER_WORDS.get(ones, 0)
+        if number < 20 or number % 10 or not 0 < more < 10:
+            return text
+        number += more
     return f"{number} {rest}".strip()
 
 

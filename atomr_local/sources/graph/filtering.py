@@ -26,6 +26,8 @@ _LONGEST = 400
 _SAME_VALUE = {"woman": "female", "women": "female", "man": "male", "men": "male"}
 _MOST_PARTS = 60
 _OCCUPATION = PROPERTY + "P106"
+_GENDER, _COUNTRIES = PROPERTY + "P21", tuple(PROPERTY + pid for pid in ("P27", "P17", "P495"))
+_MOST_DESCRIBED = 5
 # What holds of a place holds of what contains it, and what is an X is whatever X is a kind of.
 _PLACE_CLOSURE = tuple(PROPERTY + pid for pid in ("P131", "P17", "P30", "P276", "P361"))
 _PLACE_KINDS = frozenset({"place", "country", "city"})
@@ -299,6 +301,10 @@ class Filter:
                 within = self._within(head, match, targets)
                 if within is not None:
                     answer, found = within
+            if found is None and answer.terms:
+                described = self._described(head, match, answer, cut.value)
+                if described is not None:
+                    return described
             if not answer.terms:
                 continue
             reasons.append((self._statement_sentence(head, match, answer, found), answer))
@@ -307,6 +313,29 @@ class Filter:
         if not reasons:
             reasons = self._others(matches, targets)
         return Verdict(False if reasons else None, matches[0].score, tuple(reasons))
+
+    def _described(self, head: Head, match: Match, answer: Answer, value: str) -> Verdict | None:
+        """ "Creator is Spanish", "director is a woman": what the property's values are, by country or by gender."""
+        bare = name_key(value).removeprefix("the ").removeprefix("a ").removeprefix("an ")
+        gender = bare in _SAME_VALUE or bare in _SAME_VALUE.values()
+        if not gender and bare not in vocabulary().countries:
+            return None
+        keys, targets = value_keys(bare), self._targets(bare)
+        reasons: list[tuple[str, Answer]] = []
+        for iri in [iri for row in answer.terms[:_MOST_DESCRIBED] if (iri := term_iri(row["value"])) is not None]:
+            for prop in (_GENDER,) if gender else _COUNTRIES:
+                of_value = Match(prop, False, match.score, self._matcher.kind(prop))
+                stated = self._values(Head(iri, 1.0), of_value)
+                found = self._matching(Head(iri, 1.0), of_value, stated, keys, targets)
+                if stated.terms:
+                    reasons.append((self._statement_sentence(head, match, answer, self._graph.label(iri)), answer))
+                    reasons.append((self._statement_sentence(Head(iri, 1.0), of_value, stated, found), stated))
+                if found is not None:
+                    return Verdict(True, match.score, tuple(reasons[-2:]))
+        entities = any(term_iri(row["value"]) is not None for row in answer.terms)
+        if not reasons and not entities:
+            return None
+        return Verdict(False if reasons else None, match.score, tuple(reasons))  # of whom nothing is known may be any
 
     def _others(self, matches: Sequence[Match], targets: frozenset[str]) -> list[tuple[str, Answer]]:
         """Whom the target has instead, where the entity would have to be its value ("capital of France")."""

@@ -183,3 +183,36 @@ def test_things_of_a_class_that_have_the_head_as_a_value_by_the_property_that_is
     )
     assert [value.text for value in north.retrieve(number, Cancellation()).values] == ["2"]
     assert [value.text for value in relate(north, "Max von Sydow", "films").values] == ["Winter Light"]
+
+
+def test_a_condition_on_what_the_value_of_a_relation_is(tmp_path_factory: pytest.TempPathFactory) -> None:
+    facts = """
+Guernica | creator | Pablo Picasso
+Guernica | instance of | painting
+Water Lilies | creator | Claude Monet
+Self-Portrait | creator | Frida Kahlo
+Sunrise | creator | Nobody Known
+Pablo Picasso | country of citizenship | Spain
+Pablo Picasso | sex or gender | male
+Claude Monet | country of citizenship | France
+Frida Kahlo | sex or gender | female
+Frida Kahlo | influenced by | Pablo Picasso
+Spain | instance of | country
+France | instance of | country
+"""
+    with pytest.MonkeyPatch.context() as patch:
+        home = tmp_path_factory.mktemp("art")
+        patch.setenv("ATOMR_HOME", str(home))
+        art = open_world(home, facts)
+
+    def keeps(work: str, condition: str) -> bool | None:
+        found = art.retrieve(Request("", "", Operator.FILTER, (Value(work), Value(condition))), Cancellation())
+        return bool(found.values) if found.decided else None
+
+    assert [keeps(work, "creator is Spanish") for work in ("Guernica", "Water Lilies", "Sunrise")] == [
+        True,
+        False,
+        None,
+    ]
+    assert [keeps(work, "creator is a woman") for work in ("Self-Portrait", "Guernica")] == [True, False]
+    assert keeps("Self-Portrait", "creator is Pablo Picasso") is False
