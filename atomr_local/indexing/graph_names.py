@@ -100,6 +100,18 @@ class Names:
         """Names with this key, those of the entities with most statements first."""
         return self._named("name.key = ?", key, limit)
 
+    def by_keys(self, keys: Sequence[str], limit: int = 40) -> list[NameRow]:
+        """Names with any of these keys, up to 900 of which are read, those of the entities with most statements
+        first."""
+        read = list(keys)[:900]
+        marks = ", ".join("?" * len(read))
+        rows = self._rows(
+            f"SELECT {_NAME_COLUMNS}, {self._sitelinks} FROM name JOIN entity ON entity.id = name.entity "  # noqa: S608
+            f"WHERE name.key IN ({marks}) ORDER BY entity.statements DESC, entity.iri LIMIT ?",
+            (*read, limit),
+        )
+        return [_name_row(row) for row in rows]
+
     def by_base(self, key: str, limit: int = 200) -> list[NameRow]:
         """Names with this key when qualifier and leading article are left off."""
         return self._named("name.base = ?", key, limit)

@@ -13,8 +13,9 @@ hold no names of entities, so the question is taken whole. Candidates:
   directions of each; "property" counts the property, "with direction" the direction too.
 - "own": what CoDEx states of the entity, both ways, and the property wanted; only entities that CoDEx knows. With one
   candidate alone there is nothing to choose, so such questions are left out. "taken" counts those in which Relate
-  would follow a property for the sake of the question, @1 those that are right; "taken, fact missing" how many it would
-  follow when what is asked for is not there (all of them wrong, n counts the questions).
+  would have followed a property for the sake of the question before acceptance was learnt (earlier_relations.py), @1
+  those that are right; "taken, fact missing" how many when what is asked for is not there (all of them wrong, n counts
+  the questions). What is followed now is measured by scripts/train_relation_match.py.
 
 Names: labels of 2017, aliases and descriptions of the sample, CoDEx's descriptions, and our vocabulary. How often a
 property is used is counted in CoDEx.
@@ -48,6 +49,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from earlier_relations import of_question_by_meaning
 from graph_query import folded, misspelt
 from namesakes import places
 
@@ -59,8 +61,8 @@ from atomr_local.indexing.graph_names import PropertyRow
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.vocabulary import PROPERTY
 from atomr_local.sources.graph import GraphSource
+from atomr_local.sources.graph.choosing import clearly_asked
 from atomr_local.sources.graph.meaning import Meaning
-from atomr_local.sources.graph.relate import clearly_asked
 from atomr_local.sources.graph.relations import RelationMatcher
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,9 +90,10 @@ def parted(rows: Sequence[Any]) -> Iterator[tuple[str, Any]]:
         yield ("dev" if place < len(rows) * 4 // 5 else "held"), row
 
 
-def items(data: Path) -> Iterator[Item]:
+def items(data: Path, parts: Sequence[str] = ("train", "valid")) -> Iterator[Item]:
+    """SimpleQuestions' files named in `parts`, and RuBQ's."""
     folder = data / "decomposition"
-    for name in ("train", "valid"):
+    for name in parts:
         lines = (folder / f"simplequestions_wikidata_{name}.tsv").read_text(encoding="utf-8").splitlines()
         for part, line in parted(lines):
             entity, way, _, question = line.split("\t")
@@ -180,12 +183,12 @@ def relations(data: Path, every: int, embedder: Callable[[], Embedder] | None) -
         return [(match.property, match.inverse) for match in matcher.of_question(question, among)]
 
     def by_meaning(question: str, among: Collection[Way] | None) -> list[Way]:
-        return [(match.property, match.inverse) for match in matcher.of_question_by_meaning(question, among)]
+        return [(match.property, match.inverse) for match in of_question_by_meaning(matcher, question, among)]
 
     def followed(question: str, among: Collection[Way], *, meant: bool) -> Way | None:
         taken = clearly_asked(matcher.of_question(question, among))
         if taken is None and meant:
-            taken = clearly_asked(matcher.of_question_by_meaning(question, among))
+            taken = clearly_asked(of_question_by_meaning(matcher, question, among))
         return (taken.property, taken.inverse) if taken else None
 
     known = {row.iri for row in rows}

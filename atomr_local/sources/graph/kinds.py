@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from atomr_local.indexing.literals import parse_date, parse_quantity
-from atomr_local.indexing.names import name_key, words
+from atomr_local.indexing.names import words
 from atomr_local.indexing.vocabulary import ENTITY, SUBCLASS_OF, vocabulary
+from atomr_local.language.answer_type import SURE, expected_type
 from atomr_local.sources.graph.access import TYPE_PROPERTIES, Graph, term_iri
-from atomr_local.sources.graph.wordings import expected_kind
 from atomr_local.sources.protocol import Value, ValueKind
 
 PERSON, PLACE, ORGANISATION, WORK, EVENT = "person", "place", "organisation", "work", "event"
@@ -66,14 +66,12 @@ _ALSO = {
     DATE: frozenset({YEAR}), YEAR: frozenset({DATE}), NUMBER: frozenset({QUANTITY}), QUANTITY: frozenset({NUMBER}),
 }  # fmt: skip
 FITS, NEARLY, MISFITS = 1.0, 0.7, 0.0
-_TYPE_OF_CUE = {
-    "time": DATE, "count": NUMBER, "quantity": QUANTITY, "country": PLACE, "place": PLACE, "person": PERSON,
-}  # fmt: skip
 
 
 def asked_type(question: str) -> str:
-    """The type that the question's own words ask for; "" where they leave it open."""
-    return _TYPE_OF_CUE.get(expected_kind(name_key(question), ""), "")
+    """The type that the question surely asks for, by its words; "" where they leave it open."""
+    expected = expected_type(question) if question else None
+    return expected.type if expected is not None and expected.probability >= SURE else ""
 
 
 class Types:
@@ -108,7 +106,11 @@ class Types:
         """
         if asked not in _OF_THINGS | _LITERALS:
             return None
-        known = [_fit_of(types, asked) for value in values[:_LOOKED_AT] if (types := self.of_value(value))]
+        known = [
+            _fit_of(types, asked)
+            for value in values[:_LOOKED_AT]
+            if (types := self.of_value(value)) and types != {THING}
+        ]
         return round(sum(known) / len(known), 4) if known else None
 
     def _find(self, iri: str) -> frozenset[str]:

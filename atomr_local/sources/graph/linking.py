@@ -7,21 +7,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from rapidfuzz import fuzz
-from rapidfuzz.distance import DamerauLevenshtein
-
 from atomr_local.indexing.graph_names import EntityRow, NameRow
 from atomr_local.indexing.names import base_key, name_key, split_qualifier, words
 from atomr_local.indexing.vocabulary import vocabulary
 from atomr_local.sources.graph.access import TYPE_PROPERTIES, Graph, term_iri
 from atomr_local.sources.graph.meaning import Meaning
+from atomr_local.sources.graph.spelling import WORD, one_slip_away, parted, similarity
 
 LINKED = 0.6
-_EXACT, _FOLDED, _KEY, _BASE, _FUZZY, _PART, _WORD = 1.0, 0.985, 0.97, 0.9, 0.88, 0.72, 0.61
+_EXACT, _FOLDED, _KEY, _BASE, _PARTED = 1.0, 0.985, 0.97, 0.9, 0.9
+_SLIP, _ONLY_WORD = 0.82, 0.68
 _QUALIFIED = 0.95
 _ALIAS_PENALTY = 0.01
-_LEAST_RATIO = 0.86
-_LEAST_COVERAGE = 0.6
 _CONTEXT_GAIN, _QUESTION_GAIN, _POPULARITY_GAIN = 0.2, 0.04, 0.01
 _QUALIFIER_LOSS = 0.04
 _NEIGHBOUR_WEIGHT = 0.5
@@ -42,6 +39,9 @@ _STOP = frozenset({
 })  # fmt: skip
 
 
+_SAME = {"movie": "film", "movies": "film", "films": "film"}
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """An entity that a name may mean.
@@ -49,11 +49,14 @@ class Candidate:
     Attributes:
         score: how surely, 0 to 1.
         name: the name of the entity that matched.
+        tied: how many candidates are as good as this one, itself included; the score is lower for it, by
+            :func:`tie_factor`.
     """
 
     entity: EntityRow
     score: float
     name: str
+    tied: int = 1
 
 
 class Linker:
@@ -138,12 +141,36 @@ class Linker:
         if not best:
             for country in vocabulary().countries.get(name_key(name), ()):
                 take(names.by_key(country), _BASE)  # "U.S.", "UK"
+        if not best:
+            for part, rest, apart in parted(name):
+                rows = [*names.by_key(name_key(part)), *names.by_base(base_key(part))]
+                take([row for row in rows if not rest or self._is_said_to_be(row.entity.iri, rest, apart)], _PARTED)
         if not best and fuzzy:
             for row in names.similar(name_key(name)):
-                take([row], _similarity(name_key(name), row.key))
+                take([row], similarity(name_key(name), row.key))
             best = {iri: found for iri, found in best.items() if found[1] >= LINKED}
+            if not best:
+                slips = one_slip_away(name_key(name))
+                take(names.by_keys(slips) if slips else (), _SLIP)
+            best = self._only_bearer(best, name_key(name))
         top = sorted(best.items(), key=lambda item: (-item[1][1], -item[1][0].entity.statements, item[0]))
         return dict(top[:_MAX_CANDIDATES])
+
+    def _is_said_to_be(self, iri: str, said: str, apart: bool) -> bool:
+        """Whether all that is said is among the entity's types, or, said apart ("Paris, France"), among its facts."""
+        graph, row = self._graph, self._graph.row(iri)
+        wanted = _content(said)
+        known = _content("; ".join([*graph.types(iri), row.description if row else ""]))
+        return bool(wanted) and wanted <= (known | self._context_words(iri)[0] if apart else known)
+
+    def _only_bearer(self, best: dict[str, tuple[NameRow, float]], key: str) -> dict[str, tuple[NameRow, float]]:
+        """A last name is enough where one entity alone bears it."""
+        only = [iri for iri, (row, match) in best.items() if match <= WORD and row.key.split()[-1] == key]
+        others = [iri for iri, (_, match) in best.items() if match > WORD]
+        bearers = {iri for iri, (row, _) in best.items() if key in row.key.split()}
+        if len(only) == 1 and not others and bearers == set(only):
+            best[only[0]] = (best[only[0]][0], _ONLY_WORD)
+        return best
 
     def _weigh(self, row: NameRow, match: float, name: str, said: set[str], asked: set[str]) -> Candidate | None:
         own, near = self._context_words(row.entity.iri) if said or asked else (frozenset[str](), frozenset[str]())
@@ -151,7 +178,7 @@ class Linker:
         if said:
             fit = _share(said, own) + _NEIGHBOUR_WEIGHT * _share(said, near)
             score += _CONTEXT_GAIN * (fit - 0.5)
-        if match <= _WORD and not said & own:
+        if match <= WORD and not said & own:
             return None  # one word of a longer name is too little by itself
         if asked:
             score += _QUESTION_GAIN * _share(asked, own)
@@ -208,14 +235,16 @@ class Linker:
         texts += [split_qualifier(name)[1] for name in graph.names.names_of(iri)]
         known = vocabulary().by_iri
         own_statements = graph.statements(iri, limit=60)
+        typed = bool(graph.types(iri))
         pointing = graph.statements(tail=iri, limit=30)
         ends = [other for statement in own_statements if (other := term_iri(statement.object)) is not None]
         labels = graph.labels([*ends, *(statement.subject for statement in pointing)])
         for statement in own_statements:
             texts.append(graph.value(statement, label=labels.get(term_iri(statement.object) or "", "")).text)
             texts.append(graph.property_label(statement.property))
-            if statement.property in known:
-                texts.extend(known[statement.property].domain)
+            domain = known[statement.property].domain if statement.property in known else ()
+            # What has a setting may be a play or a film; where its class is stated, that decides.
+            texts.extend(() if typed else domain)
         near = []
         for statement in pointing:
             near.append(labels[statement.subject])
@@ -231,8 +260,20 @@ def _normalised(candidates: list[Candidate], tie: float) -> list[Candidate]:
     if not candidates:
         return []
     tied = sum(1 for item in candidates if candidates[0].score - item.score < tie)
-    factor = 1.0 if tied == 1 else 0.75 if tied == 2 else 0.6
-    return [Candidate(c.entity, round(min(1.0, max(0.0, c.score)) * factor, 4), c.name) for c in candidates]
+    return [
+        Candidate(
+            item.entity,
+            round(min(1.0, max(0.0, item.score)) * tie_factor(tied), 4),
+            item.name,
+            tied if place < tied else 1,
+        )
+        for place, item in enumerate(candidates)
+    ]
+
+
+def tie_factor(tied: int) -> float:
+    """What the choice between so many equals leaves of a score."""
+    return 1.0 if tied <= 1 else 0.75 if tied == 2 else 0.6
 
 
 def _order(candidate: Candidate) -> tuple[float, int, str]:
@@ -246,33 +287,8 @@ def _fame(entity: EntityRow) -> int:
 
 def _content(text: str) -> set[str]:
     """Words cut to their first letters, so that "mythology" meets "mythological"."""
-    return {word[:6] for word in words(text) if word not in _STOP}
+    return {_SAME.get(word, word)[:6] for word in words(text) if word not in _STOP}
 
 
 def _share(wanted: set[str], present: frozenset[str]) -> float:
     return len(wanted & present) / len(wanted)
-
-
-def _similarity(key: str, other: str) -> float:
-    """How alike two keys are that are not equal; 0 where they may not be taken for each other."""
-    if [w for w in key.split() if w.isdigit()] != [w for w in other.split() if w.isdigit()]:
-        return 0.0
-    ratio = max(fuzz.ratio(key, other), fuzz.token_sort_ratio(key, other)) / 100
-    if ratio >= _LEAST_RATIO:
-        return _FUZZY * ratio
-    if DamerauLevenshtein.distance(key, other) <= (0 if len(key) < 5 else 1 if len(key) < 9 else 2):
-        return _FUZZY * ratio
-    return _partial(key, other)
-
-
-def _partial(key: str, other: str) -> float:
-    """A name with a part left out, such as a middle name."""
-    mine, theirs = key.split(), other.split()
-    if len(mine) == 1:
-        return _WORD if len(key) >= 4 and key in theirs and len(theirs) <= 3 else 0.0
-    if len(theirs) == 1:
-        return 0.0
-    ends_agree = mine[0] == theirs[0] and mine[-1] == theirs[-1]
-    if set(mine) <= set(theirs):
-        return _PART if ends_agree or len(key) / len(other) >= _LEAST_COVERAGE else 0.0
-    return _PART if ends_agree and set(theirs) <= set(mine) else 0.0

@@ -9,44 +9,37 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.indexing.graph_statements import local_name
 from atomr_local.indexing.vocabulary import PROPERTY
 from atomr_local.sources.graph.access import ROW_LIMIT, Graph, Statement, bound, select_labelled, term_iri
-from atomr_local.sources.graph.asked import Asked
+from atomr_local.sources.graph.choosing import Chooser, clearly_asked
 from atomr_local.sources.graph.class_values import ClassReader
 from atomr_local.sources.graph.containment import Containment, Level, level_asked
 from atomr_local.sources.graph.counting import asks_how_many, countable, counted, whose_number
 from atomr_local.sources.graph.entity_sets import GraphOfSet
-from atomr_local.sources.graph.linking import LINKED, Linker
+from atomr_local.sources.graph.linking import LINKED, Linker, tie_factor
 from atomr_local.sources.graph.ordering import order_asked, ordered_values
 from atomr_local.sources.graph.qualified import Qualified, Time, qualified_statements, time_asked
 from atomr_local.sources.graph.relate_values import distinct_values, evidence_of, most_precise
-from atomr_local.sources.graph.relations import SURE, UNDERSTOOD, Match, RelationMatcher
+from atomr_local.sources.graph.relations import SURE, Match, RelationMatcher
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, Value, ValueKind
 
 _BEHIND_BEST = 0.22
-_TIE = 0.005
 _HEADS = 5
 _HEAD_WINDOW = 0.12
+_EQUAL = 0.02
+# How surely an entity is meant that alone of its namesakes has what is asked for.
+_BY_RELATION = 0.9
 _NAMESAKE = 0.8
 _SHOWN = 12
-_COUNTED = 0.8
-# On the training questions of scripts/bench/linking.py nine of ten properties taken so are right.
-_ASKED, _ASKED_MARGIN = 0.6, 0.1
+_COUNTED = 0.6
 _GENDER_PROPERTY = PROPERTY + "P21"
-
-
-def clearly_asked(ranked: Sequence[Asked]) -> Asked | None:
-    """The first of what a question may ask for, where it fits well and clearly better than the next."""
-    best, *others = [*ranked[:2], None]
-    if best is None or best.score < _ASKED or (others[0] and best.score - others[0].score < _ASKED_MARGIN):
-        return None
-    return best
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """An entity that the head may be, and how surely."""
+    """An entity that the head may be, how surely, and how many are as likely (itself included)."""
 
     iri: str
     score: float
+    tied: int = 1
 
 
 @dataclass
@@ -65,6 +58,7 @@ class Relate:
         self._graph = graph
         self._linker = linker
         self._matcher = matcher
+        self._chooser = Chooser(graph, matcher)
         self._containment = Containment(graph, linker)
         self._classes = ClassReader(graph)
 
@@ -80,7 +74,7 @@ class Relate:
         if self._graph.has_qualifiers and not is_entity:
             wording, time = time_asked(wording, request.question, head.text)
         level = None if is_entity else level_asked(wording, request.question)
-        ranked = [] if is_entity else self._ranked(wording, level, request.question, head.text)
+        meant, ranked = (wording, []) if is_entity else self._ranked(wording, level, request.question, head.text)
         cancellation.check()
         # "Relate(Ann, Bob)": an entity where a relation could stand. A wording that is surely a relation is one.
         doubtful = is_entity or not ranked or ranked[0].score < SURE
@@ -88,24 +82,46 @@ class Relate:
         listed = not is_entity and time is None
         if found is None and doubtful and listed:
             found = self._in_order(heads, wording, request)
-        if found is None and doubtful and listed:
+        if found is None and listed and (doubtful or not self._chooser.names_held(heads[0].iri, ranked)):
             found = self._of_class(heads[0], wording, request)
-        for candidate in heads:
-            if found is not None:
-                return found
-            cancellation.check()
-            chosen = self._choose(candidate.iri, wording, ranked, time, request.question)
-            if chosen:
-                found = self._answer(candidate, chosen, request, time, level)
-            else:
-                found = self._held_above(candidate, level, ranked, request)
-        understood = bool(ranked) and ranked[0].score >= SURE
-        unknown = Retrieval(
-            link_score=heads[0].score, relation_score=ranked[0].score if ranked else 0.0, decided=understood
-        )
+        found = found or self._stated(heads, meant, ranked, time, level, request, cancellation)
         if found is None and not doubtful and listed:
             found = self._of_class(heads[0], wording, request)
-        return found or replace(unknown, linked=self._linked(heads[0]))
+        if found is not None:
+            return found
+        understood = bool(ranked) and ranked[0].score >= SURE
+        relation_score = ranked[0].score if understood else 0.0
+        return Retrieval(
+            link_score=heads[0].score,
+            relation_score=relation_score,
+            decided=understood,
+            linked=self._linked(heads[0]),
+        )
+
+    def _stated(
+        self,
+        heads: Sequence[Head],
+        wording: str,
+        ranked: Sequence[Match],
+        time: Time | None,
+        level: Level | None,
+        request: Request,
+        cancellation: Cancellation,
+    ) -> Retrieval | None:
+        """What is stated of the first of the heads that has what is asked for; None where none has."""
+        taken: list[tuple[Head, Retrieval]] = []
+        for candidate in heads:
+            if taken and taken[0][0].score - candidate.score > _EQUAL:
+                break
+            cancellation.check()
+            chosen = self._chooser.choose(candidate.iri, wording, ranked, time, request.question)
+            if chosen:
+                found: Retrieval | None = self._answer(candidate, chosen, request, time, level)
+            else:
+                found = self._held_above(candidate, level, ranked, request)
+            if found is not None:
+                taken.append((candidate, found))
+        return self._told_apart(taken, heads) if taken else None
 
     def _in_order(self, heads: Sequence[Head], wording: str, request: Request) -> Retrieval | None:
         """ "First president": of the values of what is surely a relation the one that the evidence's order gives."""
@@ -134,6 +150,21 @@ class Relate:
         told = replace(last, text=f"{last.text} {count} in all.")
         return replace(found, evidence=(told,), values=(Value(count, ValueKind.NUMBER, None, found.values[0].score),))
 
+    def _told_apart(self, taken: Sequence[tuple[Head, Retrieval]], heads: Sequence[Head]) -> Retrieval:
+        """The first of what entities of one name have. Where one alone has what is asked for, that tells it from the
+        others; where several have it, the choice is a guess and said to be one."""
+        head, found = taken[0]
+        valued = [(other, item) for other, item in taken if item.values]
+        equals = [other for other in heads if abs(other.score - heads[0].score) <= _EQUAL]
+        if len({item.values for _, item in valued}) > 1:
+            names = ", ".join(self._graph.label(other.iri) for other, _ in valued[:_SHOWN])
+            note = f"the name may mean any of {names}; {self._graph.label(head.iri)} was taken"
+            link = head.score if head.tied > 1 else head.score * tie_factor(len(valued))
+            return replace(found, link_score=round(link, 4), dropped=(*found.dropped, note))
+        if head.tied > 1 and found.values and len(equals) == head.tied:
+            return replace(found, link_score=round(min(_BY_RELATION, head.score / tie_factor(head.tied)), 4))
+        return found
+
     def _read_otherwise(
         self, heads: Sequence[Head], request: Request, is_entity: bool, cancellation: Cancellation
     ) -> Retrieval | None:
@@ -152,7 +183,8 @@ class Relate:
         else:
             linked = self._linker.link(value.text, question=question, fuzzy=fuzzy)
             found = [candidate for candidate in linked if candidate.score >= LINKED * 0.75]
-            heads = [Head(c.entity.iri, c.score) for c in found if found[0].score - c.score <= _HEAD_WINDOW][:_HEADS]
+            near = [item for item in found if found[0].score - item.score <= _HEAD_WINDOW]
+            heads = [Head(item.entity.iri, item.score, item.tied) for item in near[:_HEADS]]
         known = {head.iri for head in heads}
         for head in heads[:1] if not self._of_set(value) else ():
             for row in self._linker.namesakes(head.iri):
@@ -165,50 +197,16 @@ class Relate:
         """Whether the value is one of a set of entities that the graph itself has told apart."""
         return isinstance(self._graph, GraphOfSet) and value.iri is not None and self._graph.resolved(value.iri)
 
-    def _choose(
-        self, head: str, wording: str, ranked: Sequence[Match], time: Time | None, question: str
-    ) -> list[Match]:
-        """The matches to follow from this head: the best that it has statements for, and its equals."""
-        best = ranked[0].score if ranked else 0.0
-        chosen: list[Match] = []
-        for match in ranked:
-            if match.score < UNDERSTOOD or match.score < best - _BEHIND_BEST:
-                break
-            if chosen and (chosen[0].score - match.score > _TIE or match.kind != chosen[0].kind):
-                break
-            if self._has(head, match, time):
-                chosen.append(match)
-        if chosen or best >= SURE:
-            return chosen
-        own = list(dict.fromkeys(statement.property for statement in self._graph.statements(head)))
-        return self._matcher.by_meaning(wording, own) or self._by_question(head, own, question)
-
-    def _by_question(self, head: str, own: Sequence[str], question: str) -> list[Match]:
-        """What the head has that the node's whole question clearly asks for, for want of a wording that tells."""
-        if not question:
-            return []
-        ways = {(prop, False) for prop in own}
-        ways |= {(statement.property, True) for statement in self._graph.statements(tail=head)}
-        for rank in (self._matcher.of_question, self._matcher.of_question_by_meaning):
-            best = clearly_asked(rank(question, ways))
-            if best is not None:
-                return [Match(best.property, best.inverse, UNDERSTOOD, self._matcher.kind(best.property))]
-        return []
-
-    def _has(self, head: str, match: Match, time: Time | None) -> bool:
-        plain = self._graph.has(head, match.property, inverse=match.inverse)
-        if plain or time is None:
-            return plain
-        # What once held may be among the qualified statements alone.
-        return qualified_statements(self._graph, head, match.property, inverse=match.inverse) is not None
-
-    def _ranked(self, wording: str, level: Level | None, question: str, head: str) -> list[Match]:
-        """The matcher's ranking; "country of birth" is "place of birth" where no property is called so."""
+    def _ranked(self, wording: str, level: Level | None, question: str, head: str) -> tuple[str, list[Match]]:
+        """The wording with the matcher's ranking; "country of birth" is "place of birth" where no property is called
+        so."""
         ranked = self._matcher.rank(wording, question, head)
         if level is None or not level.place_wording:
-            return ranked
+            return wording, ranked
         of_places = self._matcher.rank(level.place_wording, head=head)
-        return of_places if of_places and (not ranked or of_places[0].score > ranked[0].score) else ranked
+        if of_places and (not ranked or of_places[0].score > ranked[0].score):
+            return level.place_wording, of_places
+        return wording, ranked
 
     def _counted(self, request: Request, cancellation: Cancellation) -> Retrieval | None:
         """ "Number of children": how many values "children" has, where no property states the number."""

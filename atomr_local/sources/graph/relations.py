@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -10,11 +9,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from rapidfuzz import fuzz
+from rapidfuzz.distance import DamerauLevenshtein
 
 from atomr_local.indexing.graph_names import PropertyRow
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.vocabulary import KnownProperty, vocabulary
-from atomr_local.sources.graph.asked import Asked, Naming, QuestionMatcher
+from atomr_local.sources.graph.asked import Asked, Naming, QuestionMatcher, Way
 from atomr_local.sources.graph.meaning import Meaning
 from atomr_local.sources.graph.wordings import SMALL, TYPES, expected_kind, stem, with_kind, without
 
@@ -27,13 +27,6 @@ _TYPO = 0.85
 _LONGEST = 2000
 _OTHER_WAY = 0.75
 _FLIPPED, _COMPLEMENT, _UNKNOWN_FLIPPED = 0.92, 0.97, 0.8
-_COSINE_FLOOR, _COSINE_MARGIN = 0.62, 0.04
-# Chosen on the first four fifths of the questions of scripts/bench/linking.py. Among an entity's own properties labels
-# alone tell them apart best; among all, the other names and descriptions help.
-_GAIN_AMONG, _READ_AMONG = 0.5, 48
-_GAIN_OF_ALL, _READ_OF_ALL, _MOST_NAMES = 0.3, 20, 12
-# Openings that make "date of marriage" and "date of birth" look alike; what follows them has to agree.
-_OPENING = re.compile(r"^(?:date|place|cause|country|number|time|year|name|type|kind) of (?=\S)")
 
 # child and (father or mother) say the same thing from both ends; either may be what the graph holds.
 _COMPLEMENTS = {"P40": ("P22", "P25"), "P22": ("P40",), "P25": ("P40",), "P1376": ("P36",), "P36": ("P1376",),
@@ -74,20 +67,20 @@ class RelationMatcher:
 
     def __init__(self, properties: Sequence[PropertyRow], meaning: Meaning | None = None) -> None:
         self._known = vocabulary().by_iri
-        self._rows = {row.iri: row for row in properties}
+        self.rows = {row.iri: row for row in properties}
         self._texts = {row.iri: _names_of(row, self._known.get(row.iri)) for row in properties}
         for known in self._known.values():
             # Not in this graph, yet to be recognised: its absence is then an answer rather than a riddle.
             self._texts.setdefault(known.iri, _known_names(known))
         self._rank = lru_cache(maxsize=4096)(self._rank_uncached)
-        self._meaning = meaning or Meaning(None)
+        self.meaning = meaning or Meaning(None)
         self._lock = threading.Lock()
         self._questions: QuestionMatcher | None = None
 
     def kind(self, prop: str) -> str:
         """What the property's values are; see KnownProperty.kind."""
         known = self._known.get(prop)
-        row = self._rows.get(prop)
+        row = self.rows.get(prop)
         if known is not None and not (row and known.kind == "other"):
             return known.kind
         if row is None:
@@ -136,7 +129,7 @@ class RelationMatcher:
         for match in list(best.values()):
             for other in self._other_ends(match, phrase):
                 take(other)
-        order = {iri: number for number, iri in enumerate(self._rows)}
+        order = {iri: number for number, iri in enumerate(self.rows)}
         return tuple(
             sorted(
                 best.values(),
@@ -162,6 +155,53 @@ class RelationMatcher:
                 _GENDER.get(known.id, "") if not match.inverse else "",
             )  # fmt: skip
 
+    def same_relation(self, one: Way, other: Way) -> bool:
+        """Whether two ways are one relation: the same, or as it may stand in the graph the other way round."""
+        if one == other:
+            return True
+        known, known_other = self._known.get(one[0]), self._known.get(other[0])
+        if known is None or known_other is None:
+            return False
+        if one[0] == other[0]:
+            return known.symmetric
+        return one[1] != other[1] and known_other.id in _COMPLEMENTS.get(known.id, ())
+
+    def coverage(self, wording: str, way: Way) -> tuple[float, float]:
+        """How much of a wording the property's names in this direction cover, and how much of the best such name the
+        wording covers, 0 to 1; small words and words for types aside, slips of the pen forgiven."""
+        best = (0.0, 0.0)
+        mine, words = content_stems(wording), _forms(name_key(wording)).small.split()
+        for text in self.names(way) if mine else ():
+            theirs = content_stems(text)
+            shared = len(mine & theirs)
+            if not shared:
+                names = _forms(text).small.split()
+                shared = sum(any(_misspelt(one, two) for two in names) for one in words)
+            if shared:
+                best = max(best, (min(1.0, shared / len(mine)), min(1.0, shared / max(1, len(theirs)))))
+        return best
+
+    def names(self, way: Way) -> list[str]:
+        """What the property is called in this direction, each name once: its label ("director of" against its
+        direction) first."""
+        prop, inverse = way
+        label = name_key(self._label(prop))
+        others = [text for text, against, _ in self._texts.get(prop, ()) if against == inverse]
+        first = [f"{label} of" if inverse else label] if label else []
+        return list(dict.fromkeys([*first, *others]))
+
+    def name_words(self, way: Way) -> frozenset[str]:
+        """Every word of what the property is called in this direction."""
+        return frozenset(word for text in self.names(way) for word in text.split())
+
+    def known_labels(self) -> list[tuple[str, str]]:
+        """(property, key of its label) of what a wording may mean beside the graph's own: a fixed list."""
+        return [(item.iri, name_key(item.label)) for item in self._known.values() if self._texts.get(item.iri)]
+
+    def likeness(self, text: str, others: Sequence[str]) -> list[float] | None:
+        """See :meth:`Meaning.likeness`."""
+        return self.meaning.likeness(text, others)
+
     def of_question(self, question: str, among: Collection[tuple[str, bool]] | None = None) -> list[Asked]:
         """Properties that the whole question may ask for, best first; see :class:`QuestionMatcher`."""
         with self._lock:
@@ -170,67 +210,19 @@ class RelationMatcher:
                     Naming((iri, inverse), text, worth)
                     for iri, found in self._texts.items()
                     for text, inverse, worth in found
-                    if iri in self._rows
+                    if iri in self.rows
                 ]
                 self._questions = QuestionMatcher(
                     names,
-                    {iri: self.kind(iri) for iri in self._rows},
-                    {iri: row.uses for iri, row in self._rows.items()},
-                    {iri: row.description for iri, row in self._rows.items() if row.description},
+                    {iri: self.kind(iri) for iri in self.rows},
+                    {iri: row.uses for iri, row in self.rows.items()},
+                    {iri: row.description for iri, row in self.rows.items() if row.description},
                     {iri: known.domain for iri, known in self._known.items()},
                 )
         return self._questions.rank(question, among)
 
-    def by_meaning(self, wording: str, properties: Sequence[str]) -> list[Match]:
-        """The one of these properties that is clearly nearest in meaning, or none."""
-        names = {iri: text for iri in properties if iri in self._rows and (text := self._label(iri))}
-        if not names or not self._meaning.usable or vocabulary().compound.intersection(name_key(wording).split()):
-            return []
-        pairs = {iri: _without_shared_opening(name_key(wording), name_key(text)) for iri, text in names.items()}
-        vectors = self._meaning.vectors([text for pair in pairs.values() for text in pair])
-        if vectors is None:
-            return []
-        scores = sorted(
-            (float(one @ two), iri) for iri, one, two in zip(pairs, vectors[::2], vectors[1::2], strict=True)
-        )
-        best, iri = scores[-1]
-        runner_up = scores[-2][0] if len(scores) > 1 else 0.0
-        if best < _COSINE_FLOOR or best - runner_up < _COSINE_MARGIN:
-            return []
-        score = UNDERSTOOD + (SURE - UNDERSTOOD) * (best - _COSINE_FLOOR) / (1 - _COSINE_FLOOR)
-        return [Match(iri, False, min(SURE, score), self.kind(iri))]
-
-    def of_question_by_meaning(self, question: str, among: Collection[tuple[str, bool]] | None = None) -> list[Asked]:
-        """:meth:`of_question` with the first of the ranking judged by meaning too; [] without an embedder.
-
-        Few are read, so that a graph of thousands of properties never waits for the vectors of all.
-        """
-        ranked = self.of_question(question, among) if self._meaning.usable else []
-        first = ranked[: _READ_AMONG if among is not None else _READ_OF_ALL]
-        if not first:
-            return []
-        told = {item.property: self._told(item.property, whole=among is None) for item in first}
-        likeness = self._meaning.likeness(question, [text for texts in told.values() for text in texts])
-        if likeness is None:
-            return []
-        each = iter(likeness)
-        nearest = {prop: max((next(each) for _ in texts), default=0.0) for prop, texts in told.items()}
-        gain = _GAIN_AMONG if among is not None else _GAIN_OF_ALL
-        judged = [replace(item, score=item.score + gain * max(0.0, nearest[item.property])) for item in first]
-        judged.sort(key=lambda item: (-round(item.score, 4), item.inverse, item.property))
-        return judged + ranked[len(first) :]
-
-    def _told(self, iri: str, *, whole: bool) -> list[str]:
-        """The property's label; with `whole`, its other names and its description too."""
-        row, label = self._rows.get(iri), self._label(iri)
-        texts = [label] if label else []
-        if whole and row is not None:
-            texts += row.names[:_MOST_NAMES]
-            texts += [f"{label}: {row.description}"] if row.description else []
-        return texts
-
     def _label(self, iri: str) -> str:
-        row, known = self._rows.get(iri), self._known.get(iri)
+        row, known = self.rows.get(iri), self._known.get(iri)
         return (row.label if row else "") or (known.label if known else "")
 
 
@@ -285,9 +277,15 @@ class _Forms(NamedTuple):
 @lru_cache(maxsize=1 << 16)
 def _forms(text: str) -> _Forms:
     small = without(text, SMALL)
-    return _Forms(small, without(small, TYPES), frozenset(stem(word) for word in small.split()))
+    # "by" tells the direction, not the relation.
+    return _Forms(small, without(small, TYPES), frozenset(stem(word) for word in small.split() if word != "by"))
 
 
-def _without_shared_opening(one: str, two: str) -> tuple[str, str]:
-    first, second = _OPENING.match(one), _OPENING.match(two)
-    return (one[first.end() :], two[second.end() :]) if first and second and first[0] == second[0] else (one, two)
+def content_stems(text: str) -> frozenset[str]:
+    """Stems of a wording's words, without small words, and without words for types unless nothing else is left."""
+    forms = _forms(name_key(text))
+    return frozenset(stem(word) for word in forms.bare.split() if word != "by") or forms.stems
+
+
+def _misspelt(one: str, two: str) -> bool:
+    return min(len(one), len(two)) >= 5 and DamerauLevenshtein.distance(one, two, score_cutoff=1) <= 1

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _FACTS = 8
 _LONGEST_MENTION = 9
 _MENTION_SCORE = 0.85
+# With values of another type than the question asks for, the relation was hardly the one that was meant.
+_MISFIT, _MISFIT_FACTOR = 0.2, 0.25
 
 
 class GraphSource:
@@ -110,8 +112,7 @@ class GraphSource:
             relate, keep = made[id(graph)]
             if request.operator is Operator.FILTER:
                 return keep.run(request, cancellation)
-            found = relate.run(request, cancellation)
-            return replace(found, type_fit=self.types.fit(found.values, asked_type(request.question)))
+            return self._fitted(request, relate.run(request, cancellation))
 
         try:
             return run_over_set(self._graph, requests, run, cancellation)
@@ -126,13 +127,21 @@ class GraphSource:
     def _judged(self, request: Request, found: Retrieval) -> Retrieval:
         """The retrieval with how well its values' types fit, or, where there are none, with what there is instead."""
         if found.values:
-            return replace(found, type_fit=self.types.fit(found.values, asked_type(request.question)))
+            return self._fitted(request, found)
         if found.linked is None or found.linked.iri is None or len(request.arguments) < 2:
             return found
         # Where words settled what is asked for, the embedder is not loaded for the sake of an order.
         meaning = None if (found.relation_score or 0.0) >= UNDERSTOOD else self._meaning
         near = nearest_held(self._graph, meaning, found.linked.iri, request.arguments[1].text)
         return replace(found, near=near)
+
+    def _fitted(self, request: Request, found: Retrieval) -> Retrieval:
+        """The retrieval with how well its values' types fit; those that do not are no answer, but may be read."""
+        fit = self.types.fit(found.values, asked_type(request.question))
+        score = found.relation_score
+        if fit is not None and fit <= _MISFIT and score is not None:
+            score = round(score * _MISFIT_FACTOR, 4)
+        return replace(found, type_fit=fit, relation_score=score)
 
     # -- Search
 

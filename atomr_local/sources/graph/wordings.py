@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 _LABEL = 1.0
 _KIND_FITS, _KIND_MISFITS, _KIND_MISFITS_LABEL = 0.04, 0.3, 0.1
@@ -17,6 +18,12 @@ TYPES = frozenset({
     "novels", "album", "albums", "work", "works", "painting", "paintings", "person", "people", "series", "show",
     "city", "cities", "country", "countries", "company", "companies", "things", "place",
     "opera", "operas", "ballet", "ballets", "play", "plays", "poem", "poems", "moons", "elements",
+})  # fmt: skip
+_PICKING = frozenset({"first", "second", "third", "fourth", "last", "most", "least", "best", "worst", "only", "next"})
+_NO_EXTREME = frozenset({
+    "honest", "modest", "forest", "harvest", "request", "inquest", "conquest", "priest", "earnest", "protest",
+    "contest", "interest", "midwest", "northwest", "southwest", "tempest", "digest", "manifest", "everest",
+    "budapest", "bucharest",
 })  # fmt: skip
 _CUES = (
     (re.compile(r"\b(?:when|(?:what|which) (?:year|date|day|month|time)|how long ago|birthday|birth ?date)\b"), "time"),
@@ -56,6 +63,32 @@ def with_kind(score: float, kind: str, expected: str) -> float:
     if kind != "time" if expected == "count" else kind in _COMPATIBLE[expected]:
         return score
     return score - (_KIND_MISFITS_LABEL if score >= _LABEL else _KIND_MISFITS)
+
+
+def picks_out(words: Collection[str]) -> frozenset[str]:
+    """Those of the words that pick one out of several: ordinals and superlatives ("first", "largest"), which ask for
+    more than a relation."""
+    return frozenset(
+        word
+        for word in words
+        if word in _PICKING or (len(word) > 5 and word.endswith("est") and word not in _NO_EXTREME)
+    )
+
+
+def fits_kind(kind: str, expected: str) -> bool | None:
+    """Whether values of the kind are what is expected; None where nothing is, or where it may be.
+
+    Args:
+        kind: what a property's values are; see KnownProperty.kind.
+        expected: as :func:`expected_kind` gives it.
+    """
+    if not expected:
+        return None
+    if expected == "count":
+        return True if kind == "quantity" else False if kind == "time" else None
+    if kind == expected:
+        return True
+    return None if kind in _COMPATIBLE[expected] else False
 
 
 def without(text: str, words: frozenset[str]) -> str:

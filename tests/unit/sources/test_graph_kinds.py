@@ -50,7 +50,13 @@ def test_fit_of_values_to_what_is_asked(ask: Asker) -> None:
 
 @pytest.mark.parametrize(
     ("question", "asked"),
-    [("Who is it?", "person"), ("When was it built?", "date"), ("How tall is it?", "quantity"), ("Tell me more", "")],
+    [
+        ("Who is it?", "person"),
+        ("When was it built?", "date"),
+        ("How tall is it?", "quantity"),
+        ("Tell me about it", "summary"),
+        ("", ""),
+    ],
 )
 def test_type_asked_for(question: str, asked: str) -> None:
     assert asked_type(question) == asked

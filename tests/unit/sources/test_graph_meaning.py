@@ -16,6 +16,7 @@ from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.indexing.graph_names import PropertyRow
 from atomr_local.indexing.vocabulary import PROPERTY
 from atomr_local.sources.graph import GraphSource
+from atomr_local.sources.graph.acceptance import judged
 from atomr_local.sources.graph.meaning import Meaning
 from atomr_local.sources.graph.relations import RelationMatcher
 
@@ -199,18 +200,21 @@ def starter() -> Any:
         pytest.skip(f"no embedder: {error}")
 
 
-def test_what_the_question_asks_for_among_its_entity_s_properties() -> None:
+def test_what_is_asked_for_is_judged_by_meaning_too() -> None:
     embedder = starter()
     matcher = RelationMatcher(rows(), Meaning(lambda: embedder))
-    own = {(PROPERTY + pid, False) for pid in LABELS}
-    question = "what did Ada do for a living?"
-    by_meaning = matcher.of_question_by_meaning(question, own)
-    assert by_meaning[0].property == PROPERTY + "P106"
-    assert {item.property for item in by_meaning} == {prop for prop, _ in own}
-    assert by_meaning == sorted(by_meaning, key=lambda item: -item.score)
-    assert matcher.of_question_by_meaning("who directed it?")[0].property == PROPERTY + "P57"
-    assert matcher.of_question_by_meaning("xyzzy") == []
-    assert RelationMatcher(rows()).of_question_by_meaning(question, own) == []
+    own = [(PROPERTY + pid, False) for pid in LABELS]
+    asked = ("line of work", "what did Ada do for a living?", "Ada")
+    by_words = judged(matcher, *asked, own, meaning=False)
+    by_meaning = judged(matcher, *asked, own, meaning=True)
+    assert {item.match.property for item in by_meaning} == {prop for prop, _ in own}
+    assert by_meaning == sorted(by_meaning, key=lambda item: -item.probability)
+    assert by_meaning[0].match.property == PROPERTY + "P106"
+    assert by_meaning[0].probability > next(
+        item.probability for item in by_words if item.match.property == PROPERTY + "P106"
+    )
+    assert judged(RelationMatcher(rows()), *asked, own, meaning=True) == []  # there is no embedder
+    assert judged(matcher, *asked, [], meaning=True) == []  # the entity has nothing
 
 
 def test_the_starter_s_embedder_tells_namesakes_apart(world: GraphSource) -> None:
@@ -230,8 +234,9 @@ def test_relate_takes_what_the_question_means(tmp_path: Path, monkeypatch: pytes
         "Fracture | filming location | Rome\nFracture | country of origin | Italy",
     )
     by_words, by_meaning = Asker(GraphSource(world.graph)), Asker(GraphSource(world.graph, lambda: embedder))
-    asked = ("Fracture", "the hands behind it", "Who edited the film Fracture?")
+    asked = ("Fracture", "where the camera stood", "Where was the camera put for Fracture?")
     assert by_words.relate(*asked) == []
-    assert by_meaning.relate(*asked) == ["Ann Dee"]
+    assert by_meaning.relate(*asked) == ["Rome"]
+    assert by_words.relate("Fracture", "the hands behind it", "Who edited the film Fracture?") == ["Ann Dee"]
     assert by_meaning.relate("Fracture", "the hands behind it", "What is it about Fracture?") == []
     world.close()

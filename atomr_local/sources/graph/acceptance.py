@@ -1,0 +1,201 @@
+"""Whether a property of an entity is what a relation's wording asks for: a probability, learnt.
+
+Without it, a role that the entity does not have would be answered with the likest of those that it has. A logistic
+model over a few features and their products judges each property that the entity has: by how the wording and the
+question agree with its names, and by how much better another property agrees, one that the entity lacks included.
+Coefficients: relation_match.json, written by scripts/train_relation_match.py; the file says what they were learnt on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from atomr_local.indexing.names import name_key
+from atomr_local.sources.graph.asked import Way
+from atomr_local.sources.graph.relations import Match, RelationMatcher, content_stems
+from atomr_local.sources.graph.wordings import expected_kind, fits_kind, picks_out
+
+FILE = "relation_match.json"
+WORDS = (
+    "lex", "exact", "turned", "rival", "absent", "asked", "asked_rival", "fits", "misfits", "inverse", "covers",
+    "covered", "uncovered", "many", "long", "picks",
+)  # fmt: skip
+MEANING = (*WORDS, "cosine", "cosine_rival", "cosine_absent", "cosine_asked")
+_EXACT = 0.945
+_NAMES_READ = 6
+_ABSENT_READ = 250
+_MOST_CANDIDATES = 60
+# Beyond what the model has seen, more changes nothing.
+_MOST_UNCOVERED, _LONGEST = 5.0, 8
+
+
+Term = tuple[str, str, float]
+"""A feature, the one that it is multiplied by ("" for none), and the weight of the two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A property of the entity, and the probability that the wording asks for it.
+
+    Attributes:
+        features: what the probability rests on, by name.
+    """
+
+    match: Match
+    probability: float
+    features: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """The model's coefficients.
+
+    Attributes:
+        words, meaning: intercept and weights of features and of products of two of them; for words alone, and with an
+            embedder besides.
+        accept: the least probability with which a property is followed.
+        accept_by_words: the same where there is no embedder.
+        sure: with so much, the graph's answer needs no second source.
+    """
+
+    words: tuple[float, tuple[Term, ...]]
+    meaning: tuple[float, tuple[Term, ...]]
+    accept: float
+    sure: float
+    accept_by_words: float
+
+    def probability(self, features: Mapping[str, float]) -> float:
+        """The probability that a match with these features is right; by meaning where they hold a cosine."""
+        logit, terms = self.meaning if "cosine" in features else self.words
+        for one, other, weight in terms:
+            logit += weight * features[one] * (features[other] if other else 1.0)
+        return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, logit))))
+
+
+@cache
+def acceptance() -> Acceptance:
+    """The shipped coefficients, read once."""
+    data: dict[str, Any] = json.loads(files("atomr_local.sources.graph").joinpath(FILE).read_text(encoding="utf-8"))
+    words, meaning = (
+        (float(data[kind]["intercept"]), tuple(terms(data[kind]["weights"]))) for kind in ("words", "meaning")
+    )
+    return Acceptance(words, meaning, float(data["accept"]), float(data["sure"]), float(data["accept_by_words"]))
+
+
+def terms(weights: Mapping[str, float]) -> Iterator[Term]:
+    """The terms of a model as it is written: {"lex": 1.5, "lex*rival": -0.7}."""
+    for name, weight in weights.items():
+        one, _, other = name.partition("*")
+        yield one, other, float(weight)
+
+
+def described(
+    matcher: RelationMatcher, wording: str, question: str, head: str, own: Sequence[Way], *, meaning: bool
+) -> list[tuple[Match, dict[str, float]]]:
+    """Every property that the entity has, with the features of its match; [] with `meaning` but no working embedder.
+
+    Args:
+        wording: of the relation.
+        question: the step's question, where there is one.
+        head: the entity's name.
+        own: the properties that the entity has, and those whose value it is.
+    """
+    ranked = matcher.rank(wording, question, head)
+    scores = {(match.property, match.inverse): match for match in ranked}
+    asked = {(item.property, item.inverse): item.score for item in matcher.of_question(question, own)}
+    ways = sorted(own, key=lambda way: (-_score(scores, way), -asked.get(way, 0.0), way))[:_MOST_CANDIDATES]
+    if not ways:
+        return []
+    has = set(own)
+    absent = max((match.score for way, match in scores.items() if not _among(matcher, way, has)), default=0.0)
+    stems, picking = content_stems(wording), picks_out(name_key(wording).split())
+    kind = expected_kind(name_key(question), name_key(wording))
+    found = []
+    for way in ways:
+        match = scores.get(way) or Match(way[0], way[1], 0.0, matcher.kind(way[0]))
+        others = [other for other in ways if other != way and not matcher.same_relation(way, other)]
+        lex, q = match.score, max(-0.5, min(1.2, asked.get(way, 0.0)))
+        covers, covered = matcher.coverage(wording, way)
+        fit = fits_kind(matcher.kind(way[0]), kind) if not way[1] else None
+        found.append((match, {
+            "lex": lex,
+            "exact": float(lex >= _EXACT),
+            "turned": max(0.0, _other_end(matcher, scores, way) - lex),
+            "rival": max(0.0, max((_score(scores, other) for other in others), default=0.0) - lex),
+            "absent": max(0.0, absent - lex),
+            "asked": q,
+            "asked_rival": max(-0.5, min(0.5, max((asked.get(other, 0.0) for other in others), default=0.0) - q)),
+            "fits": float(fit is True),
+            "misfits": float(fit is False),
+            "inverse": float(way[1]),
+            "covers": covers,
+            "covered": covered,
+            "uncovered": min(_MOST_UNCOVERED, len(stems) * (1 - covers)),
+            "picks": float(bool(picking - matcher.name_words(way))),
+            "many": math.log1p(len(own)),
+            "long": math.log1p(min(_LONGEST, len(stems))),
+        }))  # fmt: skip
+    return _with_meaning(matcher, wording, question, found, has) if meaning else found
+
+
+def _with_meaning(
+    matcher: RelationMatcher,
+    wording: str,
+    question: str,
+    found: list[tuple[Match, dict[str, float]]],
+    has: set[Way],
+) -> list[tuple[Match, dict[str, float]]]:
+    ways = [(match.property, match.inverse) for match, _ in found]
+    names = {way: matcher.names(way)[:_NAMES_READ] or [""] for way in ways}
+    held = {prop for prop, _ in has}
+    absent = [label for prop, label in matcher.known_labels() if prop not in held][:_ABSENT_READ]
+    texts = [text for way in ways for text in names[way]]
+    likeness = matcher.likeness(wording, [*texts, *absent])
+    asked = matcher.likeness(question or wording, [names[way][0] for way in ways])
+    if likeness is None or asked is None:
+        return []
+    each = iter(likeness)
+    nearest = {way: max(next(each) for _ in names[way]) for way in ways}
+    questioned = dict(zip(ways, asked, strict=True))
+    best_absent = max(likeness[len(texts) :], default=0.0)
+    for way, (_, features) in zip(ways, found, strict=True):
+        others = [other for other in ways if other != way and not matcher.same_relation(way, other)]
+        features["cosine"] = nearest[way]
+        features["cosine_rival"] = max((nearest[other] for other in others), default=0.0) - nearest[way]
+        features["cosine_absent"] = max(-0.3, best_absent - nearest[way])
+        features["cosine_asked"] = questioned[way] - max((questioned[other] for other in others), default=0.0)
+    return found
+
+
+def judged(
+    matcher: RelationMatcher, wording: str, question: str, head: str, own: Sequence[Way], *, meaning: bool
+) -> list[Judged]:
+    """Every property that the entity has, the likeliest to be asked for first; see :func:`described`."""
+    model = acceptance()
+    found = [
+        Judged(match, model.probability(features), features)
+        for match, features in described(matcher, wording, question, head, own, meaning=meaning)
+    ]
+    return sorted(found, key=lambda item: (-round(item.probability, 6), item.match.inverse, item.match.property))
+
+
+def _score(scores: Mapping[Way, Match], way: Way) -> float:
+    match = scores.get(way)
+    return match.score if match else 0.0
+
+
+def _other_end(matcher: RelationMatcher, scores: Mapping[Way, Match], way: Way) -> float:
+    """How well the wording names the relation taken the other way round: "mother" for what is "mother of"."""
+    opposite = (way[0], not way[1])
+    return max((match.score for other, match in scores.items() if matcher.same_relation(other, opposite)), default=0.0)
+
+
+def _among(matcher: RelationMatcher, way: Way, has: set[Way]) -> bool:
+    """Whether the entity has the relation, perhaps as its other end."""
+    return way in has or any(matcher.same_relation(way, other) for other in has)
