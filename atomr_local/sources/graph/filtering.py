@@ -332,10 +332,10 @@ class Filter:
                     reasons.append((self._statement_sentence(Head(iri, 1.0), of_value, stated, found), stated))
                 if found is not None:
                     return Verdict(True, match.score, tuple(reasons[-2:]))
-        entities = any(term_iri(row["value"]) is not None for row in answer.terms)
-        if not reasons and not entities:
-            return None
-        return Verdict(False if reasons else None, match.score, tuple(reasons))  # of whom nothing is known may be any
+        if not reasons and match.kind != "person":
+            return None  # "official language is French"
+        # A person of whom nothing is known may be of any country.
+        return Verdict(False if reasons else None, match.score, tuple(reasons))
 
     def _others(self, matches: Sequence[Match], targets: frozenset[str]) -> list[tuple[str, Answer]]:
         """Whom the target has instead, where the entity would have to be its value ("capital of France")."""

@@ -199,6 +199,8 @@ Frida Kahlo | sex or gender | female
 Frida Kahlo | influenced by | Pablo Picasso
 Spain | instance of | country
 France | instance of | country
+Kenya | official language | English
+Mali | official language | French
 """
     with pytest.MonkeyPatch.context() as patch:
         home = tmp_path_factory.mktemp("art")
@@ -216,3 +218,4 @@ France | instance of | country
     ]
     assert [keeps(work, "creator is a woman") for work in ("Self-Portrait", "Guernica")] == [True, False]
     assert keeps("Self-Portrait", "creator is Pablo Picasso") is False
+    assert [keeps(country, "official language is French") for country in ("Mali", "Kenya")] == [True, False]
