@@ -373,7 +373,7 @@ def main() -> None:
     parser.add_argument("--embedder", default="starter")
     parser.add_argument("--accept", type=float, default=0.5)
     parser.add_argument("--sure", type=float, default=0.8)
-    parser.add_argument("--accept-by-words", type=float, default=0.4)
+    parser.add_argument("--accept-by-words", type=float, default=0.5)
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     rng = random.Random(SEED)

@@ -28,6 +28,7 @@ WORDS = (
 )  # fmt: skip
 MEANING = (*WORDS, "cosine", "cosine_rival", "cosine_absent", "cosine_asked")
 _EXACT = 0.945
+_CALLED_SO = 0.75
 _NAMES_READ = 6
 _ABSENT_READ = 250
 _MOST_CANDIDATES = 60
@@ -178,10 +179,14 @@ def judged(
 ) -> list[Judged]:
     """Every property that the entity has, the likeliest to be asked for first; see :func:`described`."""
     model = acceptance()
-    found = [
-        Judged(match, model.probability(features), features)
-        for match, features in described(matcher, wording, question, head, own, meaning=meaning)
-    ]
+    key = name_key(wording)
+    found = []
+    for match, features in described(matcher, wording, question, head, own, meaning=meaning):
+        probability = model.probability(features)
+        if matcher.names((match.property, match.inverse))[:1] == [key]:
+            # Called by its very label; the model has met too few of these with an unusual question.
+            probability = max(probability, _CALLED_SO)
+        found.append(Judged(match, probability, features))
     return sorted(found, key=lambda item: (-round(item.probability, 6), item.match.inverse, item.match.property))
 
 

@@ -61,7 +61,7 @@ def test_relate_takes_the_question_where_the_wording_says_nothing(
     monkeypatch.setenv("ATOMR_HOME", str(home))
     with_embedder = open_world(home)
     ask = Asker(GraphSource(with_embedder.graph, None))
-    assert ask.relate("Eiffel Tower", "its upward extent", "What is the height of the Eiffel Tower?") == ["330 m"]
+    assert ask.relate("Eiffel Tower", "its upward extent", "How tall is the Eiffel Tower?") == ["330 m"]
     assert ask.relate("Eiffel Tower", "its upward extent", "What is it about the Eiffel Tower?") == []
     assert ask.relate("Eiffel Tower", "its upward extent") == []
     with_embedder.close()
