@@ -97,7 +97,7 @@ def run(
                 predicted = predicted_answer(item_trace)
                 score = score_answer(predicted, item.gold)
                 prediction = _prediction(item, item_trace, predicted, score)
-                writer.add(prediction, {"id": item.id} | item_trace.to_dict())
+                writer.add(prediction, _kept_trace(item, item_trace))
                 answered += 1
                 on_progress(Progress(resumed + answered, len(questions), resumed, item, item_trace, predicted, score))
             failed.clear()
@@ -140,6 +140,13 @@ def _gave_up(last: Trace) -> AtomrError:
         title="Evaluation stopped",
         hint="None of them is recorded: mend the cause and run the same command again.",
     )
+
+
+def _kept_trace(question: Question, trace: Trace) -> dict[str, Any]:
+    """The trace under the question's id; its own is kept as "trace_id"."""
+    document = trace.to_dict()
+    own = document.pop("id")
+    return {"id": question.id, **document, "trace_id": own}
 
 
 def _prediction(question: Question, trace: Trace, predicted: str, score: Score) -> dict[str, Any]:

@@ -94,18 +94,20 @@ def filled(text: str, nodes: Mapping[int, NodeTrace]) -> str:
     return REFERENCE.sub(answer, text)
 
 
-def mentioned(name: str, found: Iterable[EvidenceTrace]) -> bool:
-    """Whether the evidence has every capitalised word of the name, misspelt or not.
+def mentioned(name: str, found: Iterable[EvidenceTrace], *, any_word: bool = False) -> bool:
+    """Whether the evidence has every capitalised word of the name, misspelt or not; with `any_word`, one of them.
 
     Words in lower case describe something ("the lady who came up with Moomins") and may be said otherwise: of a name
-    that is all in lower case, any word will do.
+    that is all in lower case, any word will do. A name without a word that could be looked for (initials) counts as
+    mentioned.
     """
     name = split_qualifier(name)[0]
     proper = [word for word in re.findall(r"\w[\w'’]*", name) if word[:1].isupper() and len(word) > 1]
-    wanted = {word for text in (proper or [name]) for word in words(text) if len(word) > (1 if proper else 2)}
+    least = 1 if proper else 2
+    wanted = {word for text in (proper or [name]) for word in words(text) if len(word) > least}
     there = {word for item in found for word in words(f"{item.title} {item.text} {_rows(item)}")}
     has = [word in there or any(_alike(word, other) for other in there) for word in sorted(wanted)]
-    return all(has) if proper or not has else any(has)
+    return not has or (any(has) if any_word or not proper else all(has))
 
 
 def places(node: NodeTrace) -> str:

@@ -7,7 +7,8 @@ answer rests on was not found, and where its confidence is below what the model'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from atomr_local.language.is_question import Kind
@@ -210,15 +211,19 @@ class _Judge:
         return needed
 
     def _unheard_of(self) -> Iterator[tuple[int, tuple[Outcome, str]]]:
-        """Look-ups whose answer was read although the name stands nowhere in what was found, nor in the graph."""
+        """Look-ups with an answer although the name stands nowhere in what was found, nor in the graph; and such whose
+        answer is read in evidence that has not a word of what the step is about."""
         for node in self._nodes.values():
             if node.kind not in {"search", "relate"} or not node.answers or node.outcome != "found":
                 continue
-            by_name = [name for name in named(node, self._nodes) if name and isinstance(node.arguments[0], str)]
+            names = [name for name in (*named(node, self._nodes), *node.linked) if name]
             found = [self._evidence[item] for item in node.evidence if item in self._evidence]
-            if not by_name or node.linked or not found:
-                continue
-            if not any(mentioned(name, found) for name in by_name):
+            cited = [self._evidence[item] for item in node.cited if item in self._evidence]
+            literal = bool(node.arguments) and isinstance(node.arguments[0], str)
+            unheard = literal and not node.linked and found and not any(mentioned(name, found) for name in names)
+            about = [*names, *_proper(node.arguments[1:])]
+            elsewhere = cited and names and not any(mentioned(name, cited, any_word=True) for name in about)
+            if unheard or elsewhere:
                 yield node.id, ("not found", step_reason(node, self._nodes, self._evidence))
 
     def _end_of_trail(self, root: NodeTrace) -> NodeTrace:
@@ -251,6 +256,11 @@ class _Judge:
             advice.append(f"Search another index: {' or '.join(others)}.")
         advice.append("Add knowledge: `atomr fetch wikipedia`, or your own files with `atomr text build`.")
         return tuple(advice)
+
+
+def _proper(arguments: Sequence[object]) -> list[str]:
+    """Those of the arguments that hold a name ("chief of staff of the Clinton Foundation")."""
+    return [text for text in arguments if isinstance(text, str) and re.search(r"\b[A-Z]", text)]
 
 
 def _sureness(node: NodeTrace) -> float:

@@ -136,6 +136,17 @@ def test_a_name_that_stands_nowhere_is_not_found_whatever_was_read() -> None:
     assert judged(root("Ann"), read, evidence=(OTHER,)).status == "answered"
 
 
+def test_an_answer_read_where_nobody_speaks_of_the_step_is_not_found() -> None:
+    step = relate("7", method="operator", cited=["e3"], evidence=["e1", "e3"])
+    verdict = judged(root("7"), search(), step, evidence=(PAGE, OTHER))
+    assert verdict.status == "unknown"
+    assert verdict.nodes.keys() == {0, 2}
+    step.arguments[1] = "visitors of Versailles"  # what the relation names may be what is spoken of
+    assert judged(root("7"), search(), step, evidence=(PAGE, OTHER)).status == "answered"
+    step.arguments[1], step.cited = "visitors per year", ["e1"]
+    assert judged(root("7"), search(), step, evidence=(PAGE, OTHER)).status == "answered"
+
+
 def test_a_source_that_fails_is_not_not_found() -> None:
     error = {"title": "Source failed", "message": "web: no connection"}
     verdict = judged(root(), search(evidence=[]), relate(error=error, evidence=[], outcome=None), evidence=())
