@@ -308,7 +308,8 @@ def _renumbered(text: str, steps: Mapping[int, int], evidence: Mapping[str, str]
 
 def _values(node: NodeTrace, evidence: tuple[Evidence, ...]) -> tuple[Value, ...]:
     """The answers, with the entities that the trace, or in older ones the graph's rows, say they denote."""
-    known = {text: iri for text, iri in zip(node.answers, node.entities, strict=False) if iri and _IRI.fullmatch(iri)}
+    told = zip(node.answers, node.entities, strict=False)
+    known = {text: iri for text, iri in told if isinstance(iri, str) and _IRI.fullmatch(iri)}
     for item in evidence:
         if item.source is not SourceName.GRAPH:
             continue
