@@ -13,6 +13,8 @@ from atomr_local.sources.graph.relations import SURE, UNDERSTOOD, Match, Relatio
 
 _TIE = 0.005
 _AS_LIKELY = 0.2
+# Where the wording surely names something that is not there, no more is asked of the embedder than this is worth.
+_HOPELESS = 0.2
 _AS_LIKELY_SHARE = 0.85
 _RANKED_READ = 24
 # On the training questions of scripts/bench/linking.py nine of ten properties taken so are right.
@@ -51,8 +53,10 @@ class Chooser:
             return []
         name, model = self._graph.label(head), acceptance()
         found = judged(self._matcher, wording, question, name, own, meaning=False)
-        least, known = model.accept, bool(ranked) and ranked[0].score >= SURE
-        if not _words_decide(found, model.accept) and not (known and self._lacks(ranked[0], own)):
+        least = model.accept
+        absent = bool(ranked) and ranked[0].score >= SURE and self._lacks(ranked[0], own)
+        hopeless = absent and (not found or found[0].probability < _HOPELESS)
+        if not hopeless and not _words_decide(found, model.accept):
             by_meaning = judged(self._matcher, wording, question, name, own, meaning=True)
             found, least = (by_meaning, least) if by_meaning else (found, model.accept_by_words)
         if not found or found[0].probability < least:
