@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from atomr_local.indexing.names import words
+from atomr_local.language.relation_words import english
 from atomr_local.sources.graph.wordings import SMALL, expected_kind, stem, with_kind
 
 Way = tuple[str, bool]
@@ -19,30 +20,12 @@ _LEAST = 0.2
 _CHANCE = 1.5
 _POPULARITY = 0.015
 _DESCRIBED = 0.25
-_IRREGULAR = {
-    "born": "birth", "die": "death", "died": "death", "dies": "death", "dead": "death", "buried": "burial",
-    "wrote": "writ", "written": "writ", "write": "writ", "writer": "writ", "writers": "writ", "writes": "writ",
-    "made": "make", "sang": "sing", "sung": "sing", "singer": "sing", "won": "win", "winner": "win", "held": "hold",
-    "spoke": "speak", "spoken": "speak", "led": "lead", "built": "build", "films": "film", "movies": "film",
-    "movie": "film", "bury": "burial", "flows": "flow", "kids": "child", "children": "child", "lived": "residenc",
-    "live": "residenc", "lives": "residenc", "male": "gend", "female": "gend", "away": "death", "begun": "begin",
-    "began": "begin", "job": "occupation", "profession": "occupation", "kind": "type", "sort": "type",
-}  # fmt: skip
-# What a question asks for by the noun that it opens with.
-_NOUNS = {
-    "person": "person someone somebody people actor actress voice artist musician singer player footballer politician"
-    " author writer director rapper guitarist entrepreneur baseball athlete drummer producer architect",
-    "work": "film films movie movies book books novel album albums song songs show shows series game games videogame"
-    " episode play poem track program opera composition",
-    "place": "lake river mountain island",
-}
-_CLASS = {noun: kind for kind, nouns in _NOUNS.items() for noun in nouns.split()}
+_IRREGULAR, _CLASS, _BELONGING = english().irregular, english().asked_for, english().belonging
 _OPENING = re.compile(
     r"^(?:what|whats|which|name|list|tell me)(?: is| are| was| were| s)?(?: the)?(?: names? of)?"
     r"(?: an?| the| some)? (?P<rest>(?:\w+ ?){1,4})"
 )
 _WORKS = {"film", "work", "book", "song", "album", "game", "series"}
-_BELONGING = frozenset({"genre", "language", "country", "type", "kind", "company", "label", "position", "s", "mode"})
 _ASKED_FITS, _ASKED_MISFITS, _DOMAIN_FITS, _TURNED = 0.15, 0.3, 0.12, 0.9
 
 

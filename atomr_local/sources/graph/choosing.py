@@ -14,7 +14,7 @@ from atomr_local.sources.graph.relations import SURE, UNDERSTOOD, Match, Relatio
 _TIE = 0.005
 _AS_LIKELY = 0.2
 # Where the wording surely names something that is not there, no more is asked of the embedder than this is worth.
-_HOPELESS = 0.2
+_HOPELESS = 0.4
 _AS_LIKELY_SHARE = 0.85
 _RANKED_READ = 24
 # On the training questions of scripts/bench/linking.py nine of ten properties taken so are right.

@@ -16,6 +16,7 @@ from atomr_local.indexing.literals import parse_date, parse_quantity
 from atomr_local.indexing.names import words
 from atomr_local.indexing.vocabulary import ENTITY, SUBCLASS_OF, vocabulary
 from atomr_local.language.answer_type import SURE, expected_type
+from atomr_local.language.relation_words import english
 from atomr_local.sources.graph.access import TYPE_PROPERTIES, Graph, term_iri
 from atomr_local.sources.protocol import Value, ValueKind
 
@@ -35,24 +36,9 @@ _CLASSES = {
 }
 _TYPE_OF_CLASS = {ENTITY + number: kind for kind, numbers in _CLASSES.items() for number in numbers.split()}
 # Head nouns of class labels, for graphs that state classes by name alone.
-_NOUNS = {
-    PERSON: "human person people man woman character deity god goddess saint duo",
-    PLACE: "country state city town village settlement capital municipality commune province region county district"
-    " island mountain range peak volcano hill river lake sea ocean bay strait canal desert forest valley glacier"
-    " continent planet moon asteroid star galaxy constellation place location area territory park street road bridge"
-    " tower castle palace building church cathedral temple monastery airport station stadium museum house",
-    ORGANISATION: "organization organisation company corporation business enterprise university college school academy"
-    " institute party team club band group orchestra ensemble agency association union label publisher newspaper army"
-    " airline bank museum hospital church",
-    WORK: "film movie book novel novella story tale poem play opera operetta ballet musical oratorio symphony concerto"
-    " song single album painting fresco sculpture drawing photograph series show sitcom episode game magazine newspaper"
-    " manga anime comic waltz work composition software encyclopedia website dictionary",
-    EVENT: "event battle war election festival revolution competition championship tournament season ceremony disaster"
-    " conference siege",
-}
 _TYPES_OF_NOUN: dict[str, tuple[str, ...]] = {}
-for _kind, _words in _NOUNS.items():
-    for _word in _words.split():
+for _kind, _words in english().classes.items():
+    for _word in _words:
         _TYPES_OF_NOUN[_word] = (*_TYPES_OF_NOUN.get(_word, ()), _kind)
 # What the vocabulary calls the values of a property, and what has it.
 _TYPE_OF_KIND = {

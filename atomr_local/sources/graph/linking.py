@@ -10,6 +10,7 @@ from functools import lru_cache
 from atomr_local.indexing.graph_names import EntityRow, NameRow
 from atomr_local.indexing.names import base_key, name_key, split_qualifier, words
 from atomr_local.indexing.vocabulary import vocabulary
+from atomr_local.language.relation_words import english
 from atomr_local.sources.graph.access import TYPE_PROPERTIES, Graph, term_iri
 from atomr_local.sources.graph.meaning import Meaning
 from atomr_local.sources.graph.spelling import WORD, one_slip_away, parted, similarity
@@ -31,15 +32,7 @@ _LEAD = 0.03
 _FACTS_ABOUT = 4
 _LONGEST_NAME = 2000
 # Said of nearly every node's question, so they tell no entity from another.
-_STOP = frozenset({
-    "a", "an", "and", "are", "as", "at", "be", "by", "did", "do", "does", "for", "from", "had", "has", "have",
-    "he", "her", "his", "how", "in", "is", "it", "its", "of", "on", "or", "s", "she", "that", "the", "their",
-    "them", "they", "this", "to", "was", "were", "what", "when", "where", "which", "who", "whom", "whose",
-    "why", "with", "name", "named", "called",
-})  # fmt: skip
-
-
-_SAME = {"movie": "film", "movies": "film", "films": "film"}
+_STOP, _SAME = english().about, english().same
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,26 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from atomr_local.language.relation_words import english
+
 _LABEL = 1.0
 _KIND_FITS, _KIND_MISFITS, _KIND_MISFITS_LABEL = 0.04, 0.3, 0.1
 
-SMALL = frozenset({
-    "a", "an", "the", "of", "is", "was", "are", "were", "be", "been", "his", "her", "its", "their", "s", "this",
-    "that", "who", "whom", "whose", "which", "what", "did", "do", "does", "has", "have", "had", "name", "in",
-    "at", "on", "it", "he", "she", "they", "when", "where", "how",
-})  # fmt: skip
-TYPES = frozenset({
-    "film", "films", "movie", "movies", "song", "songs", "single", "singles", "book", "books", "novel",
-    "novels", "album", "albums", "work", "works", "painting", "paintings", "person", "people", "series", "show",
-    "city", "cities", "country", "countries", "company", "companies", "things", "place",
-    "opera", "operas", "ballet", "ballets", "play", "plays", "poem", "poems", "moons", "elements",
-})  # fmt: skip
-_PICKING = frozenset({"first", "second", "third", "fourth", "last", "most", "least", "best", "worst", "only", "next"})
-_NO_EXTREME = frozenset({
-    "honest", "modest", "forest", "harvest", "request", "inquest", "conquest", "priest", "earnest", "protest",
-    "contest", "interest", "midwest", "northwest", "southwest", "tempest", "digest", "manifest", "everest",
-    "budapest", "bucharest",
-})  # fmt: skip
+SMALL, TYPES = english().small, english().types
 _CUES = (
     (re.compile(r"\b(?:when|(?:what|which) (?:year|date|day|month|time)|how long ago|birthday|birth ?date)\b"), "time"),
     (re.compile(r"\bhow many\b"), "count"),
@@ -71,7 +57,7 @@ def picks_out(words: Collection[str]) -> frozenset[str]:
     return frozenset(
         word
         for word in words
-        if word in _PICKING or (len(word) > 5 and word.endswith("est") and word not in _NO_EXTREME)
+        if word in english().picking or (len(word) > 5 and word.endswith("est") and word not in english().not_picking)
     )
 
 
