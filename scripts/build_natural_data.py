@@ -166,15 +166,21 @@ class NaturalData:
                 gold += [page] if page not in gold else []
                 told = [] if told == ["Unknown"] else told
                 yield from self.reading("conversational", item["corpus"], step["question"], [page], told, whole=False)
-            if gold and item.get("answers"):
+            if gold and item.get("answers") and item.get("kind") != "each":
+                told = item["answers"] if item["expects"]["several"] else item["answers"][:1]
                 yield from self.reading(
-                    "conversational", item["corpus"], item["understood"], gold[:3], item["answers"][:1], whole=True
+                    "conversational", item["corpus"], item["understood"], gold[:3], told, whole=True
                 )
 
     def lists(self, items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for item in items:
             if "counted" in item:  # what is to be said stands in no passage
                 continue
+            expects = item["expects"]
+            if self.random.random() < 0.5:  # a list in one passage needs no tree
+                several = ", several" if expects["several"] else ""
+                plan = f"0. {item['understood']} = Answer({expects['type']}{several})"
+                yield self.plan("list", item["question"], plan)
             if page := self.page(item["corpus"], item["title"]):
                 for whole in (False, True):
                     yield from self.reading(
