@@ -16,7 +16,8 @@ from atomr_local.reasoning.events import ModelCalled, TextGenerated
 from atomr_local.reasoning.formats import VERDICTS, AnswerFormat, Asked, Task, answer_format, one_of
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.recorder import Recorder
-from atomr_local.reasoning.signals import NULL, READING, VERIFY, null_score, said_yes, token_shares
+from atomr_local.reasoning.signals import MENTIONED, NULL, READING, VERIFY, null_score, said_yes, token_shares
+from atomr_local.reasoning.support import mentioned
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
 
@@ -54,6 +55,7 @@ class Reading:
         dropped: evidence left out because the prompt would not fit, in words.
         problem: why the output could not be read, or None.
         asked: the prompt, where the model can be asked about its answer.
+        mentioned: the share of the question's telling words that the cited evidence holds; None without either.
         lines: for each of the answers what the model would have written, had it given that one alone.
     """
 
@@ -68,6 +70,7 @@ class Reading:
     problem: str | None = None
     asked: Prompt | None = None
     lines: tuple[str, ...] = ()
+    mentioned: float | None = None
 
     @property
     def signals(self) -> dict[str, float]:
@@ -78,6 +81,7 @@ class Reading:
                 (READING, self.confidence),
                 (NULL, self.null),
                 (VERIFY, min(self.verified, default=None)),
+                (MENTIONED, self.mentioned),
             )
             if value is not None
         }
@@ -246,6 +250,8 @@ class Reader:
             node_id, purpose, prompt, form.grammar(asked), _ANSWER_TOKENS, draw, watch=watch, watch_after=form.before
         )
         reading = self._parse(form, completion, shown, dropped)
+        if reading.cited and asked.question:
+            reading = replace(reading, mentioned=mentioned(asked.question, reading.cited))
         return replace(reading, asked=prompt) if task in _VERIFIED and not draw else reading
 
     def _fit(

@@ -25,6 +25,8 @@ TYPE_FIT = "type_fit"
 AGREE = "agree"
 # 1 where every answer stands in the evidence that it cites, 0 where one does not.
 SUPPORT = "support"
+# Share of the question's telling words that the cited evidence holds.
+MENTIONED = "mentioned"
 # 1 where the model was not allowed to say Unknown.
 GUESS = "guess"
 

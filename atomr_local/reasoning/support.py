@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from atomr_local.indexing.literals import parse_date
 from atomr_local.indexing.names import name_key, words
+from atomr_local.indexing.wording import STOP_WORDS, TOLD_BY, stem
 from atomr_local.sources.protocol import Evidence
 
 _VERDICTS = {"yes", "no"}
@@ -24,6 +25,21 @@ def holds(answer: str, evidence: Evidence) -> bool:
         return True
     date = parse_date(answer, bare_year=False)
     return date is not None and any(parse_date(hay) == date for hay in haystacks[2:])
+
+
+def mentioned(question: str, evidence: Iterable[Evidence]) -> float | None:
+    """The share of the question's telling words that titles and texts of the evidence hold, in any of their forms or in
+    the words that tell the same; None where the question has no telling word.
+
+    Of questions that a passage seems to answer and does not, many ask about something that it does not mention
+    (Rajpurkar, Jia and Liang, ACL 2018, section 3: what unanswerable questions are made of).
+    """
+    asked = {word for word in words(name_key(question)) if word not in STOP_WORDS}
+    if not asked:
+        return None
+    held = {stem(word) for item in evidence for word in words(name_key(f"{item.title} {item.text}"))}
+    found = sum(any(stem(form) in held for form in (word, *TOLD_BY.get(word, ()))) for word in asked)
+    return found / len(asked)
 
 
 def supported(answers: Sequence[str], cited: Sequence[Evidence]) -> bool | None:

@@ -89,7 +89,8 @@ def test_readings_are_verified_in_the_next_turn_and_the_root_has_the_worst_of_it
     assert [(turn.role, turn.content) for turn in check.continued] == [("assistant", "Bob Lee [1]"), ("user", "Check.")]
     assert backbone.grammars[1] == 'root ::= "yes" | "no"'
     assert [event.purpose for event in run.of_type(ModelCalled)] == ["read", "verify", "read", "verify"]
-    one, two, root = run.node(1).signals, run.node(2).signals, run.node(0).signals
+    one, two, root = (dict(run.node(number).signals) for number in (1, 2, 0))
+    assert [signals.pop("mentioned") for signals in (one, two, root)] == [1.0, 1.0, 1.0]
     assert one == pytest.approx({"reading": 0.9, "null": 0.1, "verify": 0.8, "support": 1.0})
     assert two["verify"] == pytest.approx(0.6)
     told = {"reading": 0.6, "null": 1 / 3, "verify": 0.6, "verified": 0.48, "leaves": 0.54, "support": 1.0, "steps": 2}
