@@ -18,6 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from linear_training import fit, write
 
@@ -29,6 +30,7 @@ _KEYS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 # At most one held-back question or name in this many may be refused.
 _REFUSED_OF = 1000
+_FLOORS = {"nothing": 0.9, "language": 0.95}
 _NEVER_REFUSED = {"questions", "names", "QALD-10 en"}
 
 
@@ -56,6 +58,9 @@ def english(data: Path) -> tuple[list[str], list[str]]:
     questions += [str(row["question"]) for row in rows(data / "decomposition/strategyqa_train.jsonl")]
     with (data / "decomposition/simplequestions_wikidata_train.tsv").open(encoding="utf-8") as stream:
         questions += [row[3] for row in csv.reader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)][:6000]
+    for text, kind in natural_questions():
+        if kind not in ("nothing", "language"):
+            questions += [text, text]
     for name in ("plans", "passages", "more"):
         questions += [str(row["question"]) for row in rows(HERE / f"training_questions/{name}.jsonl")]
     names: list[str] = [title.replace("_", " ") for title in titles]
@@ -64,6 +69,15 @@ def english(data: Path) -> tuple[list[str], list[str]]:
     for row in rows(data / "kg/2wiki_train_triples.jsonl"):
         names += [str(row["s"]), str(row["o"])]
     return list(dict.fromkeys(questions)), list(dict.fromkeys(name for name in names if name and "&" not in name))
+
+
+def natural_questions() -> Iterator[tuple[str, str]]:
+    """(question, type of answer) of our own natural questions and dialogues, as typed; none of the development set."""
+    for name in ("conversational", "described", "lists", "unanswerable", "dialogues"):
+        for row in rows(HERE / f"training_questions/{name}.jsonl"):
+            turns: Any = row.get("turns") or [row]
+            for turn in turns:
+                yield str(turn["question"]), str((turn.get("expects") or {}).get("type", ""))
 
 
 def noise(random_: random.Random) -> str:
@@ -136,7 +150,7 @@ def main() -> None:
 
     questions, names = english(options.data)
     random_.shuffle(questions)
-    put(questions[:26000], "question", "questions", variants=2)
+    put(questions[:28000], "question", "questions", variants=2)
     put(names, "question", "names", weight=2.0)
     short = [name for name in names if len(name.split()) < 5]
     topics = lines("topics.txt")
@@ -172,6 +186,7 @@ def main() -> None:
         size = random_.randint(1, 2)
         mixed = [*other[:size], *own[size:]] if random_.random() < 0.7 else [*own[:-size], *other[-size:]]
         put([" ".join(mixed)], "question", "mixed", weight=1.0, variants=0)
+    train += [(text, kind, 2.0) for text, kind in natural_questions() if kind in ("nothing", "language")]
     # Short forms of names look like noise: any few letters are taken as one, alone and in a question.
     codes = ["".join(random_.choices(_LETTERS, k=random_.randint(2, 5))) for _ in range(2000)]
     put([code if len(code) < 4 else code.upper() for code in codes], "question", "codes", variants=0)
@@ -200,7 +215,7 @@ def main() -> None:
     least = {}
     for kind in ("nothing", "language"):
         wrong = sorted((found[kind] for _, group, _, found in scored if group in _NEVER_REFUSED), reverse=True)
-        least[kind] = round(min(max(0.85, wrong[len(wrong) // _REFUSED_OF] + 0.01), 0.98), 3)
+        least[kind] = round(min(max(_FLOORS[kind], wrong[len(wrong) // _REFUSED_OF] + 0.01), 0.98), 3)
     model_data["options"] = {"least": least}
     write(model_data, TARGET, PROVENANCE)
     print(len(train), "texts,", len(model_data["weights"]), "features,", TARGET.stat().st_size, "bytes, least", least)

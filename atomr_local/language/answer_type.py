@@ -7,8 +7,8 @@ wordings, written for this project, of what people type ("can you tell me …", 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from atomr_local.language.linear import shipped
@@ -35,6 +35,7 @@ class Expected:
         several: whether more than one answer is asked for.
         probability: of the type, 0 to 1.
         several_probability: that several answers are asked for.
+        by_type: the probability of each type.
         country: probability that a country or a nationality is asked for; part of that of a place.
     """
 
@@ -43,10 +44,11 @@ class Expected:
     probability: float
     several_probability: float = 0.0
     country: float = 0.0
+    by_type: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     def surely(self, *types: str) -> bool:
-        """Whether it is one of the types for sure."""
-        return self.type in types and self.probability >= SURE
+        """Whether it is one of the types for sure; which of them may be open."""
+        return self.type in types and sum(self.by_type.get(kind, 0.0) for kind in types) >= SURE
 
 
 @lru_cache(maxsize=512)
@@ -60,7 +62,7 @@ def expected_type(question: str) -> Expected:
     found["place"] = found.get("place", 0.0) + country
     best = max(found, key=lambda name: found[name])
     several = shipped("en/several_answers").probabilities(looked_at)["several"]
-    return Expected(best, several >= 0.5, found[best], several, country)
+    return Expected(best, several >= 0.5, found[best], several, country, found)
 
 
 def features(question: str) -> Iterator[str]:

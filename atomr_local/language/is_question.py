@@ -22,6 +22,8 @@ Kind = Literal["question", "nothing", "language"]
 _MOST_CHARACTERS = 400
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _LONGEST_GRAM = 4
+# "Goethe's": whoever writes so asks in English, whatever else is in the question.
+_POSSESSIVE = re.compile(r"[^\W\d_]{3,}['’]s\b")
 _EDGES = " .!?,;:"
 # Scripts that write no spaces between words.
 _UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR"})
@@ -46,7 +48,8 @@ def understands(text: str) -> tuple[Kind, float]:
     kind = max(found, key=lambda name: found[name])
     if kind == "nothing" and found[kind] >= model.options["least"]["nothing"]:
         return "nothing", found[kind]
-    if kind == "language" and found[kind] >= model.options["least"]["language"]:
+    foreign = found["language"] >= model.options["least"]["language"] and not _POSSESSIVE.search(shown)
+    if kind == "language" and foreign:
         return "language", found[kind]
     return "question", max(found["question"], 1 - found[kind])
 
