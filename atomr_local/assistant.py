@@ -282,7 +282,7 @@ class Assistant:
     def _answer(self, asked: _Asked, cancellation: Cancellation, sink: Callable[[Event], None]) -> None:
         parts, method, local, use_web = self.parts, asked.method, asked.sources, asked.web
         recorder = Recorder(asked.question, method.name, parts.describe(local, use_web), sink)
-        follows = asked.conversation is not None and bool(asked.conversation.turns)
+        follows = asked.understood is not None or (asked.conversation is not None and bool(asked.conversation.turns))
         try:
             if not follows and self._is_no_question(asked.question, asked.plan, recorder):
                 return

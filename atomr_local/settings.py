@@ -145,6 +145,16 @@ class HistorySettings(BaseModel):
     keep: bool = Field(True, description="Keep every question with its trace, on this machine only.")
 
 
+class ConversationSettings(BaseModel):
+    """How the questions of the terminal UI hang together."""
+
+    model_config = _STRICT
+
+    follow: bool = Field(
+        True, description="A question may refer to those asked before it; off: each stands alone (terminal UI)."
+    )
+
+
 class UISettings(BaseModel):
     """How the terminal UI looks, and which keys it hears."""
 
@@ -196,6 +206,7 @@ class Settings(BaseSettings):
     retrieval: RetrievalSettings = RetrievalSettings()
     web: WebSettings = WebSettings()
     history: HistorySettings = HistorySettings()
+    conversation: ConversationSettings = ConversationSettings()
     limits: LimitSettings = LimitSettings()
     means: MeansSettings = MeansSettings()
     llm: ModelSettings = ModelSettings()

@@ -47,8 +47,8 @@ class Conversation:
 
     @classmethod
     def of(cls, traces: Iterable[Trace]) -> Conversation:
-        """The conversation that these questions make, oldest first; cancelled and failed ones are left out."""
-        kept = [trace for trace in traces if trace.status in ("answered", "unknown")]
+        """The conversation that these questions make, oldest first, as far as they are :func:`counting`."""
+        kept = counting(traces)
         if not kept:
             return cls()
         return cls(kept[0].conversation or kept[0].id, tuple(map(turn_of, kept)))
@@ -89,6 +89,22 @@ class Conversation:
         written = understood.split()
         names = [word for place, word in enumerate(written) if (place and word[:1].isupper()) or _has_digit(word)]
         return tuple(name for name in names if words(name) and not _words(name) & (known | STOP_WORDS))
+
+
+def counting(traces: Iterable[Trace]) -> list[Trace]:
+    """The questions that later ones may refer to, oldest first.
+
+    Cancelled and failed ones are left out; of a question that was asked again right away, such as with a correction,
+    the last answer counts.
+    """
+    kept: list[Trace] = []
+    for trace in traces:
+        if trace.status not in ("answered", "unknown"):
+            continue
+        if kept and " ".join(kept[-1].question.split()) == " ".join(trace.question.split()):
+            kept.pop()
+        kept.append(trace)
+    return kept
 
 
 def turn_of(trace: Trace) -> Turn:

@@ -18,11 +18,11 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from atomr_local.errors import AtomrError
-from atomr_local.tui.core import Asked
 from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.opening import Opening
 from atomr_local.tui.screens.ask import AskScreen
 from atomr_local.tui.screens.ask_windows import AskWindows
+from atomr_local.tui.screens.talking import Talking
 from atomr_local.tui.themes import choose
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.source_switches import SourceSwitches
@@ -155,9 +155,9 @@ class AtomrApp(Opening):
             if choice is None:
                 return
             if choice.kind == "open":
-                self.ask_screen.open_trace(choice.trace)
+                self.ask_screen.open_trace(choice.trace, choice.conversation)
             else:
-                self.ask_screen.begin(Asked(choice.trace.question))
+                self.ask_screen.ask_again(choice.trace, choice.conversation)
 
         self.push_screen(HistoryScreen(keeping=self.assistant.settings.history.keep), chosen)
 
@@ -252,7 +252,7 @@ class AtomrApp(Opening):
             if isinstance(binding, Binding) and not binding.system and self._possible(parse(binding.action)[1], screen):
                 yield self._command(binding, self)
         if screen is self.ask_screen:
-            for binding in (*AskScreen.BINDINGS, *AskWindows.BINDINGS):
+            for binding in (*AskScreen.BINDINGS, *Talking.BINDINGS, *AskWindows.BINDINGS):
                 _, action, parameters = parse(binding.action) if isinstance(binding, Binding) else ("", "", ())
                 if isinstance(binding, Binding) and self.ask_screen.check_action(action, parameters):
                     yield self._command(binding, self.ask_screen)
@@ -271,6 +271,7 @@ class AtomrApp(Opening):
         groups = [
             ("Everywhere", self.BINDINGS),
             ("Asking and looking", AskScreen.BINDINGS),
+            ("The conversation", Talking.BINDINGS),
             ("Checking, correcting, keeping", AskWindows.BINDINGS),
             ("In the question box", QuestionBox.BINDINGS),
             ("In the evidence", NodePanel.BINDINGS),

@@ -108,7 +108,7 @@ def answer_text(shown: Trace | QuestionState) -> str:
     found = [pieces[name] for name in dict.fromkeys(cited) if name in pieces]
     numbers = "".join(f" [{number}]" for number in range(1, len(found) + 1))
     sure = "" if confidence is None else f" ({confidence_text(confidence)})"
-    lines = [sanitize_line(shown.question), "", f"{sanitize(answer)}{numbers}{sure}"]
+    lines = [*_question(shown), "", f"{sanitize(answer)}{numbers}{sure}"]
     if basis == "model":
         lines.append("From the model's own knowledge: no evidence supports it.")
     if found:
@@ -117,12 +117,18 @@ def answer_text(shown: Trace | QuestionState) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _question(shown: Trace | QuestionState) -> list[str]:
+    """The question, and how it was understood where that is not what was typed."""
+    typed, meant = sanitize_line(shown.question), sanitize_line(shown.understood_as)
+    return [typed, f"(understood as: {meant})"] if meant and meant != typed else [typed]
+
+
 def _declined(shown: Trace | QuestionState) -> str:
     """Why the question was declined, and the guess apart; empty where it was not."""
     told = shown if isinstance(shown.answer, str) else shown.answer
     if told is None or not told.reason:
         return ""
-    lines = [sanitize_line(shown.question), "", f"{NOT_FOUND.capitalize()}: {sanitize_line(told.reason)}"]
+    lines = [*_question(shown), "", f"{NOT_FOUND.capitalize()}: {sanitize_line(told.reason)}"]
     if told.guess is not None:
         sure = confidence_text(told.guess.confidence)
         lines.append(f"A guess, not an answer: {sanitize_line(told.guess.text)}{f' ({sure})' if sure else ''}")

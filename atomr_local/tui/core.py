@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from atomr_local.reasoning.conversation import Conversation
     from atomr_local.reasoning.events import Event
     from atomr_local.reasoning.revision import Revision
-    from atomr_local.reasoning.trace import PlanOrigin
+    from atomr_local.reasoning.trace import PlanOrigin, Trace
     from atomr_local.settings import Settings
     from atomr_local.tree.nodes import Tree
 
@@ -33,6 +34,8 @@ class Answerer(Protocol):
         plan_origin: PlanOrigin = "user",
         sources: Sequence[str] | None = None,
         revision: Revision | None = None,
+        conversation: Conversation | None = None,
+        understood: str | None = None,
     ) -> Iterator[Event]: ...
 
     def cancel(self) -> None: ...
@@ -50,9 +53,16 @@ class Answerer(Protocol):
 
 @dataclass(frozen=True)
 class Asked:
-    """One thing to ask: a question, or a question with the plan and the changes that the user made."""
+    """One thing to ask: a question, or a question with the plan and the changes that the user made.
+
+    Attributes:
+        again: the earlier form of the question, whose place in the conversation it takes.
+        understood: how the user says that it is meant.
+    """
 
     question: str
     plan: Tree | None = None
     origin: PlanOrigin = "user"
     revision: Revision | None = None
+    again: Trace | None = None
+    understood: str | None = None

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from atomr_local.history.store import Kept, Summary
 from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text, status_word
-from atomr_local.reasoning.trace import EvidenceTrace, Trace
+from atomr_local.reasoning.trace import EvidenceTrace, Trace, understood
 from atomr_local.sanitize import sanitize, sanitize_line
 
 MARKS = {
@@ -39,7 +39,10 @@ def listed(item: Summary) -> Text:
     """Two lines: mark and question; when, how, and the answer."""
     mark, style = MARKS.get(item.status, ("·", ""))
     text = Text()
-    text.append(f"{mark} ", style).append(_short(item.question))
+    text.append(f"{mark} ", style)
+    if item.follows is not None:  # another question of the same conversation
+        text.append(f"↳ {item.follows} ", "dim")
+    text.append(_short(item.question))
     text.append(f"\n  {local_time(item.asked_at)}  {sanitize_line(item.strategy)}", "dim")
     if item.origin == "imported":
         text.append("  imported", "italic dim")
@@ -59,6 +62,10 @@ def _blocks(kept: Kept) -> Iterator[RenderableType]:
     trace, summary = kept.trace, kept.summary
     mark, style = MARKS.get(trace.status, ("·", ""))
     yield Text(_bounded(trace.question), "bold")
+    if meant := understood(trace):
+        yield Text.assemble(("Understood as: ", "dim"), _short(meant))
+    if summary.follows is not None:
+        yield Text(f"Goes on with the conversation of question {summary.follows}", "dim")
     how = "imported" if summary.origin == "imported" else "asked"
     yield Text.assemble(
         (f"{mark} {status_word(trace.status)}", style),

@@ -12,6 +12,7 @@ from atomr_local.reasoning.events import (
     NodeStarted,
     PlanReady,
     QuestionAsked,
+    QuestionUnderstood,
     SourcesSelected,
     WarningRaised,
 )
@@ -29,6 +30,12 @@ def replay(trace: Trace) -> QuestionState:
     plan = trace.plan
     tree = plan_of(trace)
     state.apply(QuestionAsked(question=trace.question, strategy=trace.strategy, settings=trace.settings))
+    if trace.conversation or trace.took_from:
+        state.apply(
+            QuestionUnderstood(
+                understood_as=trace.understood_as, took_from=tuple(trace.took_from), conversation=trace.conversation
+            )
+        )
     state.apply(
         PlanReady(
             tree=tree, compact=plan.compact, origin=plan.origin, attempts=plan.attempts, problems=tuple(plan.problems)
@@ -99,10 +106,11 @@ def replay(trace: Trace) -> QuestionState:
 
 def plan_of(trace: Trace) -> Tree:
     """The trace's plan; one node for the whole question where the trace holds no plan that can be read."""
+    question = trace.understood_as or trace.question
     try:
-        tree = parse_compact(trace.plan.compact, trace.question)
+        tree = parse_compact(trace.plan.compact, question)
     except TreeError:
-        return fallback_tree(trace.question)
+        return fallback_tree(question)
     if {node.id for node in tree.nodes()} != {node.id for node in trace.nodes}:
-        return fallback_tree(trace.question)
+        return fallback_tree(question)
     return tree

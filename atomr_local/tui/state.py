@@ -48,6 +48,9 @@ class QuestionState:
     """One question from asking to its end."""
 
     question: str = ""
+    understood_as: str = ""  # the question so that it stands alone; "" before that is known
+    conversation: str = ""  # of a follow-up question: the trace id of the first question of the conversation
+    took_from: tuple[str, ...] = ()  # trace ids of the earlier questions that gave what this one left out
     running: bool = False
     web: bool = False
     stage: str = ""
@@ -89,6 +92,11 @@ class QuestionState:
         return [item for item in root.result.cited if item in self.evidence]
 
     @property
+    def reworded(self) -> bool:
+        """Whether the question was understood otherwise than by the letter."""
+        return bool(self.understood_as) and self.understood_as.split() != self.question.split()
+
+    @property
     def has_guess(self) -> bool:
         """Whether the question was declined and there is a guess all the same."""
         answer = self.answer
@@ -120,8 +128,12 @@ class QuestionState:
             case events.PlanFragment():
                 self.plan_text = event.text if self._draft_ended else self.plan_text + event.text
                 self._draft_ended = False
+            case events.QuestionUnderstood():
+                self.understood_as, self.took_from = event.understood_as, event.took_from
+                self.conversation = event.conversation
             case events.PlanReady():
                 self.tree, self.origin = event.tree, event.origin
+                self.understood_as = event.tree.question
                 self.nodes = {node.id: NodeView(node, resolved_question=node.question) for node in event.tree.nodes()}
             case events.ModelCalled():
                 self.calls += 1

@@ -17,6 +17,7 @@ from atomr_local.reasoning.events import (
     PlanFragment,
     PlanReady,
     QuestionAsked,
+    QuestionUnderstood,
     RetrievalStarted,
     SourcesSelected,
 )
@@ -116,17 +117,26 @@ class FakeAssistant:
         self.questions.append(question)
         self.extras.append(extras)
         self.cancelled.clear()
+        trace = Trace(question=question, strategy="atomr", settings={}, id=f"trace{len(self.questions)}")
         for index, event in enumerate(self.events):
             if index == self.hold:
                 while not (self.released.wait(0.01) or self.cancelled.is_set()):
                     pass
             if self.cancelled.is_set():
+                trace.status = "cancelled"
                 yield AnswerReady(
                     status="cancelled", answer="Cancelled.", answers=(), confidence=None, basis="evidence"
                 )
                 break
+            if isinstance(event, QuestionUnderstood):
+                trace.conversation, trace.took_from = event.conversation, list(event.took_from)
+                trace.understood_as = event.understood_as
+            elif isinstance(event, PlanReady):
+                trace.understood_as = event.tree.question
+            elif isinstance(event, AnswerReady):
+                trace.status, trace.answers, trace.reason = event.status, list(event.answers), event.reason
+                trace.answer, trace.guess = event.answer, event.guess
             yield event
-        trace = Trace(question=question, strategy="atomr", settings={})
         trace.totals.seconds = 1.5
         yield Finished(trace=trace)
 

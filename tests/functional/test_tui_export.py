@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_tui import _FORBIDDEN, HOSTILE, screen_text, until
 from textual.app import App
-from textual.widgets import Input, RadioSet
+from textual.widgets import Checkbox, Input, RadioSet
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "history"))
 from history_fakes import a_trace
@@ -145,3 +145,22 @@ def test_a_free_name_is_offered(tmp_path: Path) -> None:
     (tmp_path / "who.json").touch()
     (tmp_path / "who-2.json").symlink_to(tmp_path / "gone")
     assert free_name("Who?", ".json", tmp_path) == "who-3.json"
+
+
+async def test_the_whole_conversation_is_written_when_that_is_ticked(tmp_path: Path) -> None:
+    first = a_trace("Who wrote Emma?", id="a", answers=["Jane Austen"])
+    second = a_trace("and Persuasion?", id="b", conversation="a", took_from=["a"])
+    app = Bare(lambda: ExportScreen(second, conversation=[first, second], directory=tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert "The whole conversation: 2 questions" in screen_text(app)
+        app.screen.query_one(Checkbox).value = True
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: bool(app.given))
+    assert app.given[0] is not None
+    text = app.given[0].read_text()
+    assert text.startswith(
+        "# Conversation: Who wrote Emma?\n\n1. Who wrote Emma? → **Jane Austen**\n2. and Persuasion?"
+    )
+    app = Bare(lambda: ExportScreen(second, conversation=[second], directory=tmp_path))
+    async with app.run_test(size=(80, 24)):
+        assert not app.screen.query(Checkbox)

@@ -108,7 +108,8 @@ async def test_enter_opens_the_trace_and_a_asks_again() -> None:
             await pilot.press("down", key, key)
             await until(pilot, lambda app=app: bool(app.given))  # type: ignore[misc]
         question, status, answer = QUESTIONS[2]
-        assert app.given == [HistoryChoice(kind, a_trace(question, status=status, answer=answer))]  # type: ignore[arg-type]
+        trace = a_trace(question, status=status, answer=answer)
+        assert app.given == [HistoryChoice(kind, trace, (trace,))]  # type: ignore[arg-type]
 
 
 async def test_a_question_is_opened_with_the_mouse() -> None:

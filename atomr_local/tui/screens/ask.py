@@ -105,12 +105,16 @@ class AskScreen(Asking):
         from atomr_local.tui.widgets.node_panel import NodePanel
         from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
         from atomr_local.tui.widgets.splitter import Splitter
+        from atomr_local.tui.widgets.transcript import Transcript
+        from atomr_local.tui.widgets.understood_line import UnderstoodLine
 
+        self._transcript, self._understood = Transcript(), UnderstoodLine()
         self._welcome, self._answer, self._bottom = Welcome(), AnswerPanel(), BottomLine()
         self._tree, self._panel = ReasoningTree(), NodePanel()
         self._body = Container(self._tree, Splitter(), self._panel, id="body")
         self._body.display = self._answer.display = False
-        await self.mount(self._welcome, self._body, self._answer, self._bottom)
+        await self.mount(self._transcript, before="#question")
+        await self.mount(self._understood, self._welcome, self._body, self._answer, self._bottom)
         self.furnished = True
         self._show_shares()
         self.show_switches()
@@ -144,6 +148,9 @@ class AskScreen(Asking):
             "focus_evidence": bool(self._number) or None,
             "next_citation": bool(state.citations),
             "guess": state.has_guess,
+            "new_conversation": bool(state.question or self.talk.turns) and not state.running,
+            "focus_turns": self.furnished and self._transcript.display,
+            "reword": ended,
             "next_user": self.focused is not None and self.focused.id == "evidence",
             "edit_step": (ended and state.tree is not None) or None,
             "edit_plan": (ended and state.tree is not None) or None,

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 
-from atomr_local.sanitize import sanitize
-from atomr_local.tui.core import Answerer, Asked
-from atomr_local.tui.state import QuestionState
+from atomr_local.tui.core import Asked
+from atomr_local.tui.screens.talking import Talking
 from atomr_local.tui.widgets.question_box import QuestionBox
 
 if TYPE_CHECKING:
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from atomr_local.tui.widgets.node_panel import NodePanel
 
 
-class AskWindows(Screen[None]):
+class AskWindows(Talking):
     """The part of the main screen that needs the question shown, and leaves asking to it. Windows load when opened."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -40,26 +38,12 @@ class AskWindows(Screen[None]):
                 id="question.recall"),
     ]  # fmt: skip
 
-    state: QuestionState
     _selected: int | None
     _panel: NodePanel
-
-    @property
-    def _assistant(self) -> Answerer:
-        raise NotImplementedError
-
-    def begin(self, asked: Asked) -> None:
-        """Ask; told to the user where that is not possible now."""
-        raise NotImplementedError
 
     def select(self, node_id: int) -> None:
         """Show the node in the panel, and the cursor on its line."""
         raise NotImplementedError
-
-    def tell(self, text: str) -> None:
-        """Tell the user in passing; only the newest counts."""
-        self.app.clear_notifications()
-        self.app.notify(sanitize(text), markup=False)
 
     def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
         if message.option_list is self._panel:
@@ -113,7 +97,7 @@ class AskWindows(Screen[None]):
 
         state = self.state
         assert state.tree is not None
-        editor = PlanEditor(state.question, state.tree, self._assistant.settings.limits)
+        editor = PlanEditor(state.understood_as or state.question, state.tree, self._assistant.settings.limits)
         self.app.push_screen(editor, lambda tree: None if tree is None else self._correct(tree))
 
     def action_edit_step(self) -> None:
@@ -164,7 +148,8 @@ class AskWindows(Screen[None]):
             answers={number: tuple(texts) for number, texts in (answers or {}).items()},
             rerun=frozenset(rerun),
         )
-        self.begin(Asked(state.question, tree, "user", revision))
+        meant = state.understood_as if state.conversation else None
+        self.begin(Asked(state.question, tree, "user", revision, again=state.trace, understood=meant))
 
     # Keeping
 
@@ -188,7 +173,8 @@ class AskWindows(Screen[None]):
         from atomr_local.tui.screens.export import ExportScreen
 
         if self.state.trace is not None:
-            self.app.push_screen(ExportScreen(self.state.trace))
+            conversation = [turn.trace for turn in self.talk.turns]
+            self.app.push_screen(ExportScreen(self.state.trace, conversation=conversation))
 
     def action_recall(self) -> None:
         from atomr_local.tui.screens.recall import RecallScreen

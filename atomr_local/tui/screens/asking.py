@@ -14,12 +14,13 @@ from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.tui.core import Answerer, Asked
 from atomr_local.tui.screens.ask_windows import AskWindows
 from atomr_local.tui.state import QuestionState
-from atomr_local.tui.widgets.question_box import LONGEST, QuestionBox
+from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.source_switches import SourceSwitches
 from atomr_local.tui.widgets.status_line import StatusLine
 
 if TYPE_CHECKING:
     from atomr_local.history.pending import Pending
+    from atomr_local.reasoning.conversation import Conversation
     from atomr_local.reasoning.events import Event
     from atomr_local.reasoning.trace import Trace
     from atomr_local.tui.widgets.answer_panel import AnswerPanel
@@ -76,6 +77,7 @@ class Asking(AskWindows):
         self._before: tuple[QuestionState, int | None] | None = None  # what a question that is refused leaves shown
         self._started = 0.0
         self._selected: int | None = None
+        self._again: Trace | None = None  # the earlier form of the question that runs
         self._first = 0  # the node to show when the plan is there: of a corrected one, the one that was shown
         self._citation = -1
         # What the screen is furnished with once it is.
@@ -98,8 +100,7 @@ class Asking(AskWindows):
         if not question:
             box.value = ""
             return
-        if self.state.running:
-            self.tell("A question is being answered. Escape cancels it.")
+        if self._is_busy():
             return
         if box.value.strip() != question:
             box.value = question
@@ -111,24 +112,13 @@ class Asking(AskWindows):
         self._started = self._clock()
         self._before = (self.state, self._selected)
         self._first = self._selected if asked.revision is not None and self._selected is not None else 0
+        conversation, self._again = self._goes_on_with(asked), asked.again
         self._enter(QuestionState(question=question, running=True, stage="starting"))
         tree = self._tree
         tree.show_text("")
         tree.focus()
         self._panel.show(None, self.state)
-        self._ask(self._number, asked)
-
-    def open_trace(self, trace: Trace) -> bool:
-        """Show a question of before with all that it found; False while one runs."""
-        if self.state.running:
-            self.tell("A question is being answered. Escape cancels it.")
-            return False
-        from atomr_local.tui.replay import replay
-
-        self._show(replay(trace), 0)
-        self.query_one(QuestionBox).value = trace.question[:LONGEST]
-        self._tree.focus()
-        return True
+        self._ask(self._number, asked, conversation)
 
     def _show(self, state: QuestionState, selected: int | None) -> None:
         """Show a question that does not run, at this node."""
@@ -151,23 +141,30 @@ class Asking(AskWindows):
         self._welcome.display = False
         self._body.display = True
         self._answer.show(state)
+        if self._attached is not None:
+            self.show_talk()
         self.refresh_bindings()
 
     @work(thread=True, exit_on_error=False, group="ask")
-    def _ask(self, number: int, asked: Asked) -> None:
+    def _ask(self, number: int, asked: Asked, conversation: Conversation | None) -> None:
         from atomr_local.history.pending import noted
 
         settings = self._assistant.settings
         with noted(asked.question, settings.strategy, keep=settings.history.keep) as pending:
-            self._follow(number, asked, pending)
+            self._follow(number, asked, conversation, pending)
 
-    def _follow(self, number: int, asked: Asked, pending: Pending | None) -> None:
+    def _follow(self, number: int, asked: Asked, conversation: Conversation | None, pending: Pending | None) -> None:
         from atomr_local.reasoning.events import Finished, TextGenerated
 
         end: Finished | None = None
         try:
             for event in self._assistant.ask(
-                asked.question, plan=asked.plan, plan_origin=asked.origin, revision=asked.revision
+                asked.question,
+                plan=asked.plan,
+                plan_origin=asked.origin,
+                revision=asked.revision,
+                conversation=conversation,
+                understood=asked.understood,
             ):
                 if self._stopped == number:  # perhaps before the assistant had heard of the question
                     self._assistant.cancel()
@@ -217,6 +214,7 @@ class Asking(AskWindows):
             first = self._first if self._first in state.nodes else 0
             tree.show_plan(state, first)
             self.select(first)
+            self.show_talk()
             self.refresh_bindings()  # what the model wrote of it can be looked at from now on
         elif isinstance(
             event,
@@ -225,6 +223,8 @@ class Asking(AskWindows):
             self._answer.show(state)
             if isinstance(event, events.Finished):
                 self._ended(event.trace)
+        elif isinstance(event, events.QuestionUnderstood):
+            self.show_talk()
         elif isinstance(event, events.QuestionAsked):
             self.show_switches()
         elif not isinstance(event, events.StageChanged):
@@ -245,6 +245,9 @@ class Asking(AskWindows):
             self.loading_stage = ""  # whatever failed to load before is there now
         if state.tree is None:
             self._panel.show(None, state)
+        if trace is not None:
+            self.talk.take(state, self._again)
+        self.show_talk()
         self.show_switches()
         self.refresh_bindings()
         if trace is not None:
@@ -275,9 +278,14 @@ class Asking(AskWindows):
         if state.question:
             self._show(state, selected)
         else:
-            self._enter(state)
-            self._welcome.display, self._body.display = True, False
+            self.show_empty()
         self.set_focus(self.query_one(QuestionBox))
+
+    def show_empty(self) -> None:
+        """Show the screen as it was before the first question."""
+        self._enter(QuestionState())
+        self._welcome.display, self._body.display = True, False
+        self.show_status()
 
     def action_cancel(self) -> None:
         if self.state.running:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,7 +16,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.message import Message
 from textual.screen import ModalScreen
-from textual.widgets import Button, Input, RadioButton, RadioSet, Static
+from textual.widgets import Button, Checkbox, Input, RadioButton, RadioSet, Static
 
 from atomr_local.errors import AtomrError
 from atomr_local.history.export import to_json, to_markdown, unkept
@@ -63,6 +64,7 @@ class ExportScreen(ModalScreen[Path | None]):
         background: $surface; border: round $accent; }
     ExportScreen #export-question { text-wrap: nowrap; text-overflow: ellipsis; height: 1; }
     ExportScreen RadioSet { width: 100%; height: auto; }
+    ExportScreen Checkbox { width: 100%; border: none; padding: 0 1; }
     ExportScreen #export-buttons { height: auto; }
     ExportScreen Button { margin-right: 2; }
     """
@@ -82,10 +84,24 @@ class ExportScreen(ModalScreen[Path | None]):
             super().__init__()
             self.error = error
 
-    def __init__(self, exported: Kept | Trace, *, form: str = "markdown", directory: Path | None = None) -> None:
-        """Ask where to write `exported`, as one of FORMATS; `directory`, by default the current one, is offered."""
+    def __init__(
+        self,
+        exported: Kept | Trace,
+        *,
+        conversation: Sequence[Kept | Trace] = (),
+        form: str = "markdown",
+        directory: Path | None = None,
+    ) -> None:
+        """Ask where to write `exported`.
+
+        Args:
+            conversation: all questions of its conversation, oldest first; they may be written instead.
+            form: one of FORMATS that is offered.
+            directory: that is offered; by default the current one.
+        """
         super().__init__()
-        self._kept = exported if isinstance(exported, Kept) else unkept(exported)
+        self._kept = _kept(exported)
+        self._conversation = [_kept(item) for item in conversation]
         self._form = form
         self._directory = directory or Path.cwd()
         self._offered = ""
@@ -98,6 +114,8 @@ class ExportScreen(ModalScreen[Path | None]):
             with RadioSet(id="format"):
                 for form in FORMATS:
                     yield _Choice(Text(_TOLD[form]), value=form == self._form, id=form)
+            if len(self._conversation) > 1:
+                yield Checkbox(Text(f"The whole conversation: {len(self._conversation)} questions"), id="whole")
             yield CleanInput(id="path", placeholder="Path of the file", suggester=PathSuggester(self._directory))
             yield Static(Text("→ takes the completion that is shown. The file names the model and the indexes.", "dim"))
             with Horizontal(id="export-buttons"):
@@ -134,16 +152,26 @@ class ExportScreen(ModalScreen[Path | None]):
         except AtomrError as error:
             self.app.push_screen(ErrorScreen(error))
             return
-        self._write(path, self._form, over=False)
+        self._write(path, self._form, whole=self._whole, over=False)
+
+    @property
+    def _whole(self) -> bool:
+        """Whether the whole conversation is wanted."""
+        return any(box.value for box in self.query("#whole").results(Checkbox))
 
     @work(thread=True, exit_on_error=False, group="export", exclusive=True)
-    def _write(self, path: Path, form: str, *, over: bool) -> None:
+    def _write(self, path: Path, form: str, *, whole: bool, over: bool) -> None:
+        items = self._conversation if whole else [self._kept]
+        earlier = {item.trace.id: item.trace.question for item in self._conversation}
         try:
             if not over and os.path.lexists(path):
                 self.post_message(self.Exists(path))
                 return
-            write_output(path, to_markdown([self._kept]) if form == "markdown" else
-                         to_json([self._kept], several=form == "trace"))  # fmt: skip
+            if form == "markdown":
+                text = to_markdown(items, conversation=whole, earlier=earlier)
+            else:
+                text = to_json(items, several=whole or form == "trace")
+            write_output(path, text)
         except AtomrError as error:
             self.post_message(self.Failed(error))
         else:
@@ -153,7 +181,7 @@ class ExportScreen(ModalScreen[Path | None]):
     def _exists(self, message: Exists) -> None:
         def answered(yes: bool | None) -> None:
             if yes:
-                self._write(message.path, self._form, over=True)
+                self._write(message.path, self._form, whole=self._whole, over=True)
 
         told = f"{sanitize_line(str(message.path))} is there already. What it holds would be lost."
         self.app.push_screen(Confirm("Replace the file?", told, yes="Replace", no="Keep"), answered)
@@ -171,6 +199,10 @@ class ExportScreen(ModalScreen[Path | None]):
     @on(Button.Pressed, "#cancel")
     def action_close(self) -> None:
         self.dismiss(None)
+
+
+def _kept(item: Kept | Trace) -> Kept:
+    return item if isinstance(item, Kept) else unkept(item)
 
 
 def free_name(question: str, ending: str, directory: Path) -> str:

@@ -302,10 +302,13 @@ class HistoryScreen(HistoryWork):
         elif not self.is_current:  # a second key came before the first had its effect
             return
         elif message.purpose in {"open", "ask"}:
-            self.dismiss(HistoryChoice(message.purpose, kept.trace))
+            traces = tuple(item.trace for item in message.conversation)
+            self.dismiss(HistoryChoice(message.purpose, kept.trace, traces))
         else:
             form = "trace" if message.purpose == "share" else "markdown"
-            self.app.push_screen(ExportScreen(kept, form=form, directory=self._directory))
+            self.app.push_screen(
+                ExportScreen(kept, conversation=message.conversation, form=form, directory=self._directory)
+            )
 
     def action_delete(self) -> None:
         number = self.chosen

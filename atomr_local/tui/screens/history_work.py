@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -21,10 +21,15 @@ Purpose = Literal["preview", "open", "ask", "export", "share"]
 
 @dataclass(frozen=True, slots=True)
 class HistoryChoice:
-    """What the user wants: to see this trace, or to ask its question again."""
+    """What the user wants: to see this trace, or to ask its question again.
+
+    Attributes:
+        conversation: all traces of its conversation, oldest first, `trace` among them.
+    """
 
     kind: Literal["open", "ask"]
     trace: Trace
+    conversation: tuple[Trace, ...] = ()
 
 
 class Listed(Message):
@@ -36,9 +41,11 @@ class Listed(Message):
 
 
 class Read(Message):
-    def __init__(self, purpose: Purpose, number: int, kept: Kept) -> None:
+    """A question was read; `conversation`: with all others of its conversation, where that is asked for."""
+
+    def __init__(self, purpose: Purpose, number: int, kept: Kept, conversation: Sequence[Kept] = ()) -> None:
         super().__init__()
-        self.purpose, self.number, self.kept = purpose, number, kept
+        self.purpose, self.number, self.kept, self.conversation = purpose, number, kept, tuple(conversation)
 
 
 class Unreadable(Message):
@@ -109,12 +116,13 @@ class HistoryWork(Screen[HistoryChoice | None]):
     def _read(self, purpose: Purpose, number: int) -> None:
         try:
             with self._opened() as history:
-                kept = history.get(number)
+                conversation = history.conversation(number)
+                kept = next(item for item in conversation if item.summary.id == number)
                 self._note(history)
         except AtomrError as error:
             self.post_message(Failed(error))
         else:
-            self.post_message(Read(purpose, number, kept))
+            self.post_message(Read(purpose, number, kept, conversation))
 
     @work(thread=True, exit_on_error=False, group="change")
     def _delete(self, number: int) -> None:

@@ -1,0 +1,94 @@
+"""The conversation on the screen: the questions that were answered in it, oldest first. No widget keeps any of this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from atomr_local.reasoning.conversation import Conversation
+    from atomr_local.reasoning.trace import Trace
+    from atomr_local.tui.state import QuestionState
+
+
+@dataclass
+class Turn:
+    """One question that has its answer, or that was declined.
+
+    Attributes:
+        state: as it is shown; None for one of the history that was not looked at yet.
+    """
+
+    trace: Trace
+    state: QuestionState | None = None
+
+    @property
+    def question(self) -> str:
+        """As it was understood."""
+        return self.trace.understood_as or self.trace.question
+
+    @property
+    def answer(self) -> str:
+        """The answers on one line; "" where nothing was found."""
+        if self.trace.status != "answered":
+            return ""
+        return "; ".join(self.trace.answers) or self.trace.answer
+
+    def shown(self) -> QuestionState:
+        """The state to show; read out of the trace when that is wanted first."""
+        if self.state is None:
+            from atomr_local.tui.replay import replay
+
+            self.state = replay(self.trace)
+        return self.state
+
+
+@dataclass
+class Talk:
+    """Turns of the conversation that the next question goes on with."""
+
+    turns: list[Turn] = field(default_factory=list)
+
+    def clear(self) -> None:
+        self.turns.clear()
+
+    def open(self, traces: Iterable[Trace]) -> None:
+        """Go on with these questions, oldest first; of one that was asked again the last answer counts."""
+        from atomr_local.reasoning.conversation import counting
+
+        self.turns = [Turn(trace) for trace in counting(traces)]
+
+    def take(self, state: QuestionState, again: Trace | None = None) -> None:
+        """Add a question that has ended; cancelled and failed ones are left out.
+
+        Args:
+            again: the earlier form of it, whose place it takes.
+        """
+        if state.trace is None or state.trace.status not in {"answered", "unknown"}:
+            return
+        turn, place = Turn(state.trace, state), self.place(again)
+        if place is None:
+            self.turns.append(turn)
+        else:
+            self.turns[place] = turn
+
+    def place(self, trace: Trace | None) -> int | None:
+        """Where the question stands; None where it is none of these."""
+        return next((place for place, turn in enumerate(self.turns) if turn.trace is trace), None)
+
+    def conversation(self, again: Trace | None = None) -> Conversation | None:
+        """What the next question may refer to; None where nothing was answered before.
+
+        Args:
+            again: a question of this conversation that is asked again: only what came before it counts.
+        """
+        from atomr_local.reasoning.conversation import Conversation
+
+        place = self.place(again)
+        before = self.turns if place is None else self.turns[:place]
+        return Conversation.of(turn.trace for turn in before) if before else None
+
+    def named(self) -> dict[str, str]:
+        """The questions, as they were understood, by trace id."""
+        return {turn.trace.id: turn.question for turn in self.turns if turn.trace.id}

@@ -1,0 +1,56 @@
+"""The conversation so far, a line for each question; Enter opens an earlier answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.table import Table
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from atomr_local.reasoning.confidence_words import NOT_FOUND
+from atomr_local.sanitize import sanitize_line
+from atomr_local.tui.talk import Turn
+
+_LONGEST = 300  # characters of a question or an answer; a trace from elsewhere may hold a million
+
+
+class Transcript(OptionList):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "Open", tooltip="Open the earlier answer", id="turns.open")
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(id="transcript", markup=False)
+        self._told: list[tuple[str, str, bool]] = []
+        self.display = False
+
+    def show(self, turns: Sequence[Turn], shown: int | None) -> None:
+        """Show the turns, the one whose answer is on the screen marked; nothing where it is the only one."""
+        self.display = len(turns) > (0 if shown is None else 1)
+        told = [(turn.question, turn.answer, place == shown) for place, turn in enumerate(turns)]
+        if told == self._told:
+            return
+        self._told = told
+        self.set_options(Option(_line(*line)) for line in told)
+        if told:
+            self.highlighted = len(told) - 1 if shown is None else shown
+            self.call_after_refresh(self.scroll_to_highlight)
+
+
+def _line(question: str, answer: str, shown: bool) -> Table:
+    """Mark, question and answer in columns: a long question leaves room for the answer."""
+    table = Table.grid(padding=(0, 1), expand=True)
+    table.add_column(width=1)
+    for ratio in (3, 2):
+        table.add_column(ratio=ratio, no_wrap=True, overflow="ellipsis")
+    found = Text(_short(answer)) if answer else Text(NOT_FOUND, "magenta")
+    table.add_row(Text("▸" if shown else " "), Text(_short(question), "dim"), Text.assemble(("→ ", "dim"), found))
+    return table
+
+
+def _short(text: str) -> str:
+    return sanitize_line(text[: 2 * _LONGEST])[:_LONGEST]

@@ -1,0 +1,78 @@
+"""The conversation on the screen, and what a question's state says of how it was understood."""
+
+from __future__ import annotations
+
+from atomr_local.reasoning.events import PlanReady, QuestionAsked, QuestionUnderstood
+from atomr_local.reasoning.trace import NodeTrace, Status, Trace
+from atomr_local.tree.compact import parse_compact
+from atomr_local.tui.clipboard import answer_text
+from atomr_local.tui.replay import replay
+from atomr_local.tui.state import QuestionState
+from atomr_local.tui.talk import Talk
+from atomr_local.tui.widgets.understood_line import told
+
+
+def trace(question: str, name: str, status: Status = "answered", **fields: object) -> Trace:
+    answer = {"answer": "x", "answers": ["x"]} if status == "answered" else {}
+    return Trace(question, "atomr", {}, id=name, status=status, **(answer | fields))  # type: ignore[arg-type]
+
+
+def ended(one: Trace) -> QuestionState:
+    return QuestionState(question=one.question, trace=one)
+
+
+def test_what_has_no_answer_is_no_turn_and_what_is_asked_again_keeps_its_place() -> None:
+    talk = Talk()
+    first, second, again = trace("a?", "1"), trace("b?", "2"), trace("a?", "3")
+    for one in (first, trace("c?", "4", "cancelled"), trace("d?", "5", "failed"), second):
+        talk.take(ended(one))
+    assert [turn.trace.id for turn in talk.turns] == ["1", "2"]
+    talk.take(ended(again), first)
+    assert [turn.trace.id for turn in talk.turns] == ["3", "2"]
+    before = talk.conversation(second)
+    assert before is not None
+    assert [turn.trace_id for turn in before.turns] == ["3"]
+    assert talk.conversation(again) is None, "nothing came before the first question"
+    everything = talk.conversation(first)  # which is none of them any more
+    assert everything is not None
+    assert len(everything.turns) == 2
+
+
+def test_of_a_question_asked_twice_in_a_row_the_later_answer_counts() -> None:
+    talk = Talk()
+    talk.open([trace("a?", "1"), trace("b?", "2"), trace(" b? ", "3"), trace("c?", "4", "failed")])
+    assert [turn.trace.id for turn in talk.turns] == ["1", "3"]
+
+
+def test_the_state_and_a_kept_trace_say_how_the_question_was_understood() -> None:
+    state = QuestionState()
+    state.apply(QuestionAsked(question="and hers?", strategy="atomr", settings={}))
+    assert not state.reworded
+    state.apply(QuestionUnderstood(understood_as="Who is hers?", took_from=("1",), conversation="1"))
+    assert state.reworded
+    tree = parse_compact('0. Whose is it? = Answer(person)\n1. Who? = Search("x")\n', "Who is hers?")
+    state.apply(PlanReady(tree=tree, compact="", origin="model", attempts=1))
+    assert (state.understood_as, state.took_from) == ("Whose is it?", ("1",))
+    kept = trace("and hers?", "2", understood_as="Who is hers?", conversation="1", took_from=["1"])
+    kept.nodes = [NodeTrace(0, None, "Who is hers?", "root", "Who is hers?")]
+    again = replay(kept)
+    assert (again.understood_as, again.took_from, again.conversation) == ("Who is hers?", ("1",), "1")
+    assert again.tree is not None
+    assert again.tree.question == "Who is hers?"
+    assert answer_text(kept).startswith("and hers?\n(understood as: Who is hers?)\n")
+    old = replay(trace("Who?", ""))
+    assert not old.reworded
+    assert not old.conversation
+
+
+def test_the_line_says_what_was_taken_from_where() -> None:
+    state = QuestionState(question="and hers?", understood_as="Who is hers?", conversation="1", took_from=("1",))
+    assert told(state, {"1": "Who is it?"}).plain == "Understood as: Who is hers? · from “Who is it?”"
+    assert told(state, {}).plain == "Understood as: Who is hers? · from an earlier question"
+    state.took_from = ()
+    assert told(state, {}).plain.endswith("· New topic: nothing is taken from the earlier questions")
+    state.understood_as = "and  hers?"
+    assert told(state, {}).plain == "New topic: nothing is taken from the earlier questions"
+    assert not told(QuestionState(question="a?", understood_as="a?"), {})
+    first = QuestionState(question="can you say who", understood_as="Who?")
+    assert told(first, {}).plain == "Understood as: Who?", "a first question may be reworded too"
