@@ -114,3 +114,22 @@ def test_a_first_question_is_read_as_ever() -> None:
         assert assistant.last_trace is not None
         assert (assistant.last_trace.conversation, assistant.last_trace.took_from) == ("", [])
         assert len(assistant.last_trace.id) == 32
+
+
+def test_a_first_question_may_be_said_to_mean_something_else() -> None:
+    backbone = FakeBackbone(reply("Ann"))
+    with Assistant(load_settings(), backbone) as assistant:  # type: ignore[arg-type]
+        list(assistant.ask("hello", strategy="closed-book", understood="Who painted The Harbour?"))
+        trace = assistant.last_trace
+    assert trace is not None
+    assert trace.question == "hello"
+    assert trace.understood_as == "Who painted The Harbour?"
+    assert trace.conversation == ""
+    assert "The Harbour" in backbone.prompts[0].messages[-1].content
+
+
+def test_of_a_question_asked_again_right_away_the_later_answer_counts() -> None:
+    wrong = Trace("and hers?", "atomr", {}, status="answered", answers=["x"], id="a")
+    right = Trace("and  hers?", "atomr", {}, status="answered", answers=["y"], id="b")
+    other = Trace("why?", "atomr", {}, status="answered", answers=["z"], id="c")
+    assert [turn.trace_id for turn in Conversation.of([wrong, right, other, right]).turns] == ["b", "c", "b"]
