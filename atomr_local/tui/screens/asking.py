@@ -278,12 +278,12 @@ class Asking(AskWindows):
         if state.question:
             self._show(state, selected)
         else:
-            self.show_empty()
+            self.show_empty(state)
         self.set_focus(self.query_one(QuestionBox))
 
-    def show_empty(self) -> None:
-        """Show the screen as it was before the first question."""
-        self._enter(QuestionState())
+    def show_empty(self, state: QuestionState | None = None) -> None:
+        """Show the screen as it was before the first question, with this state or a fresh one."""
+        self._enter(state or QuestionState())
         self._welcome.display, self._body.display = True, False
         self.show_status()
 

@@ -62,8 +62,8 @@ class Talking(Screen[None]):
     def _show(self, state: QuestionState, selected: int | None) -> None:
         raise NotImplementedError
 
-    def show_empty(self) -> None:
-        """Show the screen as it was before the first question."""
+    def show_empty(self, state: QuestionState | None = None) -> None:
+        """Show the screen as it was before the first question, with this state or a fresh one."""
         raise NotImplementedError
 
     def show_talk(self) -> None:
