@@ -22,7 +22,7 @@ Sample = tuple[Mapping[str, float], bool, float]  # signals, right, weight
 _FOR = frozenset(
     {
         names.READING, names.VERIFY, names.LINK, names.RELATION, names.TYPE_FIT, names.AGREE, names.SUPPORT,
-        names.MENTIONED, names.LEAVES, names.VERIFIED, names.PLAN, names.RIVAL,
+        names.MENTIONED, names.LEAVES, names.VERIFIED, names.RIVAL,
     }
 )  # fmt: skip
 _AGAINST = frozenset({names.NULL, names.GUESS, names.FALLBACK, names.UNFINISHED, names.NAMED})

@@ -62,7 +62,6 @@ FEATURES: Mapping[str, Callable[[float], float]] = {
     names.FALLBACK: _plain,
     names.UNFINISHED: _plain,
     names.NAMED: _plain,
-    names.PLAN: _logit,
     names.STEPS: _count,
     names.ANSWERS: _count,
     names.RIVAL: _plain,
@@ -196,7 +195,7 @@ _LOOKED_UP = (
     Term(names.FALLBACK, -0.8),
     Term(names.UNFINISHED, -2.5),
 )
-_TREE = (*_LOOKED_UP, Term(names.PLAN, 0.3, 2.0), Term(names.STEPS, -0.4, math.log(3)))
+_TREE = (*_LOOKED_UP, Term(names.STEPS, -0.4, math.log(3)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,14 +54,11 @@ def whole_signals(question: str, result: Result) -> dict[str, float]:
     return signals
 
 
-def tree_signals(
-    tree: Tree, question: str, root: Result, results: Mapping[int, Result], plan: float | None
-) -> dict[str, float]:
+def tree_signals(tree: Tree, question: str, root: Result, results: Mapping[int, Result]) -> dict[str, float]:
     """Of an answer that rests on the steps of a tree.
 
     Args:
         root: the root's result, by its steps.
-        plan: how sure the model was of the plan; None where it made none.
     """
     steps = list(_steps(tree, root, results))
     looked_up = [result for node, result in steps if node.call is not None or result.method == "direct_rag"]
@@ -85,8 +82,6 @@ def tree_signals(
     signals[names.COMPUTED] = float(root.computed)
     signals[names.NAMED] = float(not root.computed and repeats(question, root.texts))
     signals[names.ANSWERS] = float(len(root.values))
-    if plan is not None:
-        signals[names.PLAN] = plan
     return signals
 
 

@@ -46,8 +46,6 @@ UNFINISHED = "unfinished"
 # How many steps, and how many answers.
 STEPS = "steps"
 ANSWERS = "answers"
-# exp of the mean log-probability of the plan's tokens.
-PLAN = "plan"
 # 1 where the answer only repeats what the question names.
 NAMED = "named"
 # Whether another way to the whole question came to the same answer.

@@ -19,18 +19,14 @@ _TOLD = frozenset({names.READING, names.LINK, names.RELATION})
 class Weighing:
     """Gives the results of one question their confidence."""
 
-    def __init__(
-        self, operators: Operators, calibration: Calibration, *, plan: float | None = None, rival: bool = True
-    ) -> None:
+    def __init__(self, operators: Operators, calibration: Calibration, *, rival: bool = True) -> None:
         """Make one.
 
         Args:
-            plan: how sure the model was of the plan, exp of the mean log-probability of its tokens.
             rival: whether a direct answer may rival the tree's.
         """
         self._operators = operators
         self._calibration = calibration
-        self._plan = plan
         self._rival = rival
 
     def step(self, result: Result) -> None:
@@ -48,7 +44,7 @@ class Weighing:
             result.confidence = self._calibration.of_whole(result.signals)
             return result
         calibration = self._calibration
-        result.signals = tree_signals(tree, question, result, results, self._plan)
+        result.signals = tree_signals(tree, question, result, results)
         result.confidence = calibration.of_tree(result.signals)
         if not self._rival or not tree.root.children or result.confidence >= calibration.sure:
             return result

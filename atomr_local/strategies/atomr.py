@@ -49,9 +49,7 @@ class AtomR:
             beam=means.beam,
             guess=means.guess,
             parallel=tools.settings.llm.parallel,
-            weighing=Weighing(
-                tools.operators, tools.calibration, plan=ready.confidence, rival=means.rival and bool(tools.sources)
-            ),
+            weighing=Weighing(tools.operators, tools.calibration, rival=means.rival and bool(tools.sources)),
             kept=kept,
             memory=tools.memory,
         )

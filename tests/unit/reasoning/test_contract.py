@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from fake_parts import PROBABILITY, UNKNOWN, FakeBackbone, FakeSource, entity, passages, reply, rows
+from fake_parts import UNKNOWN, FakeBackbone, FakeSource, entity, passages, reply, rows
 
 from atomr_local import assistant as assistant_module
 from atomr_local.assistant import Assistant
@@ -160,9 +160,6 @@ def test_the_same_question_twice_gives_the_same_trace_and_the_plan_replays() -> 
     assert without_times(check(ask(make_assistant(*READ))[1])) == without_times(first)
     plan = parse_compact(first["plan"]["compact"], QUESTION)
     again = check(ask(make_assistant(READ[1]), plan=plan)[1])
-    # A plan that a person gives has no likelihood, which is a part of how sure the answer is.
-    assert first["nodes"][0]["signals"].pop("plan") == pytest.approx(PROBABILITY)
-    assert again["nodes"][0].pop("confidence") == pytest.approx(first["nodes"][0].pop("confidence"), abs=0.1)
     assert without_times(again["nodes"]) == without_times(first["nodes"])
     assert without_times(again["evidence"]) == without_times(first["evidence"])
     assert again["plan"] == first["plan"] | {"origin": "user", "attempts": 0}

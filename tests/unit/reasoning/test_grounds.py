@@ -26,7 +26,7 @@ def test_what_is_computed_of_unsure_steps_is_as_unsure_as_they_are() -> None:
     one, two = read("1900", 0.9, null=0.1, verify=0.9), read("1950", 0.5, null=0.6, verify=0.4)
     computed = Result(text_values(["Ann"]), "symbolic", 0.9, computation="1900 < 1950", computed=True)
     root = Result(text_values(["Ann"]), "child", 0.9, computation="answer of [3]", computed=True)
-    told = tree_signals(tree, QUESTION, root, {1: one, 2: two, 3: computed}, None)
+    told = tree_signals(tree, QUESTION, root, {1: one, 2: two, 3: computed})
     expected = {
         "reading": 0.5,
         "null": 0.6,
@@ -37,7 +37,7 @@ def test_what_is_computed_of_unsure_steps_is_as_unsure_as_they_are() -> None:
         "steps": 2,
     }
     assert {name: told[name] for name in expected} == pytest.approx(expected)
-    assert "plan" not in told and told["support"] == 0.0  # the steps cite nothing
+    assert told["support"] == 0.0  # the steps cite nothing
     assert (told["unfinished"], told["fallback"], told["named"]) == (0.0, 0.0, 0.0)
 
 
@@ -45,8 +45,8 @@ def test_steps_without_answer_and_by_direct_rag_are_told() -> None:
     tree = parse_compact(PLAN, QUESTION)
     fell_back = Result(text_values(["1950"]), "direct_rag", signals={"reading": 0.8})
     root = Result(text_values(["1950"]), "child", signals={"reading": 0.7})
-    told = tree_signals(tree, QUESTION, root, {1: Result(), 2: fell_back}, 0.9)
-    assert (told["unfinished"], told["fallback"], told["plan"]) == (0.5, 0.5, 0.9)
+    told = tree_signals(tree, QUESTION, root, {1: Result(), 2: fell_back})
+    assert (told["unfinished"], told["fallback"]) == (0.5, 0.5)
     assert told["leaves"] == pytest.approx(UNKNOWN * 0.8 * 0.7)
 
 
