@@ -154,6 +154,8 @@ async def test_what_was_understood_is_edited_and_asked_again() -> None:
         await until(pilot, lambda: isinstance(app.screen, RewordScreen))
         line = app.screen.query_one(Input)
         assert line.value == STANDALONE
+        await pilot.press("backspace", "?")  # what stands there is edited, not typed over
+        assert line.value == STANDALONE
         line.value = "Who is the mother of Vienna?"
         fake.events = follow_up("and his mother?", line.value, answer="Nobody")
         await pilot.press("enter")

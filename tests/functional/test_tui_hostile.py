@@ -63,6 +63,7 @@ from atomr_local.tui.screens.holdings import LibraryScreen
 from atomr_local.tui.screens.node_editor import NodeEditor
 from atomr_local.tui.screens.plan_editor import PlanEditor
 from atomr_local.tui.screens.recall import RecallScreen
+from atomr_local.tui.screens.reword import RewordScreen
 from atomr_local.tui.screens.settings import SettingsScreen
 from atomr_local.tui.settings_choices import Choice
 from atomr_local.tui.state import NodeView
@@ -406,6 +407,8 @@ SCREENS: dict[str, Fed] = {
     "build": Fed(lambda: BuildScreen([hostile("zindexz")]), ()),
     "fetch": Fed(lambda: FetchScreen(find=lambda: [TextIndex(hostile("zindexz"), 3, hostile("zsitez"))]), (), ("end",),
                  ("zindexz",)),
+    "reword": Fed(lambda: RewordScreen(hostile("zquestionz"), hostile("zmeantz")), ("zquestionz",), ("home",),
+                  ("zmeantz",)),
     "help": Fed(lambda: HelpScreen([("Keys", AtomrApp.BINDINGS)], {"app.help": hostile("zkeyz")}), ("zkeyz",)),
 }  # fmt: skip
 
@@ -542,6 +545,6 @@ def test_every_screen_is_given_hostile_text_somewhere_here() -> None:
         if isinstance(kind, type) and issubclass(kind, Screen) and kind.__module__.startswith(room.__name__)
     }
     # Those that show nothing from outside, and those that are tested as the screen that they are a part of.
-    found -= {"JumpScreen", "Unsaved", "HistoryWork", "AskWindows", "Asking", "AskScreen"}
+    found -= {"JumpScreen", "Unsaved", "HistoryWork", "AskWindows", "Asking", "AskScreen", "Talking"}
     missing = {name for name in found if f"{name}(" not in source and f", {name})" not in source}
     assert not missing, f"no hostile text is shown to {missing}"

@@ -37,7 +37,7 @@ class RewordScreen(ModalScreen[str | None]):
         with Vertical(id="reword") as body:
             body.border_title = "What is meant"
             yield Static(Text(f"Typed: {sanitize_line(self._question)}", "dim"))
-            yield CleanInput(sanitize_line(self._understood), id="reword-line")
+            yield CleanInput(sanitize_line(self._understood), id="reword-line", select_on_focus=False)
             yield Static(Text("Enter asks again as it stands here. Escape leaves it as it was.", "dim"))
 
     def on_mount(self) -> None:
