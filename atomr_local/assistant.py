@@ -427,6 +427,8 @@ def _kind(question: str) -> Kind:
 def _planned_kind(trace: Trace) -> Kind:
     """What the input is, as the plan understands it."""
     kind = (trace.expects or {}).get("type")
+    if trace.nodes and trace.node(ROOT_ID).answers:
+        return "question"  # the name of a page is a topic
     return kind if kind in ("nothing", "language") else "question"
 
 

@@ -28,7 +28,7 @@ from atomr_local.reasoning.signals import READING
 from atomr_local.reasoning.support import supported
 from atomr_local.reasoning.weighing import Weighing
 from atomr_local.sources.protocol import Evidence
-from atomr_local.tree.answer_types import NO_QUESTION
+from atomr_local.tree.answer_types import NO_QUESTION, AnswerType
 from atomr_local.tree.nodes import Node, Tree
 
 # Values of a reference that an operator is run for where a source looks them up together.
@@ -153,9 +153,14 @@ class Executor:
         given = self._kept.given(node.id) if self._kept is not None else None
         if given is not None:
             return given
-        if node.id == tree.root.id and tree.expects is not None and tree.expects.type in NO_QUESTION:
-            return Result()
-        if node.call is not None:
+        expected = tree.expects.type if node.id == tree.root.id and tree.expects is not None else None
+        if expected in NO_QUESTION:
+            # A name by itself looks like no question; it is a topic if a page bears it.
+            topic = expected is AnswerType.NOTHING
+            result = self._operators.summary(node.id, question, alone=True) if topic else Result()
+            if not result.values:
+                return result
+        elif node.call is not None:
             result = self._leaf(tree, node, question, results)
         elif node.operation is not None and self._symbolic:
             result = computed_node(tree, node, results)
@@ -164,7 +169,8 @@ class Executor:
         elif node.references and node is not tree.root:
             result = self._over(tree, node, question, node.references, results, "sibling")
         else:
-            result = self._operators.direct_rag(node.id, question)
+            about = self._operators.summary(node.id, question) if expected is AnswerType.SUMMARY else Result()
+            result = about if about.values else self._operators.direct_rag(node.id, question)
         if self._weighing is not None and node.id != tree.root.id:
             self._weighing.step(result)
         if node.id == tree.root.id:

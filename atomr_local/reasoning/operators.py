@@ -18,6 +18,7 @@ from atomr_local.reasoning.results import Result, add_evidence, distinct
 from atomr_local.reasoning.retrieval import MOST_READ, Gathered, Retriever, linked_names, match_signals, sureness
 from atomr_local.reasoning.signals import AGREE, worst
 from atomr_local.reasoning.support import agreement, holds
+from atomr_local.reasoning.topics import opening, topic_page
 from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
 from atomr_local.tree.nodes import Operator
 
@@ -157,6 +158,19 @@ class Operators:
             [found] = self._retriever.gather(node_id, [request])
         result = self.from_found(node_id, question, found.evidence)
         result.dropped = [*found.dropped, *result.dropped]
+        return result
+
+    def summary(self, node_id: int, question: str, *, alone: bool = False) -> Result:
+        """What the page of the question's topic says first; no values where no page of that name is found.
+
+        Args:
+            alone: the question must be the page's title and nothing else.
+        """
+        found = self._retriever.everywhere(node_id, Request(question, question, top_k=self._top_k))
+        result = Result(evidence=list(found.evidence), dropped=list(found.dropped))
+        page = topic_page(question, found.evidence, alone=alone)
+        if page is not None:
+            self._add(result, (Value(opening(page.text)),), [page.id], None)
         return result
 
     def from_found(self, node_id: int, question: str, evidence: Sequence[Evidence]) -> Result:

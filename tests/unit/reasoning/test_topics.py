@@ -1,0 +1,49 @@
+"""A bare topic is answered with the first sentences of its page; what is no topic stays no question."""
+
+from __future__ import annotations
+
+import pytest
+from fake_parts import FakeBackbone, FakeSource, Run, passages, reply
+
+from atomr_local.reasoning.topics import opening, topic_page
+from atomr_local.sources.protocol import Evidence, SourceName
+
+TEXT = "Rosa Ferrer was a painter. She was born in Girona. " + "She painted many ships there. " * 12
+
+
+def page(title: str, text: str = TEXT) -> Evidence:
+    return Evidence(SourceName.TEXT, title, text, 1.0, "q", {"passage": title})
+
+
+def test_the_opening_has_whole_sentences_up_to_a_bound() -> None:
+    told = opening(TEXT, 12)
+    assert told == "Rosa Ferrer was a painter. She was born in Girona."
+    assert opening("word " * 30, 5) == "word word word word word …"
+    assert opening("") == ""
+
+
+def test_the_page_is_the_one_whose_title_is_asked_about() -> None:
+    pages = [page("Girona"), page("Rosa"), page("Rosa Ferrer")]
+    assert topic_page("Tell me about Rosa Ferrer.", pages) is pages[2]
+    assert topic_page("Tell me about Ana Lind.", pages) is None
+    assert topic_page("Tell me about Rosa Ferrer.", pages, alone=True) is None
+    assert topic_page("rosa ferrer", pages, alone=True) is pages[2]
+
+
+@pytest.mark.parametrize(
+    "plan", ["0. Tell me about Rosa Ferrer. = Answer(summary)", "0. Rosa Ferrer = Answer(nothing)"]
+)
+def test_a_topic_is_told_from_its_page_without_the_model(plan: str) -> None:
+    question = plan.split(" = ", maxsplit=1)[0].removeprefix("0. ")
+    run = Run(question, plan, FakeBackbone(), FakeSource("text", {question: passages(("Rosa Ferrer", TEXT))}))
+    assert run.result.texts[0].startswith("Rosa Ferrer was a painter. She was born in Girona.")
+    assert (run.node(0).cited, run.node(0).supported) == (["e1"], True)
+
+
+def test_a_topic_without_a_page_is_read_for_and_what_is_no_topic_stays_no_question() -> None:
+    question = "Tell me about Rosa Ferrer."
+    text = FakeSource("text", {question: passages(("Girona", "Rosa Ferrer, a painter, lived in Girona."))})
+    run = Run(question, f"0. {question} = Answer(summary)", FakeBackbone(reply("a painter", evidence=[1])), text)
+    assert run.result.texts == ("a painter",)
+    greeting = FakeSource("text", {"good day": passages(("Girona", TEXT))})
+    assert Run("good day", "0. good day = Answer(nothing)", FakeBackbone(), greeting).result.values == ()
