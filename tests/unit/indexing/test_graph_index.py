@@ -124,13 +124,13 @@ def test_names_and_descriptions_are_no_facts_of_their_own(build: Build) -> None:
     ids=range(9),
 )
 def test_hostile_labels_survive(build: Build, label: str) -> None:
-    build({"s": label, "p": label, "o": label}, {"s": label, "p": "motto", "o": label, "o_type": "string"})
+    build({"s": label, "p": label, "o": label}, {"s": label, "p": "warcry", "o": label, "o_type": "string"})
     found = triples()
     assert len([t for t in found if "rdf-schema#label" in t]) == 1
     from pyoxigraph import Store
 
     graph = Store.read_only(str(store.index_path("graph", "t") / graph_index.STORE))
-    [row] = graph.query('SELECT ?o { ?s ?p ?o FILTER(STRENDS(STR(?p), "property:motto")) }')
+    [row] = graph.query('SELECT ?o { ?s ?p ?o FILTER(STRENDS(STR(?p), "property:warcry")) }')
     assert row["o"].value == label.strip()
 
 
