@@ -102,7 +102,8 @@ def told(trace: Trace) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", [*ASKED, "planned"])
 def test_four_at_once_answer_as_one_at_a_time(both: Both, name: str) -> None:
     one, four = (asked[name].trace for asked in both)
-    assert four.status == one.status == "answered"
+    assert four.status == one.status
+    assert four.status in {"answered", "unknown"}, "a question may be declined, but alike"
     assert (four.answers, four.confidence, four.basis) == (one.answers, one.confidence, one.basis)
     assert four.plan == one.plan
     assert told(four) == told(one)
