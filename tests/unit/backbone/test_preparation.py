@@ -35,7 +35,7 @@ gguf = pytest.importorskip("gguf")
 
 WIDTH, RANK = 576, 4
 WHOLE = gguf_bytes({"general.architecture": "llama"}, {"w.weight": ((4, 2), bytes(32))})
-QUESTIONS = ("Who wrote Hamlet?", "Where was the director of the film Metropolis born?")
+QUESTIONS = ("Who was the mother of the author of Frankenstein?", "Where was the director of the film Metropolis born?")
 QUESTION = Prompt((), (Message("user", "What is the capital of France?"),))
 Usage = namedtuple("Usage", "total used free")
 
