@@ -16,47 +16,34 @@ from atomr_local.evaluation.report import METRICS, damaged, metric_values, quest
 from atomr_local.evaluation.run_directory import RunDirectory
 
 Pair = tuple[Prediction, Prediction]
+_SIDES = ("first", "second")
 
 
 def compare_runs(first: Path, second: Path) -> dict[str, Any]:
     """Paired difference, second minus first, over the questions that both runs answered.
 
     Returns:
-        {"n", metric: {"first", "second", "difference": {"value", "low", "high", "p"}}, …} in %, of the questions that
-        have an answer; "by_type": the same for each type of question; "wins" and "losses": the questions whose F1 is
-        higher or lower in the second run, the largest change first, and "ties", their number; "seconds": means a
-        question; "diagnosis": of each run, {"wrong", "stages"} as in its report.
+        What :func:`paired_figures` gives; "by_type": the same for each type of question; "wins" and "losses": the
+        questions whose F1 is higher or lower in the second run, the largest change first, and "ties", their number;
+        "seconds": means a question; "diagnosis": of each run, {"wrong", "stages"} as in its report.
 
     Raises:
         InputError: a directory holds no run or a damaged one, they have no question in common, or a common id stands
             for another question or other gold answers.
     """
     runs = [RunDirectory(path) for path in (first, second)]
-    found = []
-    for run in runs:
-        run.description()
-        found.append({prediction.id: prediction for prediction in run.predictions()})
-    pairs = [(prediction, found[1][key]) for key, prediction in found[0].items() if key in found[1]]
-    if not pairs:
-        raise InputError(f"{first} and {second} have no question in common")
-    for one, other in pairs:
-        if (one.question, set(one.gold)) != (other.question, set(other.gold)):
-            raise InputError(
-                f"the id {one.id!r} stands for another question or other answers in {second} than in {first}",
-                hint="Compare runs of one question set.",
-            )
+    pairs = pairs_of(first, second)
     kinds = {pair[0].id: str(pair[0].fields.get("type") or "(none)") for pair in pairs}
     by_type: dict[str, list[Pair]] = {}
     for pair in pairs:
         by_type.setdefault(kinds[pair[0].id], []).append(pair)
     changed = sorted((_change(pair, kinds[pair[0].id]) for pair in pairs), key=lambda change: -abs(_gain(change)))
     return {
-        **_figures(pairs),
-        "seconds": {
-            name: _mean_seconds([pair[side] for pair in pairs]) for side, name in enumerate(("first", "second"))
-        },
+        **paired_figures(pairs),
+        "seconds": {name: _mean_seconds([pair[side] for pair in pairs]) for side, name in enumerate(_SIDES)},
         "by_type": {
-            kind: _figures(items) for kind, items in sorted(by_type.items(), key=lambda item: (-len(item[1]), item[0]))
+            kind: paired_figures(items)
+            for kind, items in sorted(by_type.items(), key=lambda item: (-len(item[1]), item[0]))
         },
         "wins": [change for change in changed if _gain(change) > 0],
         "losses": [change for change in changed if _gain(change) < 0],
@@ -68,17 +55,58 @@ def compare_runs(first: Path, second: Path) -> dict[str, Any]:
     }
 
 
-def _figures(pairs: Sequence[Pair]) -> dict[str, Any]:
+def pairs_of(first: Path, second: Path) -> list[Pair]:
+    """What two runs predicted for the questions that both answered.
+
+    Raises:
+        InputError: see :func:`compare_runs`.
+    """
+    found = []
+    for run in (RunDirectory(first), RunDirectory(second)):
+        run.description()
+        found.append({prediction.id: prediction for prediction in run.predictions()})
+    pairs = [(prediction, found[1][key]) for key, prediction in found[0].items() if key in found[1]]
+    if not pairs:
+        raise InputError(f"{first} and {second} have no question in common")
+    for one, other in pairs:
+        if (one.question, set(one.gold)) != (other.question, set(other.gold)):
+            raise InputError(
+                f"the id {one.id!r} stands for another question or other answers in {second} than in {first}",
+                hint="Compare runs of one question set.",
+            )
+    return pairs
+
+
+def paired_figures(pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Both sides of the pairs, and their paired difference, second minus first.
+
+    Returns:
+        {"n", name: {"first", "second", "difference": {"value", "low", "high", "p"}}, …} in %. The names are METRICS, of
+        the questions that have an answer; and "coverage", the share of all questions that were answered. "precision",
+        the mean F1 of the answers given, has no difference, for the two sides answer different questions; None on a
+        side that answers none.
+    """
     figures: dict[str, Any] = {"n": len(pairs)}
-    pairs = [pair for pair in pairs if pair[0].answerable] or pairs
+    with_answer = [pair for pair in pairs if pair[0].answerable] or pairs
     for metric in METRICS:
-        values = [metric_values([pair[side] for pair in pairs], metric) for side in (0, 1)]
-        figures[metric] = {
-            "first": round(100 * statistics.fmean(values[0]), 2),
-            "second": round(100 * statistics.fmean(values[1]), 2),
-            "difference": asdict(paired_difference(*values)),
-        }
+        figures[metric] = _sides(*(metric_values([pair[side] for pair in with_answer], metric) for side in (0, 1)))
+    given = [[float(bool(pair[side].predicted.strip())) for pair in pairs] for side in (0, 1)]
+    figures["coverage"] = _sides(*given)
+    figures["precision"] = {name: _precision([pair[side] for pair in pairs]) for side, name in enumerate(_SIDES)}
     return figures
+
+
+def _sides(first: list[float], second: list[float]) -> dict[str, Any]:
+    return {
+        "first": round(100 * statistics.fmean(first), 2),
+        "second": round(100 * statistics.fmean(second), 2),
+        "difference": asdict(paired_difference(first, second)),
+    }
+
+
+def _precision(predictions: Sequence[Prediction]) -> float | None:
+    scores = [item.score.f1 for item in predictions if item.predicted.strip()]
+    return round(100 * statistics.fmean(scores), 2) if scores else None
 
 
 def _change(pair: Pair, kind: str) -> dict[str, Any]:

@@ -152,13 +152,13 @@ def comparison_markdown(first: str, second: str, compared: Mapping[str, Any]) ->
     stages = compared["diagnosis"]
     sections = [
         f"{compared['n']} questions in common; in %, the difference with its paired 95% bootstrap interval",
-        _table(("metric", first, second, "difference", "p"), _compared_rows(compared)),
+        _table(("metric", first, second, "difference", "p"), [*_compared_rows(compared), *_answered_rows(compared)]),
     ]
     if len(compared["by_type"]) > 1:
         rows = [
             (kind, figures["n"], *row)
             for kind, figures in compared["by_type"].items()
-            for row in _compared_rows(figures, ("em", "f1"))
+            for row in _compared_rows(figures, ("em", "f1", "guess_f1"))
         ]
         sections += ["By type of question", _table(("type", "n", "metric", first, second, "difference", "p"), rows)]
     shown = [stage for stage in stage_names() if any(stages[side]["stages"][stage] for side in stages)]
@@ -189,6 +189,15 @@ def _compared_rows(
         difference = item["difference"]
         values = (_figure(item["first"]), _figure(item["second"]), _with_interval(difference))
         yield (_METRIC_NAMES[metric], *values, f"{difference['p']:.4f}")
+
+
+def _answered_rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    coverage, precision = figures["coverage"], figures["precision"]
+    difference = coverage["difference"]
+    values = (_figure(coverage["first"]), _figure(coverage["second"]), _with_interval(difference))
+    yield ("coverage: questions answered", *values, f"{difference['p']:.4f}")
+    told = ("–" if precision[side] is None else _figure(precision[side]) for side in ("first", "second"))
+    yield ("precision: F1 of the answers given", *told, "–", "–")
 
 
 def _changes_table(first: str, second: str, changes: Sequence[Mapping[str, Any]]) -> str:

@@ -15,6 +15,7 @@ from atomr_local.evaluation.comparison import compare_runs
 from atomr_local.evaluation.datasets import Question
 from atomr_local.evaluation.markdown import comparison_markdown
 from atomr_local.evaluation.runner import run
+from atomr_local.reasoning.trace import Guess
 
 DESCRIPTION = {"settings": {"strategy": "atomr"}}
 QUESTIONS = [
@@ -103,6 +104,22 @@ def test_markdown_shows_tables_that_outside_text_cannot_break(tmp_path: Path, fi
     assert "a \\| b" in text and "\x1b" not in text
     for line in text.splitlines():
         assert not line.startswith("|") or line.endswith("|")
+
+
+def test_a_run_that_declines_is_compared_by_its_guesses_too(tmp_path: Path, first: Path) -> None:
+    guessed = Guess(["Ann"], 0.4, "evidence")
+    declined = [make_trace(item.question, [], guess=guessed) for item in QUESTIONS[:1]]
+    careful = make_run(tmp_path / "careful", [*declined, [], ["Cid"], []])
+    compared = compare_runs(first, careful)
+    assert (compared["f1"]["first"], compared["f1"]["second"]) == (41.67, 25)
+    assert (compared["guess_f1"]["first"], compared["guess_f1"]["second"]) == (41.67, 50)
+    assert (compared["coverage"]["first"], compared["coverage"]["second"]) == (75, 25)
+    assert compared["coverage"]["difference"]["value"] == -50
+    assert compared["precision"] == {"first": 55.56, "second": 100}
+    silent = make_run(tmp_path / "silent", [[], [], [], []])
+    text = comparison_markdown("a", "b", compare_runs(silent, careful))
+    assert "| precision: F1 of the answers given | – | 100.00 | – | – |" in text
+    assert "| coverage: questions answered | 0.00 | 25.00 | 25.00 [" in text
 
 
 def test_only_the_largest_changes_are_printed(tmp_path: Path) -> None:

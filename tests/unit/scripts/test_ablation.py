@@ -120,3 +120,63 @@ def test_a_run_that_fails_stops_and_the_table_of_the_others_stands(
     shown = capsys.readouterr()
     assert "| mine | – | 1 |" in shown.out and "stopped" in shown.err
     assert (out / "ablation.md").read_text() == shown.out
+
+
+def test_rules_are_switched_off_by_a_program_of_their_own(
+    asked: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = ablation.switches(["means.beam", "rule.countries"])
+    assert ablation.environment(keys, "rule.countries") == {"ATOMR_MEANS__BEAM": "true"}
+    calls: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "run", lambda command, env, **_: calls.append(command))
+    ablation.run(asked, "rule.countries", keys, given(tmp_path))
+    assert Path(calls[0][1]).name == "without_rule.py" and calls[0][2:5] == ["countries", "eval", "run"]
+    with pytest.raises(InputError, match=r"rule\.none is no setting"):
+        ablation.switches(["rule.none"])
+
+
+_EVERY_RULE_OFF = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from without_rule import RULES
+for empty in RULES.values():
+    empty()
+from atomr_local.cli.main import main
+from atomr_local import assistant
+from atomr_local.indexing.countries import countries_in
+from atomr_local.indexing.wording import STOP_WORDS, TOLD_BY
+from atomr_local.language.answer_type import expected_type
+from atomr_local.reasoning.expected import year_asked_for
+from atomr_local.reasoning.repetition import repeats
+from atomr_local.sources.graph import asked, conditions, counting, kinds, linking, ordering, wordings
+assert assistant._kind("hello") == "question"
+assert expected_type("Which countries border Chad?").probability == 0
+assert not expected_type("Which countries border Chad?").several
+assert year_asked_for("In what year was it?", "3 May 1901") == "3 May 1901"
+assert not repeats("Who wrote Emma?", ["Emma"])
+assert countries_in("from Chad to Peru") == []
+assert STOP_WORDS and not TOLD_BY
+assert conditions.comparison("at least 5 km") is None
+assert ordering.order_asked("current president") == ("current president", None)
+assert wordings.TYPES == frozenset()
+print("off")
+"""
+
+
+def test_every_rule_can_be_switched_off_and_the_program_still_loads() -> None:
+    command = [sys.executable, "-c", _EVERY_RULE_OFF, str(Path(ablation.__file__).parent)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "off\n", done.stderr
+    bare = [sys.executable, str(Path(ablation.__file__).with_name("without_rule.py")), "none", "x"]
+    refused = subprocess.run(bare, capture_output=True, text=True, check=False)
+    assert refused.returncode == 1 and "Rules: answer_type, " in refused.stderr
+
+
+def test_all_sets_together_are_rows_of_their_own(tmp_path: Path) -> None:
+    sets = [ablation.QuestionSet(name, Path("none.jsonl"), "texts") for name in ("a", "b")]
+    for one in sets:
+        write_run(tmp_path / one.name / "all", ["Ann"] * 2)
+        write_run(tmp_path / one.name / "means.beam", ["Eve"] * 2)
+    *_, every, beam = ablation.table(sets, ["means.beam"], tmp_path).splitlines()
+    assert every.startswith("| all | – | 4 | 100.0 [")
+    assert beam.startswith("| all | means.beam | 4 | 0.0 [") and beam.count("-100.0 [-100.0, -100.0]") == 2
