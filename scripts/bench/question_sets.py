@@ -71,7 +71,7 @@ def question_set(values: Sequence[str]) -> QuestionSet:
         raise InputError(f"{name!r} cannot be the name of a directory")
     path, _, corpus = questions.rpartition(":")
     if path and not Path(questions).exists():
-        return QuestionSet(name, Path(path), *indexes, corpus=corpus)
+        return replace(QuestionSet(name, Path(path), *indexes), corpus=corpus)
     return QuestionSet(name, Path(questions), *indexes)
 
 

@@ -93,8 +93,8 @@ def judged(runs: Sequence[Path]) -> list[tuple[float, bool]]:
 def bins_of(told: Judged) -> list[Bin]:
     """The bins that hold something, from the lowest confidence on."""
     parts: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
-    for confidence, right in told:
-        parts[min(int(confidence * BINS), BINS - 1)].append((confidence, right))
+    for confidence, correct in told:
+        parts[min(int(confidence * BINS), BINS - 1)].append((confidence, correct))
     found = []
     for number, part in enumerate(parts):
         if part:
