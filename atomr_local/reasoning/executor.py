@@ -15,7 +15,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.reasoning.arguments import fill_question, resolve_arguments
 from atomr_local.reasoning.computing import computed_node, computed_question, evidence_of
-from atomr_local.reasoning.events import NodeFinished, NodeStarted
+from atomr_local.reasoning.events import NodeStarted
 from atomr_local.reasoning.expected import year_asked_for
 from atomr_local.reasoning.grounds import raw_confidence
 from atomr_local.reasoning.operators import Operators
@@ -328,34 +328,10 @@ class Executor:
 
     def _finished(self, node: Node, result: Result, started: float | None) -> None:
         """Tell a node's result; `started` None: the result of a node that has finished before has changed."""
-        before = self._recorder.trace.node(node.id).seconds if started is None else 0.0
-        seconds = before if started is None else round(time.perf_counter() - started, 3)
+        recorder = self._recorder
+        seconds = recorder.trace.node(node.id).seconds if started is None else time.perf_counter() - started
         by_id = {item.id: item for item in result.evidence}
         cited = [by_id[item] for item in result.cited if item in by_id]
-        self._recorder.emit(
-            NodeFinished(
-                node_id=node.id,
-                answer=result.answer,
-                answers=result.texts,
-                method=result.method,
-                confidence=result.confidence,
-                evidence=tuple(by_id),
-                cited=tuple(result.cited),
-                supported=(
-                    None if result.computed or result.method == "closed_book" else supported(result.texts, cited)
-                ),
-                computation=result.computation,
-                dropped=tuple(result.dropped),
-                error=result.error,
-                seconds=seconds,
-                llm=self._recorder.use_of(node.id),
-                outcome=result.outcome,
-                reason=result.reason,
-                signals=result.signals,
-                linked=result.linked,
-                near=result.near,
-                of=result.of,
-                scores=result.scores,
-                entities=result.entities,
-            )
-        )
+        unspoken = result.computed or result.method == "closed_book"
+        stands = None if unspoken else supported(result.texts, cited)
+        recorder.emit(recorder.finished(node.id, result, supported=stands, seconds=seconds))

@@ -28,6 +28,7 @@ from atomr_local.reasoning.events import (
     SourcesSelected,
     WarningRaised,
 )
+from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace import Departure, EvidenceTrace, LlmUse, NodeTrace, PlanTrace, Trace
 from atomr_local.sanitize import sanitize, sanitize_all
 from atomr_local.sources.protocol import Evidence
@@ -166,6 +167,37 @@ class Recorder:
         with self._lock:
             by_id = {item.id: item for item in self._known.values()}
             return [by_id[found] for found in self.trace.node(node_id).evidence]
+
+    def finished(self, node_id: int, result: Result, *, supported: bool | None, seconds: float) -> NodeFinished:
+        """The event that tells a node's result, not emitted yet.
+
+        Args:
+            supported: what the citation check said.
+            seconds: the node's wall-clock time.
+        """
+        return NodeFinished(
+            node_id=node_id,
+            answer=result.answer,
+            answers=result.texts,
+            method=result.method,
+            confidence=result.confidence,
+            evidence=tuple(dict.fromkeys(item.id for item in result.evidence)),
+            cited=tuple(result.cited),
+            supported=supported,
+            computation=result.computation,
+            dropped=tuple(result.dropped),
+            error=result.error,
+            seconds=round(seconds, 3),
+            llm=self.use_of(node_id),
+            outcome=result.outcome,
+            reason=result.reason,
+            signals=result.signals,
+            linked=result.linked,
+            near=result.near,
+            of=result.of,
+            scores=result.scores,
+            entities=result.entities,
+        )
 
     def finish(self) -> Trace:
         """Close the trace and emit `Finished`."""

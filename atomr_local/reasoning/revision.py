@@ -13,7 +13,7 @@ from typing import Any
 
 from atomr_local.errors import InputError
 from atomr_local.reasoning.arguments import fill_question
-from atomr_local.reasoning.events import EvidenceFound, NodeFinished, NodeStarted, SourcesSelected
+from atomr_local.reasoning.events import EvidenceFound, NodeStarted, SourcesSelected
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace import NodeTrace, Trace
@@ -180,31 +180,8 @@ class Kept:
             for name in dict.fromkeys(item.source for item in result.evidence):
                 found = tuple(item for item in result.evidence if item.source is name)
                 recorder.emit(EvidenceFound(node_id=node.id, source=name, evidence=found))
-            recorder.emit(
-                NodeFinished(
-                    node_id=node.id,
-                    answer=result.answer,
-                    answers=result.texts,
-                    method=result.method,
-                    confidence=result.confidence,
-                    evidence=tuple(item.id for item in result.evidence),
-                    cited=tuple(result.cited),
-                    supported=told.supported,
-                    computation=result.computation,
-                    dropped=tuple(result.dropped),
-                    error=result.error,
-                    seconds=0.0,
-                    kept=True,
-                    outcome=result.outcome,
-                    reason=told.reason,
-                    signals=result.signals,
-                    linked=result.linked,
-                    near=result.near,
-                    of=result.of,
-                    scores=tuple(told.scores),
-                    entities=result.entities,
-                )
-            )
+            finished = recorder.finished(node.id, result, supported=told.supported, seconds=0.0)
+            recorder.emit(replace(finished, reason=told.reason, scores=tuple(told.scores), kept=True))
             memory.results[node.id] = result
             allowed = self._memory.allowed.get(self.nodes[node.id])
             if allowed is not None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from atomr_local.errors import InputError
 from atomr_local.planning.planner import fallback_tree
-from atomr_local.reasoning.events import NodeFinished, NodeStarted, PlanReady, StageChanged
+from atomr_local.reasoning.events import NodeStarted, PlanReady, StageChanged
 from atomr_local.reasoning.operators import GUESSED, compared, values_read
 from atomr_local.reasoning.reader import Reading
 from atomr_local.reasoning.results import Result
@@ -55,28 +55,9 @@ class _SingleNode:
         )
         compared(result)
         result = Weighing(tools.operators, tools.calibration, rival=False).root(tree, question, result, {})
-        tools.recorder.emit(
-            NodeFinished(
-                node_id=ROOT_ID,
-                answer=result.answer,
-                answers=result.texts,
-                method=result.method,
-                confidence=result.confidence,
-                evidence=tuple(item.id for item in evidence),
-                cited=tuple(result.cited),
-                supported=supported(result.texts, cited) if evidence else None,
-                computation=None,
-                dropped=tuple(result.dropped),
-                error=result.error,
-                seconds=round(time.perf_counter() - started, 3),
-                llm=tools.recorder.use_of(ROOT_ID),
-                outcome=result.outcome,
-                signals=result.signals,
-                scores=result.scores,
-                linked=result.linked,
-                near=result.near,
-            )
-        )
+        stands = supported(result.texts, cited) if evidence else None
+        seconds = time.perf_counter() - started
+        tools.recorder.emit(tools.recorder.finished(ROOT_ID, result, supported=stands, seconds=seconds))
         return result
 
     def _answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
