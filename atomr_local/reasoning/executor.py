@@ -65,6 +65,11 @@ def dependencies(tree: Tree, order: Sequence[int], *, beam: bool) -> dict[int, s
     return depends
 
 
+def _expected(tree: Tree, node: Node) -> AnswerType | None:
+    """The answer that the root expects; None for other nodes, and where the plan does not say."""
+    return tree.expects.type if node is tree.root and tree.expects is not None else None
+
+
 class Executor:
     def __init__(
         self,
@@ -150,16 +155,32 @@ class Executor:
         self._finished(node, result, started)
 
     def _node(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
+        """The node's result with its confidence: a person's own, or what is found."""
         given = self._kept.given(node.id) if self._kept is not None else None
         if given is not None:
             return given
-        expected = tree.expects.type if node.id == tree.root.id and tree.expects is not None else None
+        result = self._found(tree, node, question, results)
+        if node is not tree.root:
+            if self._weighing is not None:
+                self._weighing.step(result)
+            return result
+        if not result.values:
+            if _expected(tree, node) in NO_QUESTION:
+                return result
+            if not result.none:
+                result = self._last_resort(node.id, question, result)
+        if self._weighing is not None:
+            result = self._weighing.root(tree, question, result, results)
+        self._shorten(question, result)
+        return result
+
+    def _found(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
+        """What the way of answering gives that fits the node."""
+        expected = _expected(tree, node)
         if expected in NO_QUESTION:
             # A name by itself looks like no question; it is a topic if a page bears it.
             topic = expected is AnswerType.NOTHING
             result = self._operators.summary(node.id, question, alone=True) if topic else Result()
-            if not result.values:
-                return result
         elif node.call is not None:
             result = self._leaf(tree, node, question, results)
         elif node.operation is not None and self._symbolic:
@@ -168,17 +189,10 @@ class Executor:
             result = self._parent(tree, node, question, results)
         elif node.references and node is not tree.root:
             result = self._over(tree, node, question, node.references, results, "sibling")
+        elif expected is AnswerType.SUMMARY:
+            result = self._operators.summary(node.id, question)
         else:
-            about = self._operators.summary(node.id, question) if expected is AnswerType.SUMMARY else Result()
-            result = about if about.values else self._operators.direct_rag(node.id, question)
-        if self._weighing is not None and node.id != tree.root.id:
-            self._weighing.step(result)
-        if node.id == tree.root.id:
-            if not result.values and not result.none:
-                result = self._last_resort(node.id, question, result)
-            if self._weighing is not None:
-                result = self._weighing.root(tree, question, result, results)
-            self._shorten(question, result)
+            result = self._operators.direct_rag(node.id, question)
         return result
 
     @staticmethod

@@ -161,16 +161,19 @@ class Operators:
         return result
 
     def summary(self, node_id: int, question: str, *, alone: bool = False) -> Result:
-        """What the page of the question's topic says first; no values where no page of that name is found.
+        """What the page of the question's topic says first; where no page has that name, what is read of it elsewhere.
 
         Args:
-            alone: the question must be the page's title and nothing else.
+            alone: the question must be the page's title and nothing else; nothing is read elsewhere.
         """
         found = self._retriever.everywhere(node_id, Request(question, question, top_k=self._top_k))
         result = Result(evidence=list(found.evidence), dropped=list(found.dropped))
         page = topic_page(question, found.evidence, alone=alone)
         if page is not None:
             self._add(result, (Value(opening(page.text)),), [page.id], None)
+        elif not alone:
+            self._direct_rag(node_id, question, result)
+            compared(result)
         return result
 
     def from_found(self, node_id: int, question: str, evidence: Sequence[Evidence]) -> Result:

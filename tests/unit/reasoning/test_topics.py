@@ -44,6 +44,7 @@ def test_a_topic_without_a_page_is_read_for_and_what_is_no_topic_stays_no_questi
     question = "Tell me about Rosa Ferrer."
     text = FakeSource("text", {question: passages(("Girona", "Rosa Ferrer, a painter, lived in Girona."))})
     run = Run(question, f"0. {question} = Answer(summary)", FakeBackbone(reply("a painter", evidence=[1])), text)
-    assert run.result.texts == ("a painter",)
+    assert (run.result.texts, run.node(0).method) == (("a painter",), "direct_rag")
+    assert run.trace.totals.retrievals["text"] == 1
     greeting = FakeSource("text", {"good day": passages(("Girona", TEXT))})
     assert Run("good day", "0. good day = Answer(nothing)", FakeBackbone(), greeting).result.values == ()
