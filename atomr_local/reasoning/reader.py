@@ -17,7 +17,7 @@ from atomr_local.reasoning.formats import VERDICTS, AnswerFormat, Asked, Task, a
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.signals import MENTIONED, NULL, READING, VERIFY, null_score, said_yes, token_shares
-from atomr_local.reasoning.support import mentioned
+from atomr_local.reasoning.support import mentioned_share
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
 
@@ -251,7 +251,7 @@ class Reader:
         )
         reading = self._parse(form, completion, shown, dropped)
         if reading.cited and asked.question:
-            reading = replace(reading, mentioned=mentioned(asked.question, reading.cited))
+            reading = replace(reading, mentioned=mentioned_share(asked.question, reading.cited))
         return replace(reading, asked=prompt) if task in _VERIFIED and not draw else reading
 
     def _fit(

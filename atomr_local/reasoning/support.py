@@ -27,7 +27,7 @@ def holds(answer: str, evidence: Evidence) -> bool:
     return date is not None and any(parse_date(hay) == date for hay in haystacks[2:])
 
 
-def mentioned(question: str, evidence: Iterable[Evidence]) -> float | None:
+def mentioned_share(question: str, evidence: Iterable[Evidence]) -> float | None:
     """The share of the question's telling words that titles and texts of the evidence hold, in any of their forms or in
     the words that tell the same; None where the question has no telling word.
 

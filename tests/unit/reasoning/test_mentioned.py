@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.reasoning.support import mentioned
+from atomr_local.reasoning.support import mentioned_share
 from atomr_local.sources.protocol import Evidence, SourceName
 
 PAGE = Evidence(SourceName.TEXT, "Rosa Ferrer", "Rosa Ferrer painted The Harbour in 1931.", 1.0, "q", {})
@@ -20,8 +20,8 @@ PAGE = Evidence(SourceName.TEXT, "Rosa Ferrer", "Rosa Ferrer painted The Harbour
     ],
 )
 def test_the_share_of_telling_words(question: str, share: float) -> None:
-    assert mentioned(question, [PAGE]) == pytest.approx(share)
+    assert mentioned_share(question, [PAGE]) == pytest.approx(share)
 
 
 def test_a_question_of_small_words_tells_nothing() -> None:
-    assert mentioned("Who was it?", [PAGE]) is None
+    assert mentioned_share("Who was it?", [PAGE]) is None
