@@ -14,11 +14,10 @@ from atomr_local.evaluation.metrics import same_value
 from atomr_local.indexing.literals import Date, parse_date
 from atomr_local.indexing.names import base_key, name_key
 from atomr_local.indexing.vocabulary import vocabulary
+from atomr_local.language.numbers import number_words
 
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december",
-)  # fmt: skip
+# The longest of a month's names is the one that is no abbreviation.
+_MONTHS = {number: name for name, number in sorted(number_words().months.items(), key=lambda named: len(named[0]))}
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def _forms(value: str) -> set[str]:
 
 
 def _date_forms(date: Date, month: int) -> set[str]:
-    name, year = _MONTHS[month - 1], str(date.year)
+    name, year = _MONTHS[month], str(date.year)
     if date.day is None:
         return {f"{name} {year}", f"{date.year:04d} {month:02d}"}
     return {

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from atomr_local.language import words
+
 
 @dataclass(frozen=True, slots=True)
 class RelationWords:
@@ -48,7 +50,7 @@ def english() -> RelationWords:
         irregular=dict(data["irregular"]),
         asked_for={noun: kind for kind, nouns in data["asked_for"].items() for noun in nouns},
         belonging=frozenset(data["belonging"]),
-        about=frozenset(data["about"]),
+        about=words.english().stop.union(data["about"]),
         same=dict(data["same"]),
         classes={kind: tuple(nouns) for kind, nouns in data["classes"].items()},
     )

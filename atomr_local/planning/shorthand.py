@@ -13,13 +13,9 @@ from dataclasses import replace
 from itertools import count
 
 from atomr_local.indexing.names import split_qualifier
+from atomr_local.language.words import english
 from atomr_local.tree.nodes import REFERENCE, Argument, Literal, Node, Operator, OperatorCall, References, Tree
 
-# Small words that stand inside names.
-_PARTICLES = {
-    "a", "an", "and", "at", "by", "da", "de", "del", "der", "di", "do", "du", "for", "from", "in", "la", "le", "of",
-    "on", "or", "the", "to", "van", "von", "with", "y",
-}  # fmt: skip
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -93,7 +89,7 @@ def with_searches(tree: Tree) -> Tree:
 def _is_name(text: str) -> bool:
     """Whether the text is written as a name: its words hold capitals or begin with figures, save for small ones."""
     found = _WORD.findall(split_qualifier(text)[0])
-    telling = [word for word in found if word.casefold() not in _PARTICLES]
+    telling = [word for word in found if word.casefold() not in english().small]
     return bool(telling) and all(not word[0].islower() or word != word.lower() for word in telling)
 
 
