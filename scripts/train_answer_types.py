@@ -37,8 +37,6 @@ HERE = Path(__file__).resolve().parent
 EN = HERE.parent / "atomr_local/language/en"
 FORMS: dict[str, Any] = tomllib.loads((HERE / "language_data/forms.toml").read_text(encoding="utf-8"))
 TYPES = ("answer_types.json", "several_answers.json")
-_COUNTRY_ASKED = re.compile(r"\b(?:what|which) (?:\w+ )?(?:country|countries|nation)\b|\bnationality\b|\bcitizenship\b")
-_ONE_FACT = re.compile(r"SELECT \?answer\s+WHERE \{\s*wd:Q\d+ wdt:P\d+ \?answer\s*\}")
 _VERBS = r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)"
 
 

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 WIKIDATA = "http://www.wikidata.org/"
 ONTOLOGY = "http://wikiba.se/ontology#"
 ABOUT = "http://schema.org/about"
-RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _BLANK = "urn:atomr:blank:"
 _MEDIA = "http://commons.wikimedia.org/"
 _UNKNOWN = (WIKIDATA + ".well-known/genid/", "https" + WIKIDATA[4:] + ".well-known/genid/")

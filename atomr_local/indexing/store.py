@@ -245,11 +245,6 @@ def sha256_of(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def describe_input(file: Path) -> InputFile:
-    """The file as a manifest names it."""
-    return InputFile(str(file), file.stat().st_size, sha256_of(file))
-
-
 def input_size(file: Path) -> int:
     """Bytes of an input file.
 

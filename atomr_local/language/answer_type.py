@@ -34,7 +34,6 @@ class Expected:
             summary, thing.
         several: whether more than one answer is asked for.
         probability: of the type, 0 to 1.
-        several_probability: that several answers are asked for.
         by_type: the probability of each type.
         country: probability that a country or a nationality is asked for; part of that of a place.
     """
@@ -42,7 +41,6 @@ class Expected:
     type: str
     several: bool
     probability: float
-    several_probability: float = 0.0
     country: float = 0.0
     by_type: Mapping[str, float] = field(default_factory=dict, compare=False)
 
@@ -62,7 +60,7 @@ def expected_type(question: str) -> Expected:
     found["place"] = found.get("place", 0.0) + country
     best = max(found, key=lambda name: found[name])
     several = shipped("en/several_answers").probabilities(looked_at)["several"]
-    return Expected(best, several >= 0.5, found[best], several, country, found)
+    return Expected(best, several >= 0.5, found[best], country, found)
 
 
 def features(question: str) -> Iterator[str]:

@@ -142,15 +142,6 @@ def read_example(line: str) -> Example:
     return check_example(question, plan)
 
 
-def write_examples(path: Path, lines: Sequence[str]) -> None:
-    """Replace the file's lines, all or nothing.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
-    _change(path, lambda: lines)
-
-
 def keep_example(path: Path, example: Example) -> None:
     """Add the example to the user's file, in place of one with the same question.
 

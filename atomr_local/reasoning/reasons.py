@@ -46,14 +46,7 @@ def step_reason(
         return _filtered(node, nodes, clearly)
     if node.kind in {"search", "relate"}:
         return _looked_up(node, nodes, found, said)
-    if node.kind == "operation" and node.reason and not node.answers:
-        return _not_computed(node)
     return _reasoned(node, nodes, found, said)
-
-
-def _not_computed(node: NodeTrace) -> str:
-    told = f": {node.computation}" if node.computation else ""
-    return f"“{_short(node.question)}” has no answer: {node.reason}{told}."
 
 
 def _reasoned(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[EvidenceTrace], said: str) -> str:

@@ -283,15 +283,3 @@ def _variable(key: str) -> str:
     own = f"ATOMR_{key.replace('.', '__')}".upper()
     whole = f"ATOMR_{key.partition('.')[0]}".upper()  # a whole group as JSON
     return own if own in {name.upper() for name in os.environ} else whole
-
-
-def nested(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes by dotted key as :meth:`Assistant.reconfigure` takes them: by group, then by name."""
-    result: dict[str, Any] = {}
-    for key, value in changes.items():
-        group, _, name = key.partition(".")
-        if name:
-            result.setdefault(group, {})[name] = value
-        else:
-            result[group] = value
-    return result

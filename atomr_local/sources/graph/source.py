@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _FACTS = 8
 _LONGEST_MENTION = 9
-_MENTION_SCORE = 0.85
 # With values of another type than the question asks for, the relation was hardly the one that was meant.
 _MISFIT, _MISFIT_FACTOR = 0.2, 0.25
 

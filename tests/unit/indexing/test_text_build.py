@@ -296,7 +296,7 @@ def test_new_articles_are_added_and_changed_ones_replaced(tmp_path: Path) -> Non
     assert ids() == ["A#0", "B#0", "B#1", "D#0", "O'Neil #1#0", "O'Neil #1#1"]
     assert by_words("apple3") == by_words("cherry5") == []
     assert (by_words("avocado3"), by_words("citron130"), by_words("berry7")) == (["A#0"], ["O'Neil #1#1"], ["B#0"])
-    assert manifest.inputs == [*built.inputs, store.describe_input(new)]
+    assert manifest.inputs == [*built.inputs, store.InputFile(str(new), new.stat().st_size, store.sha256_of(new))]
     assert hidden() == []
     assert add(new).settings["last_change"]["unchanged"] == 4
     assert len(ids()) == 6

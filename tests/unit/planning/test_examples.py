@@ -18,7 +18,6 @@ from atomr_local.planning.examples import (
     example_line,
     read_examples,
     shape_terms,
-    write_examples,
 )
 
 CHAIN = '1. Who directed {0}?\n 3. What is {0}? = Search("{0}")\n 4. Who directed [3]? = Relate([3], "director")\n2. Where was [1] born? = Relate([1], "place of birth")'
@@ -127,7 +126,7 @@ def test_the_users_examples_join_and_win(tmp_path: Path) -> None:
     mine = example("What is the capital of {}?", LOOK_UP, "Atlantis")
     same = Example(shipped.select("Who?", 1)[0].question, LOOK_UP.format("Mine"))
     path = tmp_path / "examples.jsonl"
-    write_examples(path, [example_line(mine), example_line(same)])
+    path.write_text(f"{example_line(mine)}\n{example_line(same)}\n", encoding="utf-8")
     library = ExampleLibrary.load(path)
     assert len(library) == len(shipped) + 1
     assert library.select("What is the capital of Atlantis?", 1) == (mine,)
