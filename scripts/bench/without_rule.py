@@ -32,7 +32,7 @@ def _several_answers() -> None:
     from atomr_local.language import answer_type
 
     told = answer_type.expected_type
-    one = cache(lambda question: replace(told(question), several=False, several_probability=0.0))
+    one = cache(lambda question: replace(told(question), several=False))
     _put(answer_type, "expected_type", one)
 
 
