@@ -92,8 +92,9 @@ def question_sets(given: Sequence[Sequence[str]] | None, text_alone: bool = Fals
 def prepared(asked: QuestionSet, out: Path) -> Path:
     """The set's questions as a file in `out`, as `atomr eval run` reads them.
 
-    All members of a list (`expects.several`) become one answer, for naming one of them is not the whole answer. Of a
-    corpus, the questions are put into an order by their words, so that the first N are a random part.
+    All members of a list (`expects.several`) become one answer, for naming one of them is not the whole answer; they
+    are kept as "members". Of a corpus, the questions are put into an order by their words, so that the first N are a
+    random part.
 
     Raises:
         InputError: the file cannot be read, or holds no question of the corpus.
@@ -113,7 +114,7 @@ def prepared(asked: QuestionSet, out: Path) -> Path:
 def _as_asked(fields: dict[str, Any]) -> dict[str, Any]:
     answers, expects = fields.get("answers"), fields.get("expects")
     if isinstance(expects, dict) and expects.get("several") is True and isinstance(answers, list) and len(answers) > 1:
-        fields = {**fields, "answers": [", ".join(map(str, answers))]}
+        fields = {**fields, "answers": [", ".join(map(str, answers))], "members": answers}
     if "titles" in fields and "gold_titles" not in fields:
         fields = {**fields, "gold_titles": fields["titles"]}
     return fields
