@@ -4,10 +4,10 @@
     scripts/build_natural_data.py --data ../shared/data --facts natural_facts.jsonl --out natural.jsonl
 
 `--facts` is what `scripts/natural_questions/build.py` writes. The rest comes from scripts/training_questions: questions
-with plans (`conversational.jsonl`), lists, descriptions, unanswerable questions and dialogues, written on passages of
-the question sets in --data and of the starter. Contexts are cut and rendered by the program's own code; about half of
-them hold one passage, the others further ones of the same corpus that share words with the question. Lines are in the
-form that `scripts/train_adapter.py` reads. Seeded: the same input gives the same file.
+with plans (`conversational.jsonl`, `spoken.jsonl`), lists, descriptions, unanswerable questions and dialogues, written
+on passages of the question sets in --data and of the starter. Contexts are cut and rendered by the program's own code;
+about half of them hold one passage, the others further ones of the same corpus that share words with the question.
+Lines are in the form that `scripts/train_adapter.py` reads. Seeded: the same input gives the same file.
 """
 
 from __future__ import annotations
@@ -153,6 +153,11 @@ class NaturalData:
         for item in items:
             yield self.plan(f"natural:{item['kind']}", item["question"], item["plan"])
 
+    def spoken(self, items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Plans alone, the questions as they are typed."""
+        for item in items:
+            yield self.plan("spoken", item["question"], item["plan"])
+
     def conversational(self, items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for item in items:
             for _ in range(2):
@@ -227,6 +232,7 @@ def main() -> None:
     builder = NaturalData(given.data, given.seed)
     kinds: dict[str, Callable[[Iterable[dict[str, Any]]], Iterator[dict[str, Any]]]] = {
         "conversational": builder.conversational,
+        "spoken": builder.spoken,
         "lists": builder.lists,
         "described": builder.described,
         "unanswerable": builder.unanswerable,

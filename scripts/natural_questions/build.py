@@ -32,8 +32,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--total", type=int, default=8000)
     parser.add_argument("--seed", type=int, default=13)
+    parser.add_argument("--spoken", action="store_true", help="the questions of kinds_spoken and no others")
     arguments = parser.parse_args()
-    lines, refused = build(arguments.data, arguments.home, arguments.total, arguments.seed)
+    lines, refused = build(arguments.data, arguments.home, arguments.total, arguments.seed, spoken=arguments.spoken)
     arguments.out.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
     kinds = Counter(str(line["kind"]) for line in lines)
     known = [line for line in lines if line["corpus"] != "none"]

@@ -14,6 +14,8 @@ from natural_questions import (
     kinds_members,
     kinds_other,
     kinds_sets,
+    kinds_spoken,
+    kinds_spoken_pairs,
     kinds_values,
 )
 from natural_questions.check import problem
@@ -80,12 +82,38 @@ _ON_PASSAGES: dict[str, tuple[Maker, int]] = {
     "both": (kinds_compare.both, 20),
     "difference_of_dates": (kinds_amounts.difference_of_dates, 30),
 }
+# The same shapes in the words of people who do not write test questions, beside the others.
+_SPOKEN: dict[str, tuple[Maker, int]] = {
+    "ask": (kinds_spoken.ask, 700),
+    "two_hops": (lambda pool: kinds_spoken.hops(pool, 2), 330),
+    "three_hops": (lambda pool: kinds_spoken.hops(pool, 3), 130),
+    "of_year": (kinds_spoken.of_year, 130),
+    "compare": (kinds_spoken_pairs.compare, 330),
+    "superlative": (kinds_spoken.superlative, 300),
+    "ranked": (kinds_spoken.ranked, 170),
+    "select": (kinds_spoken.chosen, 260),
+    "count": (kinds_spoken.counted, 130),
+    "list": (kinds_spoken.listed, 150),
+    "limit": (kinds_spoken_pairs.limit, 190),
+    "amounts": (kinds_spoken_pairs.amounts, 200),
+    "gap": (kinds_spoken_pairs.gap, 90),
+    "age": (kinds_spoken_pairs.age, 150),
+    "joined": (kinds_spoken_pairs.joined, 130),
+    "same": (kinds_spoken_pairs.same, 120),
+    "of_country": (kinds_spoken_pairs.of_country, 130),
+    "each": (kinds_spoken_pairs.each, 160),
+    "topic": (kinds_spoken.topic, 200),
+    "nothing": (kinds_spoken.no_question, 170),
+    "language": (kinds_spoken.other_language, 230),
+}
 _MOST_OF_ONE_TEMPLATE = 0.012
 _TRIES = 300
 
 
-def build(data: Path, home: Path, total: int, seed: int) -> tuple[list[dict[str, object]], Counter[str]]:
-    """The lines, and what was refused by reason."""
+def build(
+    data: Path, home: Path, total: int, seed: int, *, spoken: bool = False
+) -> tuple[list[dict[str, object]], Counter[str]]:
+    """The lines, and what was refused by reason. `spoken`: those of `kinds_spoken` and no others."""
     rng = random.Random(seed)
     pool = Pool(rng, {"starter": starter(home), "2wiki": two_wiki(data)})
     lines: list[dict[str, object]] = []
@@ -93,6 +121,8 @@ def build(data: Path, home: Path, total: int, seed: int) -> tuple[list[dict[str,
     templates: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     shares = [("", *row) for row in _SHARES.items()] + [("2wiki", *row) for row in _ON_PASSAGES.items()]
+    if spoken:
+        shares = [("", *row) for row in _SPOKEN.items()]
     whole = sum(share for _, _, (_, share) in shares)
     most = max(2, int(total * _MOST_OF_ONE_TEMPLATE))
     for pool.only, kind, (make, share) in shares:
@@ -121,4 +151,5 @@ def build(data: Path, home: Path, total: int, seed: int) -> tuple[list[dict[str,
             made += 1
             lines.append(line)
     rng.shuffle(lines)
-    return [{"id": f"natural-{number:05d}", **line} for number, line in enumerate(lines)], refused
+    word = "spoken" if spoken else "natural"
+    return [{"id": f"{word}-{number:05d}", **line} for number, line in enumerate(lines)], refused

@@ -177,6 +177,8 @@ def two_wiki(data: Path) -> World:
             kind = "actor"
         if kind and subject not in kept:
             match = _KIND_IN_NAME.search(subject)
+            if match and match[1].casefold() == subject[: match.start()].casefold():
+                match = None
             label = subject[: match.start()] if match else subject
             told = match[1] if match else qualifiers.get(subject, "")
             qualifier = "" if (subject in whole and not match) or kind == "actor" else told

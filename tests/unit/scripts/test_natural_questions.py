@@ -13,7 +13,7 @@ from script_loader import SCRIPTS
 
 sys.path.append(str(SCRIPTS))
 
-from natural_questions import kinds_compare, kinds_lookup, kinds_members, surface
+from natural_questions import kinds_compare, kinds_lookup, kinds_members, make, surface
 from natural_questions.check import is_run, problem
 from natural_questions.make import build
 from natural_questions.plans import Value
@@ -47,6 +47,14 @@ def test_the_same_seed_gives_the_same_questions_and_each_holds() -> None:
     assert len(lines) >= 140
     assert [line["question"] for line in lines if problem(line)] == []
     assert len(Counter(line["kind"] for line in lines)) >= 30
+
+
+@pytest.mark.parametrize("kind", sorted(make._SPOKEN))
+def test_spoken_questions_hold(kind: str) -> None:
+    made, maker = pool(), make._SPOKEN[kind][0]
+    lines = [question.line() for _ in range(60) if (question := maker(made)) is not None]
+    assert len(lines) >= 5
+    assert [(line["question"], wrong) for line in lines if (wrong := problem(line))] == []
 
 
 def test_answers_come_from_the_facts() -> None:
