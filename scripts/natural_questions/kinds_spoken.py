@@ -150,7 +150,7 @@ def of_year(pool: Pool) -> Question | None:
 
 def _members(relation: Relation, x: str, pool: Pool) -> str:
     own = shapes()["members"].get(relation.id, [])
-    return pool.rng.choice([*own, *own, *relation.insides]).format(x=x)
+    return str(pool.rng.choice([*own, *own, *relation.insides])).format(x=x)
 
 
 def superlative(pool: Pool) -> Question | None:
