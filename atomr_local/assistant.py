@@ -378,6 +378,7 @@ class Assistant:
             revision,
             earlier,
             verifies=parts.verifies,
+            span_reader=parts.span_reader,
             conversation=conversation or Conversation(),
         )
 

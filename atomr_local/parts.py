@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from atomr_local import paths
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
+from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.free_memory import give_back_memory, limit_arenas
 from atomr_local.planning.forms import PlanForm, plan_form
 from atomr_local.reasoning.confidence import Calibration
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from atomr_local.backbone.probe_verdict import ProbeTask
     from atomr_local.backbone.protocol import Backbone
     from atomr_local.indexing.embedding import Embedder
+    from atomr_local.indexing.span_reader import SpanReader
 
 Stage = Callable[[str], None]
 
@@ -86,6 +88,7 @@ class Parts:
         verifies: whether the model can be asked if the evidence says what it answered: any that is instructed, and an
             adapter that was trained for it.
         rewrites: whether it can be asked what a follow-up question means, likewise.
+        span_reader: judges what the model reads in passages; None until it is loaded, and where it cannot be used.
         notes: what the user should know of the parts, such as that one runs more slowly than it could.
     """
 
@@ -100,6 +103,8 @@ class Parts:
         self.calibration = Calibration()
         self.verifies = False  # known once the model is loaded
         self.rewrites = backbone is not None
+        self.span_reader: SpanReader | None = None
+        self._span_reader_tried = False
         self.notes: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._embedder: Embedder | None = None
         self._probing = Cancellation()
@@ -153,6 +158,8 @@ class Parts:
                 if self.backbone is None:
                     stage("loading model")
                     jobs.append(pool.submit(self._load_backbone, stage, files))
+                if not self._span_reader_tried and self.settings.means.span_reader:
+                    jobs.append(pool.submit(self._load_span_reader))
                 if wanted:
                     stage("opening indexes")
                     jobs.append(pool.submit(self._load_sources, wanted, stage))
@@ -313,6 +320,20 @@ class Parts:
             extra_buffers=way.extra_buffers,
             tell=self.notes.put,
         )
+
+    def _load_span_reader(self) -> None:
+        """Without it, answers are judged by fewer signals: what keeps it from loading is told, and nothing fails."""
+        from atomr_local.catalog.starter import starter_embedder_path
+        from atomr_local.indexing.bert import Unsuited
+        from atomr_local.indexing.span_reader import SpanReader
+
+        self._span_reader_tried = True
+        try:
+            self.span_reader = SpanReader(starter_embedder_path(), paths.span_reader_file())
+        except MissingPartError:
+            return  # the starter is not installed
+        except (Unsuited, ModelError) as error:
+            self.notes.put(f"the span reader is not used: {error}")
 
     def _load_sources(self, wanted: Sequence[SourceName], stage: Stage) -> None:
         for name in wanted:

@@ -87,6 +87,11 @@ def adapters_dir() -> Path:
     return _shipped("models", "adapters")
 
 
+def span_reader_file() -> Path:
+    """The adapter that makes the starter's embedder read; its card lies beside it."""
+    return _shipped("models", "span-reader", "all-minilm-l6-v2.safetensors")
+
+
 def catalogue_file() -> Path:
     """What the program offers to download: a list that ships with it."""
     return _shipped("models", "catalog.toml")

@@ -116,6 +116,7 @@ class MeansSettings(BaseModel):
     judge_plans: bool = Field(True, description="Tell which names and numbers of the question a plan leaves out.")
     guess: bool = Field(True, description="Guess from the evidence, and say so, before asking the model's memory.")
     verify: bool = Field(True, description="Ask the model whether the evidence says what it has answered.")
+    span_reader: bool = Field(True, description="Let a small encoder judge what the model reads in passages.")
     rival: bool = Field(True, description="Let a direct answer rival the tree's; keep the surer one.")
     decline: bool = Field(True, description='Say "not found" instead of an answer that the evidence does not carry.')
 

@@ -22,6 +22,7 @@ Sample = tuple[Mapping[str, float], bool, float]  # signals, right, weight
 _FOR = frozenset(
     {
         names.READING, names.VERIFY, names.LINK, names.RELATION, names.TYPE_FIT, names.AGREE, names.SUPPORT,
+        names.ANSWERABLE, names.SPAN,
         names.MENTIONED, names.LEAVES, names.VERIFIED, names.RIVAL,
     }
 )  # fmt: skip

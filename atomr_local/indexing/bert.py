@@ -132,6 +132,7 @@ class BertSession:
 
     Args:
         threads: that compute.
+        weights: the arrays, where they are not those of the directory's file.
 
     Attributes:
         tokenizer: cuts at the longest text that the shape allows, and pads nothing.
@@ -143,7 +144,13 @@ class BertSession:
         Exception: what onnxruntime or tokenizers raise for a model that they do not take; they have no common base.
     """
 
-    def __init__(self, directory: Path, shape: BertShape, threads: int) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        shape: BertShape,
+        threads: int,
+        weights: dict[str, NDArray[np.float32]] | None = None,
+    ) -> None:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         _refuse_telemetry()
         try:
@@ -151,7 +158,7 @@ class BertSession:
             from tokenizers import Tokenizer
         except ImportError as error:
             raise Unsuited(str(error)) from error
-        self.weights = read_weights(directory / "model.safetensors")
+        self.weights = read_weights(directory / "model.safetensors") if weights is None else weights
         self.tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(shape.longest)

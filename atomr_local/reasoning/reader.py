@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
 
 from atomr_local.backbone.protocol import Backbone, Completion, Prompt
 from atomr_local.backbone.templates import Style, render
@@ -16,10 +17,14 @@ from atomr_local.reasoning.events import ModelCalled, TextGenerated
 from atomr_local.reasoning.formats import VERDICTS, AnswerFormat, Asked, Task, answer_format, one_of
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.recorder import Recorder
+from atomr_local.reasoning import signals as names
 from atomr_local.reasoning.signals import MENTIONED, NULL, READING, VERIFY, null_score, said_yes, token_shares
 from atomr_local.reasoning.support import mentioned_share
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
+
+if TYPE_CHECKING:
+    from atomr_local.indexing.span_reader import SpanVerdict
 
 _PACKAGE = "atomr_local.reasoning"
 _ANSWER_TOKENS = 160
@@ -34,6 +39,7 @@ UNKNOWN = "Unknown"
 _WITH_UNKNOWN: frozenset[Task] = frozenset({"read", "answer", "filter", "combine"})
 _VERIFIED: frozenset[Task] = frozenset({"read", "answer"})
 _CHECK_TOKENS = 4
+_YES_NO = frozenset({"yes", "no"})
 _WATCHED_VERDICTS = ("yes", "no", "Yes", "No")
 _UNKNOWN = re.compile(r"unknown|none|n/?a|not (?:known|stated|mentioned|given)|no answer", re.IGNORECASE)
 
@@ -55,6 +61,7 @@ class Reading:
         dropped: evidence left out because the prompt would not fit, in words.
         problem: why the output could not be read, or None.
         asked: the prompt, where the model can be asked about its answer.
+        verdict: what the span reader says of the answers and of the passages that were shown; None without one.
         mentioned: the share of the question's telling words that the cited evidence holds; None without either.
         lines: for each of the answers what the model would have written, had it given that one alone.
     """
@@ -71,6 +78,7 @@ class Reading:
     asked: Prompt | None = None
     lines: tuple[str, ...] = ()
     mentioned: float | None = None
+    verdict: SpanVerdict | None = None
 
     @property
     def signals(self) -> dict[str, float]:
@@ -82,9 +90,25 @@ class Reading:
                 (NULL, self.null),
                 (VERIFY, min(self.verified, default=None)),
                 (MENTIONED, self.mentioned),
+                *self._judged,
             )
             if value is not None
         }
+
+    @property
+    def _judged(self) -> tuple[tuple[str, float | None], ...]:
+        if self.verdict is None:
+            return ()
+        told = [share for share in self.verdict.answers if share is not None]
+        return (names.ANSWERABLE, self.verdict.answerable), (names.SPAN, min(told, default=None))
+
+
+class SpanJudge(Protocol):
+    """Reads passages beside the model and judges its answers. Thread-safe."""
+
+    def judge(self, question: str, passages: Sequence[str], answers: Sequence[str]) -> SpanVerdict | None:
+        """What the passages, each "title: text", say of the answers; None where there is nothing to read."""
+        ...
 
 
 class Reader:
@@ -103,6 +127,7 @@ class Reader:
         cut: bool = True,
         spans: bool = True,
         verify: bool = False,
+        span_reader: SpanJudge | None = None,
         parallel: int = 1,
     ) -> None:
         """Make a reader.
@@ -114,6 +139,7 @@ class Reader:
             cut: keep a passage's best sentences for the question, not its first ones.
             spans: what is read from evidence must be a run of its words.
             verify: :meth:`checked` asks the model whether the evidence says what it has answered.
+            span_reader: judges what is read from evidence.
             parallel: calls for one reading at once, at most.
         """
         self._parallel = parallel
@@ -127,6 +153,7 @@ class Reader:
         self._cut = cut
         self._spans = spans
         self._verify = verify
+        self._span_reader = span_reader
 
     def from_evidence(
         self, node_id: int | None, question: str, evidence: Sequence[Evidence], *, unsure: float = 0.0
@@ -252,7 +279,15 @@ class Reader:
         reading = self._parse(form, completion, shown, dropped)
         if reading.cited and asked.question:
             reading = replace(reading, mentioned=mentioned_share(asked.question, reading.cited))
-        return replace(reading, asked=prompt) if task in _VERIFIED and not draw else reading
+        if task not in _VERIFIED or draw:
+            return reading
+        return replace(reading, asked=prompt, verdict=self._judge(asked.question, cut, reading.answers))
+
+    def _judge(self, question: str, shown: Sequence[tuple[str, str]], answers: Sequence[str]) -> SpanVerdict | None:
+        """No passage spells out a yes or no, nor answers nothing."""
+        if self._span_reader is None or not answers or all(answer.casefold() in _YES_NO for answer in answers):
+            return None
+        return self._span_reader.judge(question, [f"{title}: {text}" for title, text in shown], answers)
 
     def _fit(
         self, form: AnswerFormat, task: Task, evidence: Sequence[Evidence], slots: dict[str, str]

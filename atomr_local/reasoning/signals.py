@@ -27,6 +27,9 @@ AGREE = "agree"
 SUPPORT = "support"
 # Share of the question's telling words that the cited evidence holds.
 MENTIONED = "mentioned"
+# What the span reader says: the probability that the passages answer the question, and that they do with this answer.
+ANSWERABLE = "answerable"
+SPAN = "span"
 # 1 where the model was not allowed to say Unknown.
 GUESS = "guess"
 

@@ -13,7 +13,7 @@ from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.confidence import Calibration
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.operators import Operators
-from atomr_local.reasoning.reader import Reader
+from atomr_local.reasoning.reader import Reader, SpanJudge
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.retrieval import Retriever
@@ -34,6 +34,7 @@ class Toolbox:
         memory: what this run knows at its end.
         conversation: the turns before this question.
         verifies: whether the model can be asked if the evidence says what it answered.
+        span_reader: judges what the model reads; None where there is none.
     """
 
     backbone: Backbone
@@ -48,6 +49,7 @@ class Toolbox:
     earlier: Memory = field(default_factory=Memory)
     memory: Memory = field(default_factory=Memory)
     verifies: bool = False
+    span_reader: SpanJudge | None = None
     conversation: Conversation = field(default_factory=Conversation)
 
     def __post_init__(self) -> None:
@@ -63,6 +65,7 @@ class Toolbox:
             cut=means.cut_evidence,
             spans=means.span_answers,
             verify=means.verify and self.verifies,
+            span_reader=self.span_reader if means.span_reader else None,
             parallel=parallel,
         )
         if self.revision is not None:

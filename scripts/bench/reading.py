@@ -72,6 +72,7 @@ class Bench:
             evidence_tokens=3000,
             passage_words=words,
             verify=parts.verifies,
+            span_reader=parts.span_reader,
         )
 
     def _see(self, event: Event) -> None:
@@ -133,7 +134,7 @@ def report(rows: Sequence[dict[str, Any]]) -> None:
     print(f"of guesses F1 {percent([r['f1'] for r in with_]):.1f}, EM {percent([r['em'] for r in with_]):.1f}")
     print(f"declined as read: {declined:.1f}% of the answerable, {well:.1f}% of the unanswerable")
     print("AUROC (answerable against not):")
-    for name, sign in ((names.NULL, -1), (names.VERIFY, 1), (names.READING, 1)):
+    for name, sign in ((names.NULL, -1), (names.VERIFY, 1), (names.READING, 1), (names.ANSWERABLE, 1), (names.SPAN, 1)):
         told = [(sign * r["signals"][name], r["answerable"]) for r in rows if name in r["signals"]]
         if told:
             print(f"  {name:10s} {auroc(told):.3f} (of {len(told)})")
