@@ -12,12 +12,12 @@ from atomr_local.backbone.templates import Style, render
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.language.scripts import first_words
+from atomr_local.reasoning import signals as names
 from atomr_local.reasoning.cutting import cut_passage, word_budgets
 from atomr_local.reasoning.events import ModelCalled, TextGenerated
 from atomr_local.reasoning.formats import VERDICTS, AnswerFormat, Asked, Task, answer_format, one_of
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.recorder import Recorder
-from atomr_local.reasoning import signals as names
 from atomr_local.reasoning.signals import MENTIONED, NULL, READING, VERIFY, null_score, said_yes, token_shares
 from atomr_local.reasoning.support import mentioned_share
 from atomr_local.sanitize import sanitize_line

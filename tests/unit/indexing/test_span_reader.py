@@ -124,7 +124,7 @@ def test_marks_of_the_tokenizer_in_a_text_mean_nothing(base: Path, make: Make) -
 
 def test_texts_of_any_kind_are_read(base: Path, make: Make) -> None:
     reader = SpanReader(base, make())
-    for text in ("\ud800 x", "\x00", "東京", "a" * 100_000, "‮" * 50 + "x", "(" * 5000):
+    for text in ("\ud800 x", "\x00", "東京", "a" * 100_000, "\u202e" * 50 + "x", "(" * 5000):
         verdict = reader.judge("Who \ud800?", [text], [text[:20]])
         assert verdict is None or 0 <= verdict.answerable <= 1
 
@@ -156,10 +156,10 @@ def test_files_that_do_not_fit_are_refused(
 def test_a_damaged_file_and_a_missing_card_are_refused(base: Path, make: Make) -> None:
     file = make()
     file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(ModelError, match="reader.safetensors"):
+    with pytest.raises(ModelError, match=r"reader\.safetensors"):
         SpanReader(base, file)
     file.with_suffix(".json").unlink()
-    with pytest.raises(ModelError, match="reader.json"):
+    with pytest.raises(ModelError, match=r"reader\.json"):
         SpanReader(base, file)
 
 
