@@ -89,6 +89,25 @@ def question_sets(given: Sequence[Sequence[str]] | None, text_alone: bool = Fals
     return [replace(one, graph_index="") for one in asked] if text_alone else asked
 
 
+def changed_by(options: Sequence[str]) -> dict[str, Any]:
+    """The settings that KEY=VALUE of a command line name, as :func:`atomr_local.settings.load_settings` takes them.
+
+    Raises:
+        InputError: one has no "=".
+    """
+    changed: dict[str, Any] = {}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if not equals:
+            raise InputError(f"{option!r} is no setting", hint="Write KEY=VALUE, such as top_k=5.")
+        group, dot, name = key.partition(".")
+        if dot:
+            changed.setdefault(group, {})[name] = value
+        else:
+            changed[key] = value
+    return changed
+
+
 def prepared(asked: QuestionSet, out: Path) -> Path:
     """The set's questions as a file in `out`, as `atomr eval run` reads them.
 

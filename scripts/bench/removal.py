@@ -30,11 +30,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from question_sets import SET_HELP, QuestionSet, prepared, question_sets
+from question_sets import SET_HELP, QuestionSet, changed_by, prepared, question_sets
 
 from atomr_local import Assistant
 from atomr_local.cancellation import Cancellation
@@ -204,18 +203,9 @@ def with_settings(asked: QuestionSet, options: Sequence[str]) -> Settings:
         InputError: one of these has no "=".
         SettingsError: a value is not usable.
     """
-    changed: dict[str, Any] = {}
-    for option in options:
-        key, equals, value = option.partition("=")
-        if not equals:
-            raise InputError(f"{option!r} is no setting", hint="Write KEY=VALUE, such as top_k=5.")
-        group, dot, name = key.partition(".")
-        if dot:
-            changed.setdefault(group, {})[name] = value
-        else:
-            changed[key] = value
     sources = tuple(asked.sources.split(","))
-    return load_settings(text_index=asked.text_index, graph_index=asked.graph_index, sources=sources, **changed)
+    named = {"text_index": asked.text_index, "graph_index": asked.graph_index, "sources": sources}
+    return load_settings(**named, **changed_by(options))
 
 
 @dataclass(frozen=True)
