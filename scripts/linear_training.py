@@ -115,15 +115,3 @@ def tempered(data: dict[str, Any], held: Sequence[tuple[Sequence[str], str]]) ->
     best = min((0.5 + 0.05 * step for step in range(60)), key=surprise)
     weights = {name: [round(value / best) for value in row] for name, row in data["weights"].items()}
     return {**data, "bias": [round(value / best, 3) for value in data["bias"]], "weights": weights}
-
-
-def expected_calibration_error(sure: Sequence[float], right: Sequence[bool], bins: int = 10) -> float:
-    """ECE: the mean distance of confidence and accuracy over bins of equal width, weighted by their sizes."""
-    total = 0.0
-    for i in range(bins):
-        inside = [
-            j for j, value in enumerate(sure) if i / bins <= value < (i + 1) / bins or (i == bins - 1 and value == 1)
-        ]
-        if inside:
-            total += abs(sum(sure[j] for j in inside) - sum(right[j] for j in inside)) / len(sure)
-    return total

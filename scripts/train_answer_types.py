@@ -25,8 +25,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from linear_training import expected_calibration_error, fit, tempered, write
+from linear_training import fit, tempered, write
 
+from atomr_local.evaluation.declining import calibration_error
 from atomr_local.indexing.literals import parse_date, parse_quantity
 from atomr_local.indexing.names import base_key
 from atomr_local.indexing.vocabulary import vocabulary
@@ -434,7 +435,7 @@ def report(model: Any, held: list[tuple[str, str, str]]) -> None:
         right = [best in kind.split("|") for _, kind, best, _ in items]
         sure = [p for *_, p in items]
         over = [ok for ok, p in zip(right, sure, strict=True) if p >= 0.9]
-        ece = expected_calibration_error(sure, right)
+        ece = calibration_error(list(zip(sure, right, strict=True)))
         print(
             f"{group:22} {len(items):5} accuracy {sum(right) / len(items):.3f} ECE {ece:.3f}"
             f" | sure {len(over) / len(items):.2f} of them, {sum(over) / max(len(over), 1):.3f} right"

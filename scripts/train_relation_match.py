@@ -40,6 +40,7 @@ from graph_query import misspelt
 from linking import items, properties, triples
 
 from atomr_local.catalog.starter import find_embedder
+from atomr_local.evaluation.declining import auroc, calibration_error
 from atomr_local.indexing.embedding import SentenceEmbedder
 from atomr_local.indexing.graph_names import PropertyRow
 from atomr_local.indexing.names import name_key
@@ -334,7 +335,10 @@ def report(
         ways = {place: (match.property, match.inverse) for place in places if (match := old[place]) is not None}
         line: dict[str, float] = {"n": len(places)}
         if group == "all":
-            line |= {"auroc": _auroc([found[place] for place in places]), "ece": _ece([found[p] for p in places])}
+            line |= {
+                "auroc": auroc([found[place] for place in places]),
+                "ece": calibration_error([found[p] for p in places]),
+            }
         if there:
             line |= {
                 "right_before": sum(ways.get(p) in table.examples[p].gold for p in there) / len(there),
@@ -351,19 +355,6 @@ def report(
 
 def _before(example: Example) -> Match | None:
     return followed(example.matcher, example.wording, example.question, example.own)
-
-
-def _auroc(found: Sequence[tuple[float, bool]]) -> float:
-    from sklearn.metrics import roc_auc_score
-
-    return float(roc_auc_score([right for _, right in found], [chance for chance, _ in found]))
-
-
-def _ece(found: Sequence[tuple[float, bool]]) -> float:
-    bins: dict[int, list[tuple[float, bool]]] = defaultdict(list)
-    for chance, right in found:
-        bins[min(9, int(chance * 10))].append((chance, right))
-    return sum(abs(sum(c for c, _ in b) - sum(r for _, r in b)) for b in bins.values()) / len(found)
 
 
 def main() -> None:
@@ -391,7 +382,7 @@ def main() -> None:
     models = {"words": fit(tables["train"].rows, WORDS), "meaning": fit(tables["train"].rows, MEANING)}
     for kind, model in models.items():
         learnt = best_of(tables["train"], model)
-        print(f"{kind} | train: auroc {_auroc(learnt):.3f}  ece {_ece(learnt):.3f}")
+        print(f"{kind} | train: auroc {auroc(learnt):.3f}  ece {calibration_error(learnt):.3f}")
         for group, line in report(tables["valid"], model, arguments.accept, old).items():
             print(f"{kind} | valid | {group}: " + "  ".join(f"{k} {v}" for k, v in line.items()))
         found = best_of(tables["valid"], model)
