@@ -22,6 +22,7 @@ class ConditionWords:
     or_more: tuple[str, ...]
     or_less: tuple[str, ...]
     measures: dict[str, str]
+    of_time: tuple[str, ...]
     people: tuple[str, ...]
     pronouns: tuple[str, ...]
     auxiliaries: tuple[str, ...]

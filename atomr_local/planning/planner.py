@@ -20,6 +20,7 @@ from atomr_local.errors import ModelError
 from atomr_local.planning.examples import Example, ExampleLibrary
 from atomr_local.planning.forms import PlanForm, grammar_of_plans
 from atomr_local.planning.shorthand import with_searches
+from atomr_local.planning.superlatives import comparing_filters, with_comparisons
 from atomr_local.tree.answer_types import ANSWER, NO_QUESTION, AnswerType, Expects
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
@@ -200,9 +201,13 @@ class Planner:
     def _read(self, text: str, question: str, given: Sequence[str] = ()) -> tuple[Tree | None, str]:
         try:
             tree = parse_compact("\n".join(map(_without_idle_operator, text.split("\n"))), question)
+            if self._form == 2:
+                tree = with_comparisons(tree)
         except TreeError as error:
             return None, str(error)
         complaints = [p.message for p in validate(tree, self._limits) if p.fatal] or _misread(tree, (question, *given))
+        if self._form == 2:
+            complaints += comparing_filters(tree)
         if complaints:
             return None, complaints[0]
         if tree.expects is not None and tree.expects.type in NO_QUESTION:
