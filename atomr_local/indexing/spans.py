@@ -6,11 +6,21 @@ import re
 from dataclasses import dataclass
 
 from atomr_local.indexing.literals import Date, parse_date
+from atomr_local.language.conditions import any_of
+from atomr_local.language.numbers import number_words
 
 Day = tuple[int, int, int]
 
 _YEARS_WORDS = re.compile(r"^(?:the\s+)?(?:year\s+|years\s+|month of\s+)", re.IGNORECASE)
-_DECADE = re.compile(r"^(?:the\s+)?(?P<decade>\d{1,3})0['’]?s$", re.IGNORECASE)
+_DECADE = re.compile(r"^(?:the\s+)?(?P<decade>\d{2,3})0['’]?s$", re.IGNORECASE)
+# "the fifties", "the 50s": without its century.
+_TENS = {f"{word[:-1]}ies": ten for word, ten in number_words().numbers.items() if ten >= 20}
+_SHORT_DECADE = re.compile(
+    rf"^(?:(?:in|of|from|during)\s+)?(?:the\s+)?['’]?(?:(?P<figure>[1-9])0['’]?s|(?P<word>{any_of(_TENS)}))$",
+    re.IGNORECASE,
+)
+# The century that is meant where nothing tells another.
+_CENTURY_MEANT = 1900
 _CENTURY = re.compile(r"^(?:the\s+)?(?P<number>\d{1,2})(?:st|nd|rd|th) century(?P<bc> bce?)?$", re.IGNORECASE)
 # An en dash, or a hyphen between years: 1950-03 is a month.
 _FROM_TO = re.compile(
@@ -40,12 +50,24 @@ def parse_span(text: str) -> Span | None:
     if decade:
         start = int(decade["decade"]) * 10
         return Span(Date(start).first, Date(start + 9).last, text)
+    short = short_decade(text)
+    if short is not None:
+        start = _CENTURY_MEANT + short
+        return Span(Date(start).first, Date(start + 9).last, text)
     century = _CENTURY.match(text)
     if century:
         number = int(century["number"])
         start = 1 - 100 * number if century["bc"] else 100 * (number - 1) + 1
         return Span(Date(start).first, Date(start + 99).last, text)
     return None
+
+
+def short_decade(text: str) -> int | None:
+    """The first year in its century of a decade without one: 50 for "the fifties" and "50s"; None for anything else."""
+    match = _SHORT_DECADE.match(text.strip())
+    if match is None:
+        return None
+    return int(match["figure"]) * 10 if match["figure"] else _TENS[match["word"].casefold()]
 
 
 def parse_period(text: str) -> Span | None:

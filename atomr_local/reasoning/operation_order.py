@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from atomr_local.indexing.spans import short_decade
+from atomr_local.reasoning.measures import measure
 from atomr_local.reasoning.operands import (
     Entry,
     Measured,
@@ -118,6 +120,8 @@ def select(
     """
     known = [operand for operand in operands if isinstance(operand, Operand) and operand is not bound]
     found = entries(known, asked)
+    if isinstance(bound, str):
+        bound = _with_century(bound, found)
     if word in ("same", "different"):
         return _selected_alike(found, bound, word)
     limit, _ = measured_one(bound, sort_of(word))
@@ -135,6 +139,16 @@ def select(
     told += ["not: " + ", ".join(item.shown for item in left[:_MOST_SHOWN])] if left else []
     more = f" and {len(left) - _MOST_SHOWN} more" if len(left) > _MOST_SHOWN else ""
     return _named(kept), "; ".join(told) + more
+
+
+def _with_century(text: str, found: Sequence[Entry]) -> str:
+    """ "the twenties" as "1820s" where all that is compared with it is of that century; the text else."""
+    decade = short_decade(text)
+    if decade is None:
+        return text
+    dates = [date for entry in found for value in entry.values if (date := measure(value, "date")) is not None]
+    centuries = {end[0] // 100 for date in dates for end in (date.low, date.high)}
+    return f"{centuries.pop()}{decade}s" if len(centuries) == 1 else text
 
 
 def _selected_alike(found: Sequence[Entry], bound: Operand | str, word: str) -> tuple[tuple[Value, ...], str]:

@@ -247,3 +247,18 @@ def test_numbers_of_any_size_do_no_harm(operation: str) -> None:
     converted = run('Convert([1], "mm")', step(1, "1e999 ly"))
     assert converted.values or converted.reason
     assert run('Difference([1], [2], "days")', step(1, "0001-01-01"), step(2, "9999-12-31")).values
+
+
+@pytest.mark.parametrize(
+    ("bound", "years", "kept"),
+    [
+        ("fifties", ("1951", "1962"), ["A"]),
+        ("in the fifties", ("1951-03-01", "2001"), ["A"]),
+        ("the 1950s", ("1951", "1962"), ["A"]),
+        ("the twenties", ("1815", "1828"), ["B"]),  # of Schubert's works, those of the 1820s
+        ("the 20s", ("1927", "1828"), ["A"]),
+    ],
+)
+def test_a_decade_in_words_selects(bound: str, years: tuple[str, str], kept: list[str]) -> None:
+    works = step(2, *of("A", years[0]), *of("B", years[1]), several_heads=True)
+    assert texts(run(f'Select([2], "{bound}", "same")', works, bound)) == kept

@@ -64,6 +64,13 @@ def test_no_superlatives(text: str) -> None:
     assert not conditions.is_superlative(text)
 
 
+@pytest.mark.parametrize("text", ["fifties", "the Fifties", "the 50s", "'50s", "1950s", "the 1950s"])
+def test_a_decade_may_be_a_word(text: str) -> None:
+    span = parse_span(text)
+    assert span is not None
+    assert (span.first, span.last) == ((1950, 1, 1), (1959, 12, 31))
+
+
 def test_spans_of_decades_and_centuries() -> None:
     nineties, nineteenth = parse_span("the 1990s"), parse_span("19th century")
     assert nineties is not None
