@@ -24,7 +24,9 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _LONGEST_GRAM = 4
 # "Goethe's": whoever writes so asks in English, whatever else is in the question.
 _POSSESSIVE = re.compile(r"[^\W\d_]{3,}['’]s\b")
-_EDGES = " .!?,;:"
+_EDGES = " .!?,;:¿¡"
+_TITLE = re.compile(r",\s+[A-ZÀ-Þ]")
+_BREAK = re.compile(r"[.!?,;:¿¡]+(?:\s|$)|\s[-–—]\s")
 # Scripts that write no spaces between words.
 _UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR"})
 
@@ -41,7 +43,7 @@ def understands(text: str) -> tuple[Kind, float]:
         return "nothing", 1.0
     if not any(character.isalpha() for character in shown):
         return "question", 1.0  # a year, a number
-    if " ".join(shown.casefold().strip(_EDGES).split()) in small_talk():
+    if _is_small_talk(shown.replace("’", "'")):
         return "nothing", 1.0
     model = shipped("en/is_question")
     found = model.probabilities(features(shown, model.pieces))
@@ -52,6 +54,18 @@ def understands(text: str) -> tuple[Kind, float]:
     if kind == "language" and foreign:
         return "language", found[kind]
     return "question", max(found["question"], 1 - found[kind])
+
+
+def _is_small_talk(text: str) -> bool:
+    """Whether the text is known small talk, as a whole or in each of its parts ("Hello there, how are you?").
+
+    A capital behind a comma makes a title of it: "Hello, Goodbye".
+    """
+    known = small_talk()
+    if " ".join(text.casefold().strip(_EDGES).split()) in known:
+        return True
+    parts = [" ".join(part.strip(_EDGES).split()) for part in _BREAK.split(text.casefold())]
+    return not _TITLE.search(text) and all(part in known for part in parts if part)
 
 
 @cache

@@ -16,6 +16,14 @@ from atomr_local.language.is_question import understands
         "  Good   morning. ",
         "thanks!",
         "how are you?",
+        "Hello there, how are you?",
+        "ok, thanks! bye",
+        "Hallo, wie geht's?",
+        "Danke schön!",
+        "¿Cómo estás?",
+        "Merci beaucoup.",
+        "Bonjour, comment ça va ?",
+        "grazie mille",
         "sdfghjk",
         "asdkjh aksjdh",
         "xxxxxxx",
@@ -73,7 +81,7 @@ def test_questions_in_any_shape_are_never_refused(text: str) -> None:
     [
         "Marie Curie", "Nguyen Van Linh", "Nguyễn Văn Linh", "Krzysztof Kieślowski", "Szczecin", "Qaqortoq", "Thich Nhat Hanh",
         "Die Verwandlung", "La Bohème", "Les Quatre Cents Coups", "Im Westen nichts Neues", "Cien años de soledad",
-        "HTTP", "tv", "XKCD", "BBC", "1984", "42", "R2-D2", "東京", "Толстой", "Hey Jude", "Hi (song)", "Xochimilco",
+        "HTTP", "tv", "XKCD", "BBC", "1984", "42", "R2-D2", "東京", "Толстой", "Hey Jude", "Hi (song)", "Hello, Goodbye", "Xochimilco",
     ],
 )  # fmt: skip
 def test_names_and_topics_are_never_refused(text: str) -> None:
