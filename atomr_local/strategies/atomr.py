@@ -12,6 +12,7 @@ from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.revision import Kept
 from atomr_local.reasoning.trace import PlanOrigin
 from atomr_local.reasoning.weighing import Weighing
+from atomr_local.strategies.naming import rightly_spelt
 from atomr_local.strategies.protocol import Toolbox
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import Tree
@@ -68,9 +69,10 @@ def make_plan(question: str, tools: Toolbox) -> PlanReady:
         ),
         cancellation=tools.cancellation,
     )
+    tree = rightly_spelt(plan.tree, tools)
     return PlanReady(
-        tree=plan.tree,
-        compact=to_compact(plan.tree, with_root=True),
+        tree=tree,
+        compact=to_compact(tree, with_root=True),
         origin=plan.origin,
         attempts=plan.attempts,
         problems=plan.problems,
