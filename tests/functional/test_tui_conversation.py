@@ -170,6 +170,39 @@ async def test_what_was_understood_is_edited_and_asked_again() -> None:
         assert len(fake.questions) == 3
 
 
+async def test_a_whole_conversation_goes_on_with_what_was_reworded_and_ends_with_a_new_one() -> None:
+    fake = FakeAssistant()
+    app = AtomrApp(fake)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await two_turns(pilot)
+        text = " ".join(screen_text(app).split())
+        assert f"Understood as: {STANDALONE} · from “{QUESTION}”" in text
+        assert "w rewords it" in text
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(app.screen, RewordScreen))
+        meant = "Who is the mother of Thea von Harbou?"
+        app.screen.query_one(Input).value = meant
+        fake.events = follow_up("and his mother?", meant, (), answer="Clotilde")
+        await pilot.press("enter")
+        await until(pilot, lambda: len(fake.questions) == 3 and done(app))
+        assert f"Understood as: {meant}" in " ".join(screen_text(app).split())
+        await turn(pilot, "when?", follow_up("when?", "When was Clotilde born?", ("trace3",), "1863"))
+        earlier = fake.extras[3]["conversation"]
+        assert [one.question for one in earlier.turns] == [QUESTION, meant], "as it was reworded"
+        assert [one.answer for one in earlier.turns] == ["Vienna", "Clotilde"]
+        assert fake.extras[3].get("understood") is None, "what was said of one question is not said of the next"
+        await pilot.press("ctrl+n")
+        assert not app.query_one(UnderstoodLine).display
+        assert app.query_one(QuestionBox).value == ""
+        assert app.ask_screen.talk.turns == []
+        await turn(pilot, "and hers?", script("and hers?"))
+        assert fake.extras[4]["conversation"] is None
+        assert not app.query_one(UnderstoodLine).display
+        await turn(pilot, "why?", follow_up("why?", "Why hers?", ("trace5",), conversation="trace5"))
+        afresh = fake.extras[5]["conversation"]
+        assert (afresh.id, len(afresh.turns)) == ("trace5", 1), "the earlier conversation is not gone on with"
+
+
 async def test_a_corrected_step_keeps_what_was_understood() -> None:
     fake = FakeAssistant()
     app = AtomrApp(fake)
