@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from natural_questions.kinds_compare import joined_values, of_kind
-from natural_questions.kinds_lookup import source_for
+from natural_questions.kinds_lookup import name_for
 from natural_questions.plans import Step, name_mark
 from natural_questions.questions import Core, Question, noun_phrase
 from natural_questions.tables import attributes, relations, wording
@@ -126,7 +126,7 @@ def age(pool: Pool) -> Question | None:
     """An age at death, or at an event of somebody's work."""
     rng = pool.rng
     if rng.random() < 0.5:
-        name = pool.pick(attributes()["died"].heads, source_for(pool, attributes()["died"].heads))
+        name = name_for(pool, attributes()["died"].heads)
         if name is None:
             return None
         question = Question("age", pool, type="number")
@@ -146,7 +146,7 @@ def age(pool: Pool) -> Question | None:
     else:
         ident, attr, kind, event = rng.choice(_AGE_EVENTS)
         relation, attribute = relations()[ident], attributes()[attr]
-        name = pool.pick([kind], source_for(pool, (kind,)))
+        name = name_for(pool, (kind,))
         if name is None:
             return None
         question = Question("age", pool, type="number")

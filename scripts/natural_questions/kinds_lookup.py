@@ -33,6 +33,11 @@ def source_for(pool: Pool, heads: tuple[str, ...]) -> str:
     return "table"
 
 
+def name_for(pool: Pool, heads: tuple[str, ...]) -> Name | None:
+    """A name of one of the kinds, from facts or from the tables; None where there is none."""
+    return pool.pick(heads, source_for(pool, heads))
+
+
 def _finish_year(question: Question, relation: Relation) -> None:
     """A last step for the year, where one is asked of a date."""
     question.type = relation.type
@@ -48,7 +53,7 @@ def _finish_year(question: Question, relation: Relation) -> None:
 def single(pool: Pool, kind: str = "single", chance: float = 0.06) -> Question | None:
     """One relation of a name; with its kind told by `chance`."""
     relation = pool.rng.choice(list(relations().values()))
-    name = pool.pick(relation.heads, source_for(pool, relation.heads))
+    name = name_for(pool, relation.heads)
     if name is None:
         return None
     question = Question(kind, pool)
@@ -82,7 +87,7 @@ def single_kind(pool: Pool) -> Question | None:
     )
     choices = [relation for relation in relations().values() if kind in relation.heads]
     relation = pool.rng.choice(choices)
-    name = pool.pick([kind], source_for(pool, (kind,)))
+    name = name_for(pool, (kind,))
     if name is None:
         return None
     if kind == "film" and not name.qualifier and pool.rng.random() < 0.4:
@@ -100,7 +105,7 @@ def single_kind(pool: Pool) -> Question | None:
 def inverse(pool: Pool) -> Question | None:
     """A list: all values of a relation."""
     relation = pool.rng.choice(list(sets().values()))
-    name = pool.pick(relation.heads, source_for(pool, relation.heads))
+    name = name_for(pool, relation.heads)
     if name is None:
         return None
     question = Question("list", pool, type=relation.type, several=True)
@@ -142,7 +147,7 @@ def yes_no(pool: Pool) -> Question | None:
     """Whether a relation has a value told."""
     ident = pool.rng.choice(list(_SAME))
     relation = {**relations(), **sets()}[ident]
-    name = pool.pick(relation.heads, source_for(pool, relation.heads))
+    name = name_for(pool, relation.heads)
     if name is None:
         return None
     question = Question("yes_no", pool, type="yes/no")
@@ -207,7 +212,7 @@ def _whether(asked: str) -> str:
 def before(pool: Pool) -> Question | None:
     """Whether a date or number of a name lies before, after, above or below a value told."""
     attribute = pool.rng.choice(list(attributes().values()))
-    name = pool.pick(attribute.heads, source_for(pool, attribute.heads))
+    name = name_for(pool, attribute.heads)
     if name is None:
         return None
     date = attribute.type == "date"
@@ -279,7 +284,7 @@ def hops(pool: Pool, count: int) -> Question | None:
         if not found:
             return None
         chain.append(rng.choice(found))
-    name = pool.pick(chain[0].heads, source_for(pool, chain[0].heads))
+    name = name_for(pool, chain[0].heads)
     if name is None:
         return None
     question = Question(("two_hops", "three_hops")[count - 2], pool)
@@ -344,7 +349,7 @@ def inverse_hop(pool: Pool) -> Question | None:
     """A hop backwards and one on: the company that somebody founded, and where it is."""
     rng = pool.rng
     rel, phrase, asked, _type, kind, heads, prop = rng.choice(_INVERSE_HOPS)
-    name = pool.pick(heads.split(), source_for(pool, tuple(heads.split())))
+    name = name_for(pool, tuple(heads.split()))
     choices = [one for one in relations().values() if kind in one.heads and one.id not in _POOR_HOPS]
     if name is None or not choices or ("widow" in phrase and name.sex != "m"):
         return None

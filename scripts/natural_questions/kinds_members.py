@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from natural_questions.kinds_lookup import source_for
+from natural_questions.kinds_lookup import name_for, source_for
 from natural_questions.kinds_sets import attribute_step, direction_of, members_of, set_of
 from natural_questions.plans import Value, name_mark
 from natural_questions.questions import Core, Question, noun_phrase, told
@@ -127,7 +127,7 @@ def dated(pool: Pool) -> Question | None:
     rng = pool.rng
     ident = rng.choice(list(_DATED))
     relation = sets()[ident]
-    name = pool.pick(relation.heads, source_for(pool, relation.heads))
+    name = name_for(pool, relation.heads)
     if name is None:
         return None
     question = Question("select", pool, type=relation.type, several=True)
@@ -315,7 +315,7 @@ def member(pool: Pool) -> Question | None:
     fits = [one for one in relations().values() if _gives(one) == kind and one.nouns]
     hop = rng.choice(fits) if fits and rng.random() < 0.45 else None
     if hop is not None:
-        other = pool.pick(hop.heads, source_for(pool, hop.heads))
+        other = name_for(pool, hop.heads)
     else:
         inside = name.world.get(name.key, relation.prop) if name.world and name.key else []
         known = [pool.worlds["starter"].by_label[one] for one in inside if one in pool.worlds["starter"].by_label]

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import Any
 
-from natural_questions.kinds_lookup import source_for
+from natural_questions.kinds_lookup import name_for, source_for
 from natural_questions.plans import Step
 from natural_questions.questions import Core, Question
 from natural_questions.tables import KIND_WORDS, PERSONS, read, relations, wording
@@ -50,7 +50,7 @@ def each(pool: Pool) -> Question | None:
             ]
         )
         fits = [one for one in table if kind in one.heads]
-        name = pool.pick([kind], source_for(pool, (kind,)))
+        name = name_for(pool, (kind,))
         if name is None or len(fits) < count:
             return None
         chosen = rng.sample(fits, count)
@@ -189,7 +189,7 @@ def summary(pool: Pool) -> Question | None:
     """A bare topic, or "tell me about"."""
     rng = pool.rng
     kind = rng.choice([kind for kind in KIND_WORDS if kind not in ("continent", "state", "award", "job", "play")])
-    name = pool.pick([kind], source_for(pool, (kind,)))
+    name = name_for(pool, (kind,))
     if name is None:
         return None
     question = Question("summary", pool, type="summary")
@@ -216,7 +216,7 @@ def phrase(pool: Pool) -> Question | None:
     kinds = _chat()["phrases"]
     kind = rng.choice([*kinds, "person", "person", "person", "book", "country", "event"])
     heads = list(PERSONS) if kind == "person" else [kind, "play"] if kind == "book" else [kind]
-    name = pool.pick(heads, source_for(pool, tuple(heads)))
+    name = name_for(pool, tuple(heads))
     if name is None:
         return None
     question = Question("phrase", pool, type="phrase")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from natural_questions.kinds_compare import extreme
-from natural_questions.kinds_lookup import source_for
+from natural_questions.kinds_lookup import name_for
 from natural_questions.plans import Step, name_mark
 from natural_questions.questions import Core, Question, told
 from natural_questions.tables import Attribute, Relation, attributes, sets, wording
@@ -17,7 +17,7 @@ def set_of(
 ) -> tuple[Question, Relation, str, Name] | None:
     choices = [one for one in sets().values() if (not attrs or one.attrs) and (not texts or one.texts)]
     relation = pool.rng.choice(choices)
-    name = pool.pick(relation.heads, source_for(pool, relation.heads))
+    name = name_for(pool, relation.heads)
     if name is None:
         return None
     question = Question(kind, pool, type=relation.type)

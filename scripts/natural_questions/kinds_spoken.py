@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from natural_questions.kinds_compare import extreme
-from natural_questions.kinds_lookup import _OUT, source_for
+from natural_questions.kinds_lookup import _OUT, name_for
 from natural_questions.kinds_sets import attribute_step, direction_of, set_of
 from natural_questions.plans import Value
 from natural_questions.questions import Core, Question, noun_phrase, told
@@ -52,7 +52,7 @@ def picked(question: Question, text: str, understood: str, key: str) -> None:
 def ask(pool: Pool) -> Question | None:
     """One value of a name."""
     relation = relations()[pool.rng.choice(list(_asks()))]
-    name = pool.pick(relation.heads, source_for(pool, relation.heads))
+    name = name_for(pool, relation.heads)
     if name is None:
         return None
     question = Question("single", pool)
@@ -99,7 +99,7 @@ def hops(pool: Pool, count: int) -> Question | None:
         if not found:
             return None
         chain.append(rng.choice(found))
-    name = pool.pick(chain[0].heads, source_for(pool, chain[0].heads))
+    name = name_for(pool, chain[0].heads)
     if name is None:
         return None
     question = Question(("two_hops", "three_hops")[count - 2], pool)
@@ -288,7 +288,7 @@ def listed(pool: Pool) -> Question | None:
     """All members of a set."""
     ident = pool.rng.choice(list(shapes()["members"]))
     relation = sets()[ident]
-    name = pool.pick(relation.heads, source_for(pool, relation.heads))
+    name = name_for(pool, relation.heads)
     if name is None:
         return None
     question = Question("list", pool, type=relation.type, several=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from natural_questions.kinds_compare import answer_type, extreme, joined_values, of_kind
-from natural_questions.kinds_lookup import source_for
+from natural_questions.kinds_lookup import name_for, source_for
 from natural_questions.kinds_spoken import limit_of, picked, shapes
 from natural_questions.plans import Step, Value, name_mark
 from natural_questions.questions import Question, told
@@ -53,7 +53,7 @@ def limit(pool: Pool) -> Question | None:
     ident, direction = key.split(".")
     attribute = attributes()[ident]
     kind = rng.choice(attribute.heads)
-    name = pool.pick([kind], source_for(pool, (kind,)))
+    name = name_for(pool, (kind,))
     if name is None:
         return None
     question = Question("yes_no_limit", pool, type="yes/no")
@@ -148,7 +148,7 @@ def age(pool: Pool) -> Question | None:
         question.operate("Compare", list(groups), ["larger" if way == "lived_longer" else "smaller"], f"{asked}?")
         return question
     if rng.random() < 0.5:
-        name = pool.pick(attributes()["died"].heads, source_for(pool, attributes()["died"].heads))
+        name = name_for(pool, attributes()["died"].heads)
         if name is None:
             return None
         question = Question("age", pool, type="number")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from natural_questions.kinds_lookup import source_for
+from natural_questions.kinds_lookup import name_for
 from natural_questions.plans import Step
 from natural_questions.questions import Core, Question, noun_phrase
 from natural_questions.tables import attributes, relations, wording
-from natural_questions.world import Pool, number_of, order_of, year_of
+from natural_questions.world import MONTHS, Pool, number_of, order_of, year_of
 
 _PARTS = wording("sets", "parts")
 _HAPPENED = wording("sets", "happened")
@@ -25,7 +25,7 @@ def date_part(pool: Pool) -> Question | None:
         else None
     )
     heads = hop.heads if hop else attribute.heads
-    name = pool.pick(heads, source_for(pool, heads))
+    name = name_for(pool, heads)
     if name is None:
         return None
     question = Question("date_part", pool, type="year" if part == "year" else "date")
@@ -57,23 +57,9 @@ def date_part(pool: Pool) -> Question | None:
                 return None
             century = (year - 1) // 100 + 1
             suffix = {1: "st", 2: "nd", 3: "rd"}.get(century % 10 if century not in (11, 12, 13) else 0, "th")
-            months = [
-                "January",
-                "February",
-                "March",
-                "April",
-                "May",
-                "June",
-                "July",
-                "August",
-                "September",
-                "October",
-                "November",
-                "December",
-            ]
             question.answers = {
                 "year": lambda: [str(year)], "decade": lambda: [f"{year // 10 * 10}s", f"the {year // 10 * 10}s"], "century": lambda: [f"{century}{suffix} century", str(century)],
-                "month": lambda: [months[int(order[1]) - 1]], "day": lambda: [str(int(order[2]))],
+                "month": lambda: [MONTHS[int(order[1]) - 1]], "day": lambda: [str(int(order[2]))],
             }[part]()  # fmt: skip
     return question
 
@@ -92,7 +78,7 @@ def converted(pool: Pool) -> Question | None:
     """A quantity in the unit asked for."""
     rng = pool.rng
     attribute = rng.choice([one for one in attributes().values() if one.unit])
-    name = pool.pick(attribute.heads, source_for(pool, attribute.heads))
+    name = name_for(pool, attribute.heads)
     if name is None:
         return None
     unit = rng.choice(attribute.unit)

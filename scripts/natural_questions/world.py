@@ -13,20 +13,10 @@ from pathlib import Path
 from natural_questions.plans import Value
 from natural_questions.tables import PERSONS, held_out, names
 
-_MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
-]
+)  # fmt: skip
 _TYPES = {
     "novel": "book", "novella": "book", "poem": "book", "fairy tale": "book", "scientific book": "book", "play": "play",
     "film": "film", "opera": "music", "ballet": "music", "oratorio": "music", "symphony": "music",
@@ -252,11 +242,11 @@ def order_of(text: str) -> tuple[float, ...] | None:
     if match:
         return tuple(float(part) for part in match.groups())
     match = re.fullmatch(r"(\d{1,2}) (\w+) (\d{3,4})", text)
-    if match and match[2] in _MONTHS:
-        return float(match[3]), float(_MONTHS.index(match[2]) + 1), float(match[1])
+    if match and match[2] in MONTHS:
+        return float(match[3]), float(MONTHS.index(match[2]) + 1), float(match[1])
     match = re.fullmatch(r"(\w+) (\d{1,2}), (\d{3,4})", text)
-    if match and match[1] in _MONTHS:
-        return float(match[3]), float(_MONTHS.index(match[1]) + 1), float(match[2])
+    if match and match[1] in MONTHS:
+        return float(match[3]), float(MONTHS.index(match[1]) + 1), float(match[2])
     number = number_of(text)
     return (number,) if number is not None else None
 
@@ -265,7 +255,7 @@ def forms(text: str) -> list[str]:
     """The ways to write a value: a date in words besides."""
     match = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", text)
     if match:
-        day, month = int(match[3]), _MONTHS[int(match[2]) - 1]
+        day, month = int(match[3]), MONTHS[int(match[2]) - 1]
         return [f"{day} {month} {match[1]}", f"{month} {day}, {match[1]}", text]
     bare = _KIND_IN_NAME.sub("", text)
     return [bare] if bare == text else [bare, text]
