@@ -13,7 +13,7 @@ from atomr_local.reasoning.trace import Trace
 # Earlier turns that a follow-up question is read with.
 MOST_TURNS = 3
 _MOST_ANSWER_WORDS = 40
-NOT_FOUND = "not found"
+_UNANSWERED = "Unknown"  # as the adapters learn it
 _APOSTROPHE = re.compile(r"['\u2019]")
 
 
@@ -57,7 +57,7 @@ class Conversation:
         """The latest turns as a prompt shows them: `Q: …` and `A: …`."""
         shown = []
         for turn in self.turns[-MOST_TURNS:]:
-            answer = " ".join(turn.answer.split()[:_MOST_ANSWER_WORDS]) or NOT_FOUND
+            answer = " ".join(turn.answer.split()[:_MOST_ANSWER_WORDS]) or _UNANSWERED
             shown += [f"Q: {turn.question}", f"A: {answer}"]
         return shown
 

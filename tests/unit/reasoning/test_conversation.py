@@ -79,7 +79,7 @@ def test_a_conversation_is_made_of_what_was_answered() -> None:
     made = Conversation.of([first, failed, unknown])
     assert made.id == "a"
     assert [turn.trace_id for turn in made.turns] == ["a", "c"]
-    assert made.lines() == ["Q: where?", "A: Girona", "Q: Why Girona?", "A: not found"]
+    assert made.lines() == ["Q: where?", "A: Girona", "Q: Why Girona?", "A: Unknown"]
     assert made.entity("Girona") == "urn:x:2"
 
 
