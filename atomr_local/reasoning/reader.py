@@ -40,6 +40,7 @@ _WITH_UNKNOWN: frozenset[Task] = frozenset({"read", "answer", "filter", "combine
 _VERIFIED: frozenset[Task] = frozenset({"read", "answer"})
 _CHECK_TOKENS = 4
 _YES_NO = frozenset({"yes", "no"})
+_DANGLING = " -\u2013\u2014"  # at the end of what was read, where it breaks a word off
 _WATCHED_VERDICTS = ("yes", "no", "Yes", "No")
 _UNKNOWN = re.compile(r"unknown|none|n/?a|not (?:known|stated|mentioned|given)|no answer", re.IGNORECASE)
 
@@ -363,7 +364,7 @@ class Reader:
         sure = token_shares(completion, given, form.before)
         answers: dict[str, tuple[str, float | None]] = {}  # with what was written for it, and how surely
         for item, share in zip(given, sure, strict=True):
-            text = sanitize_line(item)
+            text = sanitize_line(item).rstrip(_DANGLING)
             if text and not _UNKNOWN.fullmatch(text.strip(" .")):
                 answers.setdefault(text, (item, share))
         if not answers:
