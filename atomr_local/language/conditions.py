@@ -29,6 +29,8 @@ class ConditionWords:
     superlatives: tuple[str, ...]
     prepositions: tuple[str, ...]
     participles: tuple[str, ...]
+    choice: tuple[str, ...]
+    into_unit: tuple[str, ...]
 
 
 @cache

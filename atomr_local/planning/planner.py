@@ -17,6 +17,7 @@ from atomr_local.backbone.protocol import Backbone, Completion, Message, Prompt
 from atomr_local.backbone.templates import Style, render
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
+from atomr_local.planning.answer_form import in_asked_form
 from atomr_local.planning.examples import Example, ExampleLibrary
 from atomr_local.planning.forms import PlanForm, grammar_of_plans
 from atomr_local.planning.shorthand import with_searches
@@ -202,7 +203,7 @@ class Planner:
         try:
             tree = parse_compact("\n".join(map(_without_idle_operator, text.split("\n"))), question)
             if self._form == 2:
-                tree = with_comparisons(tree)
+                tree = in_asked_form(with_comparisons(tree), question)
         except TreeError as error:
             return None, str(error)
         complaints = [p.message for p in validate(tree, self._limits) if p.fatal] or _misread(tree, (question, *given))

@@ -190,7 +190,7 @@ class Executor:
         elif node.references and node is not tree.root:
             result = self._over(tree, node, question, node.references, results, "sibling")
         elif expected is AnswerType.SUMMARY:
-            result = self._operators.summary(node.id, question)
+            result = self._operators.summary(node.id, question, self._recorder.trace.question)
         else:
             result = self._operators.direct_rag(node.id, question)
         return result

@@ -160,15 +160,18 @@ class Operators:
         result.dropped = [*found.dropped, *result.dropped]
         return result
 
-    def summary(self, node_id: int, question: str, *, alone: bool = False) -> Result:
+    def summary(self, node_id: int, question: str, typed: str = "", *, alone: bool = False) -> Result:
         """What the page of the question's topic says first; where no page has that name, what is read of it elsewhere.
 
         Args:
+            typed: the question as the person typed it, where the plan may spell the name otherwise.
             alone: the question must be the page's title and nothing else; nothing is read elsewhere.
         """
         found = self._retriever.everywhere(node_id, Request(question, question, top_k=self._top_k))
         result = Result(evidence=list(found.evidence), dropped=list(found.dropped))
         page = topic_page(question, found.evidence, alone=alone)
+        if page is None and typed:
+            page = topic_page(typed, found.evidence)
         if page is not None:
             self._add(result, (Value(opening(page.text)),), [page.id], None)
         elif not alone:

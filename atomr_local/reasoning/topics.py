@@ -13,19 +13,21 @@ _WORDS = 50
 
 
 def topic_page(question: str, evidence: Sequence[Evidence], *, alone: bool = False) -> Evidence | None:
-    """The passage of the page whose title the question holds, the longest title first.
+    """What is found under the name that the question holds: the longest name first, a page before graph facts.
 
     Args:
-        alone: the question must be that title and nothing else.
+        alone: the question must be that name and nothing else.
     """
     asked = f" {name_key(question)} "
-    pages = [item for item in evidence if item.source is SourceName.TEXT and base_key(item.title)]
 
     def held(item: Evidence) -> bool:
-        keys = {name_key(item.title), base_key(item.title)}
+        keys = {name_key(item.title), base_key(item.title)} - {""}
         return asked.strip() in keys if alone else any(f" {key} " in asked for key in keys)
 
-    return max(filter(held, pages), key=lambda item: len(base_key(item.title)), default=None)
+    def rank(item: Evidence) -> tuple[bool, int]:
+        return item.source is not SourceName.GRAPH, len(base_key(item.title))
+
+    return max(filter(held, evidence), key=rank, default=None)
 
 
 def opening(text: str, words: int = _WORDS) -> str:

@@ -48,3 +48,16 @@ def test_a_topic_without_a_page_is_read_for_and_what_is_no_topic_stays_no_questi
     assert run.trace.totals.retrievals["text"] == 1
     greeting = FakeSource("text", {"good day": passages(("Girona", TEXT))})
     assert Run("good day", "0. good day = Answer(nothing)", FakeBackbone(), greeting).result.values == ()
+
+
+def test_a_topic_that_only_the_graph_has_is_told_from_its_facts() -> None:
+    facts = Evidence(SourceName.GRAPH, "Rosa Ferrer", "Rosa Ferrer: painter. Rosa Ferrer — work: Ships.", 1.0, "q", {})
+    assert topic_page("Tell me about Rosa Ferrer.", [page("Girona"), facts]) is facts
+    assert topic_page("Tell me about Rosa Ferrer.", [facts, page("Rosa Ferrer")]).source is SourceName.TEXT  # type: ignore[union-attr]
+
+
+def test_a_name_that_the_plan_spells_otherwise_is_found_as_typed() -> None:
+    plan = "0. Tell me about Rosa Ferrera. = Answer(summary)"
+    found = {"Tell me about Rosa Ferrera.": passages(("Rosa Ferrer", TEXT))}
+    run = Run("what can one say about rosa ferrer", plan, FakeBackbone(), FakeSource("text", found))
+    assert run.result.texts[0].startswith("Rosa Ferrer was a painter.")

@@ -1,0 +1,123 @@
+"""The last step of a plan gives the answer in the form that the question asks for.
+
+A small model often plans the right steps and ends in the wrong form. Where the question leaves no doubt, the last
+step is put right: "Is A or B the larger?" is a comparison and not yes or no, a date is not cut down to its day, "in
+feet" converts to feet, and "in the 1860s" is not "before the 1860s".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from atomr_local.indexing.literals import unit_name
+from atomr_local.indexing.spans import parse_period
+from atomr_local.language.conditions import any_of, condition_words
+from atomr_local.planning.shorthand import renumbered
+from atomr_local.tree.answer_types import AnswerType, Expects
+from atomr_local.tree.nodes import Literal, Node, References, Tree
+from atomr_local.tree.operations import DIRECTIONS, Operation, OperationCall
+
+_WORDS = condition_words()
+_UNIT = re.compile(rf"\b{any_of(_WORDS.into_unit)}\s+(?P<unit>(?:square |cubic )?[^\W\d_]{{2,}})\b", re.IGNORECASE)
+# What a condition on a point in time says by the words before it.
+_ORDERS = {"=": "same", "<": "earlier", "≤": "earlier", ">": "later", "≥": "later"}
+
+
+def in_asked_form(tree: Tree, typed: str = "") -> Tree:
+    """The tree with a last step that gives what the question asks for.
+
+    Args:
+        typed: the question as the person typed it; the tree holds it as it was understood.
+    """
+    steps = tree.root.children
+    if not steps:
+        return tree
+    asked = f"{tree.question} {typed}"
+    repair: Callable[[Tree, Node, str], Tree | None]
+    for repair in (_choice_of_two, _whole_date, _unit_of_question, _period_itself):
+        changed = repair(tree, steps[-1], asked)
+        if changed is not None:
+            return renumbered(changed)
+    return tree
+
+
+def _choice_of_two(tree: Tree, last: Node, asked: str) -> Tree | None:
+    """`Is([1], [2], "larger")` for "Is A or B larger?" compares."""
+    call = last.operation
+    if call is None or call.operation is not Operation.IS or call.direction not in DIRECTIONS:
+        return None
+    names = [_head(tree, operand) for operand in call.operands]
+    if len(names) != 2 or not all(names):
+        return None
+    one, other = (re.escape(name) for name in names)
+    between = rf"\W+{any_of(_WORDS.choice)}\s+(?:the\s+)?"
+    if not re.search(rf"\b(?:{one}{between}{other}|{other}{between}{one})\b", asked, re.IGNORECASE):
+        return None
+    compare = OperationCall(Operation.COMPARE, call.operands, (call.direction,))
+    return _ending(tree, replace(last, operation=compare), Expects(AnswerType.THING))
+
+
+def _whole_date(tree: Tree, last: Node, asked: str) -> Tree | None:
+    """A date is asked for: no part of it is taken."""
+    del asked
+    call, expects = last.operation, tree.expects
+    if call is None or call.operation is not Operation.PART or expects is None or expects.type is not AnswerType.DATE:
+        return None
+    before = tree.root.children[:-1]
+    if not before or call.references != (before[-1].id,):
+        return None
+    return Tree(replace(tree.root, children=before))
+
+
+def _unit_of_question(tree: Tree, last: Node, asked: str) -> Tree | None:
+    """A quantity is given in the unit that the question names."""
+    expects = tree.expects
+    units = {unit: match["unit"] for match in _UNIT.finditer(asked) if (unit := unit_name(match["unit"]))}
+    if expects is None or expects.type is not AnswerType.QUANTITY or len(units) != 1:
+        return None
+    [unit] = units.values()
+    call = last.operation
+    if call is not None and call.operation is Operation.CONVERT:
+        if unit_name(call.unit or ""):
+            return None
+        return _ending(tree, replace(last, operation=replace(call, words=(unit,))))
+    if last.call is None:
+        return None
+    number = max(node.id for node in tree.nodes()) + 1
+    convert = OperationCall(Operation.CONVERT, (References((last.id,)),), (unit,))
+    step = Node(number, f"How much is [{last.id}] in {unit}?", operation=convert)
+    return Tree(replace(tree.root, children=(*tree.root.children, step)))
+
+
+def _period_itself(tree: Tree, last: Node, asked: str) -> Tree | None:
+    """`Select([2], "1860s", "earlier")` for "in the 1860s" selects what lies in the 1860s."""
+    del asked
+    call = last.operation
+    if call is None or call.operation is not Operation.SELECT or not isinstance(call.operands[-1], Literal):
+        return None
+    bound = call.operands[-1].text
+    if parse_period(bound) is None:
+        return None
+    said = []
+    for sign, phrases in _WORDS.comparisons.items():
+        if re.search(rf"(?<!\w){any_of(phrases)}\s+(?:the\s+)?{re.escape(bound)}(?!\w)", last.question, re.IGNORECASE):
+            said.append(_ORDERS[sign])
+    if len(said) != 1 or call.direction in (said[0], None):
+        return None
+    return _ending(tree, replace(last, operation=replace(call, words=(said[0],))))
+
+
+def _ending(tree: Tree, last: Node, expects: Expects | None = None) -> Tree:
+    children = (*tree.root.children[:-1], last)
+    return Tree(replace(tree.root, children=children, expects=expects or tree.expects))
+
+
+def _head(tree: Tree, operand: object) -> str:
+    """The name that a look-up begins with, which the operand is the answer of; "" where it does not."""
+    if not isinstance(operand, References) or len(operand.ids) != 1:
+        return ""
+    call = tree.node(operand.ids[0]).call
+    head = call.arguments[0] if call is not None else None
+    return head.text if isinstance(head, Literal) and not head.references else ""
