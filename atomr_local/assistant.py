@@ -27,6 +27,7 @@ from atomr_local.reasoning.events import (
 )
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.revision import Memory, Revision
+from atomr_local.reasoning.topics import is_sentence
 from atomr_local.reasoning.trace import Basis, PlanOrigin, Trace
 from atomr_local.reasoning.verdict import AtHand, Verdict, judge
 from atomr_local.sanitize import sanitize_line
@@ -473,9 +474,11 @@ def _sentence(answers: Sequence[str], basis: Basis) -> str:
     *others, last = answers
     listed = f"{', '.join(others)} and {last}" if others else last
     if basis == "model":
-        return f"From the model's own knowledge, not from evidence: {listed}."
+        return f"From the model's own knowledge, not from evidence: {listed.removesuffix('.')}."
     if listed.casefold() in {"yes", "no"}:
         return f"{listed.capitalize()}."
+    if not others and is_sentence(last):
+        return last
     return f"The answer is {listed}." if not others else f"The answers are {listed}."
 
 

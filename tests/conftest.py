@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from atomr_local.parts import Parts
+
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -15,3 +17,10 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def without_span_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a fake model says is not judged by a real one; the end-to-end tests have the real parts."""
+    if "end_to_end" not in request.path.parts:
+        monkeypatch.setattr(Parts, "_load_span_reader", lambda self: None)

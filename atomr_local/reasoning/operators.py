@@ -25,6 +25,9 @@ from atomr_local.tree.nodes import Operator
 # Shares of the top-k score from which the published code keeps the first passage alone.
 _DOMINANT = {Operator.SEARCH: 0.75, Operator.RELATE: 0.85}
 _DOMINANT_FILTER_OVERLAP = 0.85
+# Confidence of a topic's own page, which is quoted and not read: whether it is the topic meant is all that is open.
+_QUOTED = 0.9
+_QUOTED_AS_TYPED = 0.7
 # A reading with less confidence is carried on beside others that the model might have given.
 UNSURE = 0.6
 # A reading of the entity's own page with this much needs no other passages.
@@ -170,10 +173,11 @@ class Operators:
         found = self._retriever.everywhere(node_id, Request(question, question, top_k=self._top_k))
         result = Result(evidence=list(found.evidence), dropped=list(found.dropped))
         page = topic_page(question, found.evidence, alone=alone)
+        sure = _QUOTED
         if page is None and typed:
-            page = topic_page(typed, found.evidence)
+            page, sure = topic_page(typed, found.evidence), _QUOTED_AS_TYPED
         if page is not None:
-            self._add(result, (Value(opening(page.text)),), [page.id], None)
+            self._add(result, (Value(opening(page)),), [page.id], sure)
         elif not alone:
             self._direct_rag(node_id, question, result)
             compared(result)

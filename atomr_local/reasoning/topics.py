@@ -10,6 +10,8 @@ from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence, SourceName
 
 _WORDS = 50
+_SENTENCE_WORDS = 5
+_FACT = " \u2014 "  # between a subject and its property where the graph tells a fact
 
 
 def topic_page(question: str, evidence: Sequence[Evidence], *, alone: bool = False) -> Evidence | None:
@@ -30,15 +32,25 @@ def topic_page(question: str, evidence: Sequence[Evidence], *, alone: bool = Fal
     return max(filter(held, evidence), key=rank, default=None)
 
 
-def opening(text: str, words: int = _WORDS) -> str:
-    """The text's first sentences, as many as have at most so many words together; a first one that has more is cut."""
-    line = sanitize_line(text)
+def opening(page: Evidence, words: int = _WORDS) -> str:
+    """The first sentences, as many as have at most so many words together; a first one that has more is cut.
+
+    Of an entity of the graph its description, where it has one.
+    """
+    line = sanitize_line(page.text)
     kept: list[str] = []
     for begin, end in sentences(line):
         piece = line[begin:end].strip()
+        if kept and page.source is SourceName.GRAPH and _FACT in piece:
+            break
         if kept and len(" ".join([*kept, piece]).split()) > words:
             break
         if piece:
             kept.append(piece)
     told = " ".join(kept).split()
     return " ".join(told) if len(told) <= words else " ".join(told[:words]) + " …"
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a text stands as a sentence of its own, such as a topic's opening; "Washington, D.C." does not."""
+    return len(text.split()) >= _SENTENCE_WORDS and text.endswith((".", "!", "?", "…"))

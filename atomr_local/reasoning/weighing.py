@@ -43,6 +43,8 @@ class Weighing:
             result.signals = whole_signals(question, result)
             result.confidence = self._calibration.of_whole(result.signals)
             return result
+        if tree.is_direct and result.method == "operator":  # a topic's own page, quoted
+            return result
         calibration = self._calibration
         result.signals = tree_signals(tree, question, result, results)
         result.confidence = calibration.of_tree(result.signals)

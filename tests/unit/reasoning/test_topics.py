@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fake_parts import FakeBackbone, FakeSource, Run, passages, reply
 
-from atomr_local.reasoning.topics import opening, topic_page
+from atomr_local.reasoning.topics import is_sentence, opening, topic_page
 from atomr_local.sources.protocol import Evidence, SourceName
 
 TEXT = "Rosa Ferrer was a painter. She was born in Girona. " + "She painted many ships there. " * 12
@@ -16,10 +16,10 @@ def page(title: str, text: str = TEXT) -> Evidence:
 
 
 def test_the_opening_has_whole_sentences_up_to_a_bound() -> None:
-    told = opening(TEXT, 12)
+    told = opening(page("Rosa Ferrer"), 12)
     assert told == "Rosa Ferrer was a painter. She was born in Girona."
-    assert opening("word " * 30, 5) == "word word word word word …"
-    assert opening("") == ""
+    assert opening(page("A", "word " * 30), 5) == "word word word word word …"
+    assert opening(page("A", "")) == ""
 
 
 def test_the_page_is_the_one_whose_title_is_asked_about() -> None:
@@ -37,7 +37,7 @@ def test_a_topic_is_told_from_its_page_without_the_model(plan: str) -> None:
     question = plan.split(" = ", maxsplit=1)[0].removeprefix("0. ")
     run = Run(question, plan, FakeBackbone(), FakeSource("text", {question: passages(("Rosa Ferrer", TEXT))}))
     assert run.result.texts[0].startswith("Rosa Ferrer was a painter. She was born in Girona.")
-    assert (run.node(0).cited, run.node(0).supported) == (["e1"], True)
+    assert (run.node(0).cited, run.node(0).supported, run.node(0).confidence) == (["e1"], True, 0.9)
 
 
 def test_a_topic_without_a_page_is_read_for_and_what_is_no_topic_stays_no_question() -> None:
@@ -53,6 +53,7 @@ def test_a_topic_without_a_page_is_read_for_and_what_is_no_topic_stays_no_questi
 def test_a_topic_that_only_the_graph_has_is_told_from_its_facts() -> None:
     facts = Evidence(SourceName.GRAPH, "Rosa Ferrer", "Rosa Ferrer: painter. Rosa Ferrer — work: Ships.", 1.0, "q", {})
     assert topic_page("Tell me about Rosa Ferrer.", [page("Girona"), facts]) is facts
+    assert opening(facts) == "Rosa Ferrer: painter."
     assert topic_page("Tell me about Rosa Ferrer.", [facts, page("Rosa Ferrer")]).source is SourceName.TEXT  # type: ignore[union-attr]
 
 
@@ -61,3 +62,11 @@ def test_a_name_that_the_plan_spells_otherwise_is_found_as_typed() -> None:
     found = {"Tell me about Rosa Ferrera.": passages(("Rosa Ferrer", TEXT))}
     run = Run("what can one say about rosa ferrer", plan, FakeBackbone(), FakeSource("text", found))
     assert run.result.texts[0].startswith("Rosa Ferrer was a painter.")
+    assert run.result.confidence == 0.7
+
+
+def test_a_whole_sentence_is_shown_as_it_is() -> None:
+    assert is_sentence("Rosa Ferrer was a painter.")
+    assert is_sentence("word " * 50 + "…")
+    assert not is_sentence("Washington, D.C.")
+    assert not is_sentence("Rosa Ferrer")
