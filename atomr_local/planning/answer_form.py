@@ -15,12 +15,15 @@ from atomr_local.indexing.literals import unit_name
 from atomr_local.indexing.spans import parse_period
 from atomr_local.language.conditions import any_of, condition_words
 from atomr_local.planning.shorthand import renumbered
+from atomr_local.planning.superlatives import comparative, direction_of
 from atomr_local.tree.answer_types import AnswerType, Expects
 from atomr_local.tree.nodes import Literal, Node, References, Tree
 from atomr_local.tree.operations import DIRECTIONS, Operation, OperationCall
 
 _WORDS = condition_words()
 _UNIT = re.compile(rf"\b{any_of(_WORDS.into_unit)}\s+(?P<unit>(?:square |cubic )?[^\W\d_]{{2,}})\b", re.IGNORECASE)
+_OF_TIME = {"larger": "later", "smaller": "earlier"}
+_AMOUNTS = {"more", "less"}  # "more recent" and "less known" say nothing of amounts
 # What a condition on a point in time says by the words before it.
 _ORDERS = {"=": "same", "<": "earlier", "≤": "earlier", ">": "later", "≥": "later"}
 
@@ -40,7 +43,7 @@ def in_asked_form(tree: Tree, typed: str = "") -> Tree:
         changed = repair(tree, steps[-1], asked)
         if changed is not None:
             return renumbered(changed)
-    return tree
+    return _direction_asked_for(tree, steps[-1], typed) or tree
 
 
 def _choice_of_two(tree: Tree, last: Node, asked: str) -> Tree | None:
@@ -107,6 +110,24 @@ def _period_itself(tree: Tree, last: Node, asked: str) -> Tree | None:
     if len(said) != 1 or call.direction in (said[0], None):
         return None
     return _ending(tree, replace(last, operation=replace(call, words=(said[0],))))
+
+
+def _direction_asked_for(tree: Tree, last: Node, asked: str) -> Tree | None:
+    """`Compare(…, "earlier")` where the person's only comparative is "newer" looks for the later one."""
+    call = last.operation
+    if call is None or call.operation not in {Operation.COMPARE, Operation.TOP} or call.direction not in DIRECTIONS:
+        return None
+    of_time = call.direction in _OF_TIME.values()
+    said = set()
+    for word in re.findall(r"[^\W\d_]+", asked.casefold()):
+        adjective = comparative(word)
+        if adjective is None or adjective in _AMOUNTS or (adjective in _WORDS.of_time) != of_time:
+            continue
+        direction = direction_of(adjective)
+        said.add(_OF_TIME[direction] if of_time else direction)
+    if len(said) != 1 or call.direction in said:
+        return None
+    return _ending(tree, replace(last, operation=replace(call, words=(said.pop(), *call.words[1:]))))
 
 
 def _ending(tree: Tree, last: Node, expects: Expects | None = None) -> Tree:

@@ -95,7 +95,7 @@ def _read(words: str, having: bool) -> _Extreme | None:
         if not rest:
             return _UNTOLD
         return _Extreme(_amount(rest), _AMOUNTS[first]) if having else None  # "has the most inhabitants"
-    adjective = _comparative(first)
+    adjective = comparative(first)
     if adjective is None:
         return _UNTOLD if first in _WORDS.superlatives and _a_kind(rest) else None
     measure: str | None = None
@@ -105,7 +105,7 @@ def _read(words: str, having: bool) -> _Extreme | None:
         measure = rest  # "has the largest population"
     elif _a_kind(rest):
         measure = _WORDS.measures.get(adjective, "")
-    direction = "" if adjective in _WORDS.of_time else _direction(adjective)
+    direction = "" if adjective in _WORDS.of_time else direction_of(adjective)
     return None if measure is None else _Extreme(measure, direction) if direction else _UNTOLD
 
 
@@ -119,14 +119,15 @@ def _a_kind(rest: str) -> bool:
     return len(rest.split()) <= 1 and not rest.endswith("ed")
 
 
-def _comparative(word: str) -> str | None:
+def comparative(word: str) -> str | None:
     """The adjective in its comparative form ("larger" of "largest"); None where it is none that compares."""
     form = f"{word[:-2]}r" if word.endswith("est") else word
     signs = (_WORDS.comparisons[">"], _WORDS.comparisons["<"])
     return form if any(f"{form} than" in phrases for phrases in signs) else None
 
 
-def _direction(adjective: str) -> str:
+def direction_of(adjective: str) -> str:
+    """ "larger" or "smaller" for an adjective in its comparative form; "" where it is none that compares."""
     if f"{adjective} than" in _WORDS.comparisons[">"]:
         return "larger"
     return "smaller" if f"{adjective} than" in _WORDS.comparisons["<"] else ""

@@ -94,3 +94,28 @@ def test_a_plan_without_steps_stays() -> None:
     assert plan("Tell me about Lhotse.", "summary", "", "lhotse in feet") == [
         "0. Tell me about Lhotse. = Answer(summary)"
     ]
+
+
+TWO = '1. When did A open? = Relate("A", "opening")\n2. When did B open? = Relate("B", "opening")\n'
+
+
+@pytest.mark.parametrize(
+    ("typed", "written", "direction"),
+    [
+        ("a or b, the newer of them", "earlier", "later"),
+        ("whose birthday came earlier, A's or B's", "later", "earlier"),
+        ("the oldest of A and B", "later", "earlier"),
+        ("which is longer, a or b", "smaller", "larger"),
+        ("the shortest of a and b", "larger", "smaller"),
+        ("which film with an older director is newer", "earlier", "earlier"),  # two comparatives: nobody knows
+        ("which opened first, a or b", "later", "later"),
+        ("the more recent of a and b", "smaller", "smaller"),
+        ("who was older, a or b", "smaller", "smaller"),  # of ages or of dates of birth
+        ("a's brother or b", "later", "later"),
+    ],
+)
+def test_the_direction_is_the_one_that_the_person_asked_for(typed: str, written: str, direction: str) -> None:
+    made = plan("Which one?", "thing", TWO + f'3. Which? = Compare([1], [2], "{written}")', typed)
+    assert made[-1] == f'3. Which? = Compare([1], [2], "{direction}")'
+    top = plan("Which one?", "thing", TWO + f'3. Which? = Top([1], [2], "{written}", 2)', typed)
+    assert top[-1].endswith(f'"{direction}", "2")')
