@@ -10,8 +10,8 @@ Without INDEX every question is asked of the index that its line names as "corpu
 the graph of that name where there is one. Lines are {"question", "answers" or "answer", "answerable"?, "corpus"?,
 "kind"?}; to a question with `answerable: false` every answer is wrong.
 
-Each question is answered by the tree, by direct RAG, and by what the model reads in all that the tree's steps cite;
-their signals and whether they are right are kept in the rows. With --rows alone they are fitted anew without asking.
+Each question is answered by the tree and by direct RAG; their signals and whether they are right are kept in the
+rows. With --rows alone they are fitted anew without asking.
 With --part several processes may share the questions; nothing is fitted then.
 The report is cross-validated; the bound `accept` loses at most 5% of the right answers. Use questions that the adapter
 was not trained on and that nothing is reported on.
@@ -36,7 +36,7 @@ from atomr_local.catalog.record import sha256_of
 from atomr_local.reasoning.confidence import FEATURES, Calibration
 
 _ENOUGH = 100  # answers, for a share of them to mean something
-WAYS = ("tree", "direct", "cited", "step")
+WAYS = ("tree", "direct", "step")
 
 
 def read_rows(path: Path | None) -> list[Row]:
@@ -50,7 +50,7 @@ def report(rows: list[Row], made: list[fitting.Outcome], folded: Any, accept: fl
     answerable = sum(row["answerable"] for row in rows)
     print(f"{len(rows)} questions, {answerable} with an answer; ways: {dict(Counter(row['way'] for row in rows))}")
     print(f"{'':12s}{fitting.HEADER}")
-    for way in ("tree", "direct", "cited"):
+    for way in WAYS[:2]:
         print(f"{way:12s}{fitting.of_way(folded, way)}")
     whole = fitting.of_outcomes(made)
     print(f"{'decided':12s}{whole}")
@@ -81,15 +81,13 @@ def ablate(rows: list[Row], sure: float, folds: int, seed: int) -> None:
     """Print what each signal is worth: by itself, and AUROC of the whole without it."""
     base = fitting.of_outcomes(fitting.outcomes(fitting.cross_validated(rows, folds=folds, seed=seed), sure))
     print(f"\nall signals: AUROC {base.auroc:.3f}, ECE {base.ece:.3f}, coverage at 90% {100 * base.coverage_at_90:.1f}")
-    print(f"{'signal':12s}{'alone: tree':>12s}{'direct':>8s}{'cited':>8s}   without it: AUROC, change, ECE")
+    print(f"{'signal':12s}{'alone: tree':>12s}{'direct':>8s}   without it: AUROC, change, ECE")
     groups = [frozenset({name}) for name in FEATURES] + [
         frozenset({"reading", "leaves"}),
         frozenset({"verify", "verified"}),
     ]
     for group in groups:
-        by_itself = [
-            fitting.alone(rows, way, *group) if len(group) == 1 else None for way in ("tree", "direct", "cited")
-        ]
+        by_itself = [fitting.alone(rows, way, *group) if len(group) == 1 else None for way in WAYS[:2]]
         if len(group) == 1 and not any(by_itself):
             continue
         folded = fitting.cross_validated(rows, group, folds=folds, seed=seed)
@@ -119,7 +117,7 @@ def main() -> None:
     sets = [QuestionSet.parse(item) for item in given.set]
     for row in measured(given.adapter, sets, given.limit, known, part - 1, parts):
         rows.append(row)
-        told = " ".join(f"{way}:{'+' if row[way]['right'] else '-'}" for way in WAYS[:3] if row[way])
+        told = " ".join(f"{way}:{'+' if row[way]['right'] else '-'}" for way in WAYS[:2] if row[way])
         print(f"{row['mix']} {row['way']} {told} {row['question']!r}", flush=True)
         if given.rows:
             with given.rows.open("a", encoding="utf-8") as stream:
@@ -159,7 +157,7 @@ def main() -> None:
 
 def monotone(fitted: Calibration, folded: Any) -> Calibration:
     """With knots by the probabilities that the cross-validation gave."""
-    pairs: dict[str, list[tuple[float, bool]]] = {"tree": [], "direct": [], "cited": []}
+    pairs: dict[str, list[tuple[float, bool]]] = {"tree": [], "direct": []}
     for row, by in folded:
         for way, told in pairs.items():
             model = getattr(by, way)
@@ -170,7 +168,7 @@ def monotone(fitted: Calibration, folded: Any) -> Calibration:
         model, told = getattr(fitted, way), pairs[way]
         return fitting.isotonic(model, told) if model is not None and len(told) >= _ENOUGH else model
 
-    return replace(fitted, tree=known("tree"), direct=known("direct"), cited=known("cited"))
+    return replace(fitted, tree=known("tree"), direct=known("direct"))
 
 
 if __name__ == "__main__":

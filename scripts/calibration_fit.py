@@ -36,7 +36,7 @@ _KNOTS = 20
 
 
 def samples(rows: Iterable[Row], way: str) -> list[Sample]:
-    """What the model of a way learns from: "tree", "direct", "cited" or "step".
+    """What the model of a way learns from: "tree", "direct" or "step".
 
     An answer whose rival is known counts half with and half without it, for both are asked of the model.
     """
@@ -51,19 +51,13 @@ def samples(rows: Iterable[Row], way: str) -> list[Sample]:
         given = row[way]
         if not given or not given["answer"] or (way == "tree" and row["way"] != "tree"):
             continue
-        rival = rival_of(row) if way == "tree" else given if row["way"] == "tree" and row["tree"]["answer"] else None
+        rival = row["direct"] if way == "tree" else given if row["way"] == "tree" and row["tree"]["answer"] else None
         if rival is None or not rival["answer"]:
             made.append((given["signals"], given["right"], 1.0))
             continue
         made.append((given["signals"], given["right"], 0.5))
         made.append(({**given["signals"], names.RIVAL: float(rival["same"])}, given["right"], 0.5))
     return made
-
-
-def rival_of(row: Row, *, cited: bool = True) -> Row | None:
-    """The answer that the program would ask for beside the tree's; `cited`: whether one is read in what steps cite."""
-    rival: Row | None = (row["cited"] if cited else None) or row["direct"]
-    return rival
 
 
 def fit(given: Sequence[Sample], without: frozenset[str] = frozenset(), strength: float = 1.0) -> LogisticModel | None:
@@ -120,12 +114,11 @@ def _fitted(given: Sequence[Sample], left: frozenset[str], strength: float) -> t
 
 def calibration(rows: Sequence[Row], without: frozenset[str] = frozenset(), sure: float = 0.7) -> Calibration:
     """Models of all ways; the program's own fallback where there is too little to learn from."""
-    made = {way: fit(samples(rows, way), without) for way in ("tree", "direct", "cited", "step")}
+    made = {way: fit(samples(rows, way), without) for way in ("tree", "direct", "step")}
     default = Calibration()
     return Calibration(
         made["tree"] or default.tree,
         made["direct"] or default.direct,
-        made["cited"],
         made["step"] or default.step,
         sure,
     )
@@ -150,8 +143,8 @@ def outcome(row: Row, by: Calibration) -> Outcome:
     if row["way"] != "tree":
         return Outcome(row, by.of_whole(own["signals"]), own["right"], own["f1"], answered=True)
     sure = by.of_tree(own["signals"])
-    rival = rival_of(row, cited=by.cited is not None)
-    if sure >= by.sure or rival is None or not rival["answer"]:
+    rival = row["direct"]
+    if sure >= by.sure or not rival["answer"]:
         return Outcome(row, sure, own["right"], own["f1"], answered=True)
     stands = standing(by, own["signals"], rival["signals"], rival["same"])
     if stands.rival_stands:
@@ -220,7 +213,7 @@ def of_outcomes(made: Sequence[Outcome]) -> Figures:
 
 def of_way(folded: Sequence[tuple[Row, Calibration]], way: str) -> Figures:
     """The answers of one way alone, by its own model, without a look at another."""
-    of = {"tree": Calibration.of_tree, "direct": Calibration.of_direct, "cited": Calibration.of_cited}[way]
+    of = {"tree": Calibration.of_tree, "direct": Calibration.of_direct}[way]
     told = [
         (of(by, row[way]["signals"]), row[way])
         for row, by in folded

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +14,6 @@ from atomr_local.assistant import Assistant
 from atomr_local.evaluation.declining import RIGHT_F1
 from atomr_local.evaluation.metrics import same_value, score_answer
 from atomr_local.indexing.store import STARTER, list_indexes
-from atomr_local.reasoning import signals as names
 from atomr_local.reasoning.events import Finished
 from atomr_local.reasoning.rivals import agree
 from atomr_local.reasoning.trace import NodeTrace, Trace
@@ -25,19 +21,6 @@ from atomr_local.settings import load_settings
 
 Row = dict[str, Any]
 
-# By this the tree's answer stands, and yet a rival is always asked.
-_TREE_STANDS = {
-    "calibration": {
-        "model": {
-            "tree": {"features": [], "coefficients": [], "intercept": 60},
-            "direct": {"features": [], "coefficients": [], "intercept": -60},
-            "cited": {"features": [], "coefficients": [], "intercept": -60},
-        },
-        "sure": 2,
-    }
-}
-# How the trace tells of the answer that did not stand (see `atomr_local/reasoning/weighing.py`).
-_OTHER_ANSWER = re.compile(r"tree: .* \(\d\.\d\d\); direct: (.+) \(\d\.\d\d\)", re.DOTALL)
 _LOOKED_UP = {"search", "relate", "filter"}
 
 
@@ -94,24 +77,6 @@ def judged(text: str, gold: list[str]) -> Row:
     return {"answer": text, "f1": f1, "right": right}
 
 
-def own_signals(node: NodeTrace) -> dict[str, float]:
-    """Of the answer by itself: without those that tell of another one."""
-    told = {name: value for name, value in node.signals.items() if not name.startswith(names.OTHER)}
-    told.pop(names.RIVAL, None)
-    return told
-
-
-def rival_of(root: NodeTrace) -> tuple[str, dict[str, float], bool] | None:
-    """The rival's answer, its signals and whether it is the tree's, in a trace by `_TREE_STANDS`; None without one."""
-    if names.RIVAL not in root.signals:
-        return None
-    others = {n.removeprefix(names.OTHER): v for n, v in root.signals.items() if n.startswith(names.OTHER)}
-    if root.signals[names.RIVAL] == 1.0:
-        return ", ".join(root.answers), others, True
-    told = next((match[1] for note in reversed(root.dropped) if (match := _OTHER_ANSWER.fullmatch(note))), None)
-    return None if told is None else (told, others, False)
-
-
 class Measuring:
     """Answers the questions of one index, with the model loaded once."""
 
@@ -122,10 +87,8 @@ class Measuring:
         self._open = contextlib.ExitStack()
 
     def __enter__(self) -> Measuring:
-        folder = Path(self._open.enter_context(tempfile.TemporaryDirectory()))
         names_ = {"text_index": self._index} | ({"graph_index": self._index} if "graph" in self._sources else {})
-        copy = with_card(self._adapter, _TREE_STANDS, folder)
-        settings = load_settings(adapter=str(copy), **names_)
+        settings = load_settings(adapter=str(self._adapter), means={"rival": False}, **names_)
         self._assistant = self._open.enter_context(Assistant.open(settings))
         return self
 
@@ -145,16 +108,11 @@ class Measuring:
             "kind": str(record.get("kind") or record.get("type") or ""),
             "answerable": bool(gold),
             "way": _way(root),
-            "tree": judged(", ".join(root.answers), gold) | {"signals": own_signals(root)},
-            "direct": judged(", ".join(direct.answers), gold) | {"signals": own_signals(direct)},
-            "cited": None,
+            "tree": judged(", ".join(root.answers), gold) | {"signals": root.signals},
+            "direct": judged(", ".join(direct.answers), gold) | {"signals": direct.signals},
             "steps": [node.signals for node in tree.nodes if node.kind in _LOOKED_UP and node.answers],
         }
         row["direct"]["same"] = bool(direct.answers) and agree(root.answers, direct.answers)
-        rival = rival_of(root)
-        if rival is not None and names.CITED in rival[1]:
-            answer, signals, same = rival
-            row["cited"] = judged(answer, gold) | {"signals": signals, "same": same}
         return row
 
     def _answered(self, question: str, strategy: str) -> Trace:
@@ -170,15 +128,6 @@ def _way(root: NodeTrace) -> str:
     if not root.answers:
         return "nothing"
     return {"direct_rag": "direct", "closed_book": "memory"}.get(str(root.method), "tree")
-
-
-def with_card(adapter: Path, card: dict[str, Any], folder: Path) -> Path:
-    """A copy of the adapter with another calibration."""
-    copy = folder / adapter.name
-    shutil.copyfile(adapter, copy)
-    given = json.loads(adapter.with_suffix(".json").read_text("utf-8"))
-    copy.with_suffix(".json").write_text(json.dumps(given | card), encoding="utf-8")
-    return copy
 
 
 def measured(

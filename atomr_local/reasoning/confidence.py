@@ -209,7 +209,6 @@ class Calibration:
     Attributes:
         tree: of answers that rest on the steps of a tree.
         direct: of answers read in what a search for the whole question found.
-        cited: of answers read in what the tree's steps cite; None: such a reading is no rival here.
         step: of a single step.
         sure: a tree this surely right is not rivalled.
         accept: an answer less surely right than this is declined. Without a card the figures are no probabilities, so
@@ -218,7 +217,6 @@ class Calibration:
 
     tree: LogisticModel = field(default=LogisticModel(0.6, _TREE))
     direct: LogisticModel = field(default=LogisticModel(0.2, _READ))
-    cited: LogisticModel | None = None
     step: LogisticModel = field(default=LogisticModel(1.2, _LOOKED_UP))
     sure: float = 0.6
     accept: float = 0.3
@@ -240,7 +238,6 @@ class Calibration:
         return cls(
             tree or default.tree,
             model("direct") or default.direct,
-            model("cited"),
             model("step") or default.step,
             number(given.get("sure"), default.sure),
             min(max(number(given.get("accept"), _ACCEPT if tree else default.accept), 0.0), 1.0),
@@ -255,15 +252,9 @@ class Calibration:
     def of_direct(self, given: Mapping[str, float]) -> float:
         return self.direct.probability(given)
 
-    def of_cited(self, given: Mapping[str, float]) -> float:
-        """0 where it is not known what such readings are worth."""
-        return self.cited.probability(given) if self.cited is not None else 0.0
-
     def of_whole(self, given: Mapping[str, float]) -> float:
         """Of an answer to the whole question at once, by the way in which its signals say that it came about."""
-        if names.MEMORY in given:
-            return self.of_memory(given)
-        return self.of_cited(given) if names.CITED in given else self.of_direct(given)
+        return self.of_memory(given) if names.MEMORY in given else self.of_direct(given)
 
     def of_memory(self, given: Mapping[str, float]) -> float:
         """Of what the model says without evidence: no card tells, for nothing of the kind is fitted."""

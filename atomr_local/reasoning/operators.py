@@ -159,7 +159,9 @@ class Operators:
             found = self._retriever.everywhere(node_id, request)
         else:
             [found] = self._retriever.gather(node_id, [request])
-        result = self.from_found(node_id, question, found.evidence)
+        result = Result(evidence=list(found.evidence))
+        self._direct_rag(node_id, question, result)
+        compared(result)
         result.dropped = [*found.dropped, *result.dropped]
         return result
 
@@ -181,13 +183,6 @@ class Operators:
         elif not alone:
             self._direct_rag(node_id, question, result)
             compared(result)
-        return result
-
-    def from_found(self, node_id: int, question: str, evidence: Sequence[Evidence]) -> Result:
-        """The answer to a question as a whole from evidence that is there already."""
-        result = Result(evidence=list(evidence))
-        self._direct_rag(node_id, question, result)
-        compared(result)
         return result
 
     def guess(self, node_id: int, question: str, evidence: Sequence[Evidence]) -> Result:

@@ -53,8 +53,6 @@ ANSWERS = "answers"
 NAMED = "named"
 # Whether another way to the whole question came to the same answer.
 RIVAL = "rival"
-# 1 where the answer was read in what the steps cite.
-CITED = "cited"
 # Before the names of the signals of the answer that did not stand.
 OTHER = "other."
 

@@ -10,7 +10,6 @@ from atomr_local.reasoning.grounds import step_signals, tree_signals, whole_sign
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.results import Result, add_evidence
 from atomr_local.reasoning.rivals import agree, standing
-from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.nodes import Tree
 
 _TOLD = frozenset({names.READING, names.LINK, names.RELATION})
@@ -50,21 +49,12 @@ class Weighing:
         result.confidence = calibration.of_tree(result.signals)
         if not self._rival or not tree.root.children or result.confidence >= calibration.sure:
             return result
-        rival = self._asked(tree, question, results)
+        rival = self._asked(tree, question)
         return self._settled(result, rival) if rival.values else result
 
-    def _asked(self, tree: Tree, question: str, results: Mapping[int, Result]) -> Result:
-        """An answer to the whole question: read from what the tree's steps cite, which holds pages that a search for
-        the question does not find; where they cite nothing, direct RAG."""
-        steps = [results[node.id] for node in tree.nodes() if node.call is not None and node.id in results]
-        cited: list[Evidence] = []
-        for step in steps:
-            add_evidence(cited, (item for item in step.evidence if item.id in step.cited))
-        if cited and self._calibration.cited is not None:
-            rival = self._operators.from_found(tree.root.id, question, cited)
-            rival.signals[names.CITED] = 1.0
-        else:
-            rival = self._operators.direct_rag(tree.root.id, question, everywhere=True)
+    def _asked(self, tree: Tree, question: str) -> Result:
+        """An answer to the whole question by direct RAG."""
+        rival = self._operators.direct_rag(tree.root.id, question, everywhere=True)
         if rival.values:
             rival.signals = whole_signals(question, rival)
         return rival

@@ -74,9 +74,9 @@ def test_what_is_no_model_is_none(given: object) -> None:
         {"calibration": None},
         {"calibration": []},
         {"calibration": {"tree": [1], "direct": "ab", "sure": float("nan")}},
-        {"calibration": {"tree": [1, float("inf")], "direct": [None, 1], "cited": [1, 2, 3]}},
+        {"calibration": {"tree": [1, float("inf")], "direct": [None, 1]}},
         {"calibration": {"tree": [10**400, 1], "sure": -(10**400)}},
-        {"calibration": {"tree": "12", "cited": {"0": 1, "1": 2}, "sure": "0.5", "model": 3}},
+        {"calibration": {"tree": "12", "direct": {"0": 1, "1": 2}, "sure": "0.5", "model": 3}},
     ],
 )
 def test_a_card_without_usable_numbers_leaves_the_default(card: dict[str, Any]) -> None:
@@ -84,20 +84,18 @@ def test_a_card_without_usable_numbers_leaves_the_default(card: dict[str, Any]) 
 
 
 def test_a_cards_numbers_are_taken() -> None:
-    made = Calibration.from_card(
-        {"calibration": {"model": {"tree": MODEL, "cited": MODEL}, "sure": 0.8, "accept": 0.7}}
-    )
+    made = Calibration.from_card({"calibration": {"model": {"tree": MODEL, "step": MODEL}, "sure": 0.8, "accept": 0.7}})
     expected = LogisticModel(0.1, (Term("verify", 1.0, 0.0, -0.5), Term("support", 2.0, 0.5, 0.25)))
-    assert made.tree == made.cited == expected
+    assert made.tree == made.step == expected
     assert (made.sure, made.accept) == (0.8, 0.7)
     assert made.direct == Calibration().direct
     assert Calibration.from_card({"calibration": {"model": {"tree": MODEL}}}).accept == 0.5
 
 
 def test_the_lines_of_earlier_cards_still_count() -> None:
-    made = Calibration.from_card({"calibration": {"tree": [1, 2], "direct": [4, 5], "cited": [6, 7], "sure": 0.5}})
+    made = Calibration.from_card({"calibration": {"tree": [1, 2], "direct": [4, 5], "sure": 0.5}})
     assert made.of_tree({"leaves": 0.3, "reading": 0.1}) == pytest.approx(logistic(1 + 2 * math.log(0.3)))
-    assert made.of_cited({"leaves": 0.3}) == pytest.approx(logistic(6 + 7 * math.log(0.3)))
+    assert made.of_direct({"leaves": 0.3}) == pytest.approx(logistic(4 + 5 * math.log(0.3)))
     assert made.of_tree({"leaves": 0.3, "named": 1.0}) < made.of_tree({"leaves": 0.3, "named": 0.0})
 
 

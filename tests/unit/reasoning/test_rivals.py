@@ -78,30 +78,16 @@ def test_a_less_sure_direct_answer_gives_way_and_is_named() -> None:
     assert any("direct: Oslo" in note for note in made.node(0).dropped)
 
 
-CITED = Calibration.from_card({"calibration": {"cited": [1.0, 1.0], "tree": [1.0, 1.0], "direct": [-0.5, 1.0]}})
-
-
-def test_the_rival_is_read_from_what_the_steps_cite_where_the_card_tells_what_that_is_worth() -> None:
+def test_the_rival_is_direct_rag_over_what_a_search_for_the_question_finds() -> None:
     backbone = FakeBackbone(
         Said(reply("Bob Lee", evidence=[1]), 0.3),
         Said(reply("Rome", evidence=[1]), 0.2),
-        Said(reply("Carl Lee", evidence=[1]), 0.95),
+        Said(reply("Oslo", evidence=[1]), 0.95),
     )
-    made = Run(QUESTION, PLAN, backbone, FakeSource("text", TEXT), means=MEANS | {"rival": True}, calibration=CITED)
-    asked = backbone.asked[-1]
-    assert "Ann Lee, daughter of Bob Lee" in asked
-    assert "Bob Lee was born in Rome." in asked
-    assert "Ann Lee grew up in Oslo." not in asked
-    assert made.result.texts == ("Carl Lee",)
-    assert made.node(0).confidence == pytest.approx(CITED.of_cited({"leaves": 0.95}))
-
-
-def test_where_nothing_is_cited_the_rival_is_direct_rag() -> None:
-    said = [Said(reply("Bob Lee"), 0.3), Said(reply("Rome"), 0.2), Said(reply("Oslo", evidence=[1]), 0.95)]
-    backbone = FakeBackbone(*said)
-    made = Run(QUESTION, PLAN, backbone, FakeSource("text", TEXT), means=MEANS | {"rival": True}, calibration=CITED)
+    made = Run(QUESTION, PLAN, backbone, FakeSource("text", TEXT), means=MEANS | {"rival": True}, calibration=EARLIER)
     assert "Ann Lee grew up in Oslo." in backbone.asked[-1]
-    assert made.node(0).confidence == pytest.approx(CITED.of_direct({"leaves": 0.95}))
+    assert made.result.texts == ("Oslo",)
+    assert made.node(0).confidence == pytest.approx(EARLIER.of_direct({"leaves": 0.95}))
 
 
 def test_a_tree_that_ended_in_direct_rag_is_not_rivalled_by_another() -> None:

@@ -11,7 +11,6 @@ import pytest
 from script_loader import SCRIPTS, load_script
 
 from atomr_local.reasoning.confidence import Calibration, LogisticModel
-from atomr_local.reasoning.trace import NodeTrace
 
 pytest.importorskip("sklearn")
 sys.path.insert(0, str(SCRIPTS))
@@ -35,7 +34,7 @@ def row(number: int, source: random.Random) -> Row:
     direct = answer(0.4, same=tree["right"] and source.random() < 0.5)
     return {
         "question": f"q{number}", "mix": "x@text", "kind": "", "answerable": True, "way": "tree",
-        "tree": tree, "direct": direct, "cited": None, "steps": [],
+        "tree": tree, "direct": direct, "steps": [],
     }  # fmt: skip
 
 
@@ -55,7 +54,7 @@ def test_what_tells_right_from_wrong_is_weighed_and_survives_a_card(rows: list[R
     assert read is not None
     signals = rows[0]["tree"]["signals"]
     assert read.probability(signals) == pytest.approx(fitted.tree.probability(signals), abs=0.01)
-    assert fitted.cited is None and fitted.step == Calibration().step  # nothing to learn them from
+    assert fitted.step == Calibration().step  # nothing to learn them from
 
 
 def test_the_cross_validated_report_sees_the_signal_and_ablation_misses_it(rows: list[Row]) -> None:
@@ -118,14 +117,3 @@ def test_every_answer_to_an_unanswerable_question_is_wrong() -> None:
     all_ = measuring.gold_of({"kind": "lists", "answers": ["Ann", "Bob", "Cy"]})
     assert measuring.judged("Ann, Bob, Cy", all_)["f1"] == 1.0
     assert measuring.judged("Ann", all_)["f1"] == 0.5
-
-
-def test_the_answer_that_did_not_stand_is_found_in_the_trace() -> None:
-    root = NodeTrace(0, None, "q", "root", answers=["Rome"], signals={"reading": 0.9, "rival": 0.0, "other.cited": 1.0})
-    root.dropped = ["e1 left out", "tree: Rome (1.00); direct: Oslo (Norway) (0.00)"]
-    assert measuring.rival_of(root) == ("Oslo (Norway)", {"cited": 1.0}, False)
-    root.signals["rival"] = 1.0
-    assert measuring.rival_of(root) == ("Rome", {"cited": 1.0}, True)
-    assert measuring.own_signals(root) == {"reading": 0.9}
-    del root.signals["rival"]
-    assert measuring.rival_of(root) is None
