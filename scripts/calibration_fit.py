@@ -29,6 +29,7 @@ _FOR = frozenset(
 _AGAINST = frozenset({names.NULL, names.GUESS, names.FALLBACK, names.UNFINISHED, names.NAMED})
 _LEFT_OUT = frozenset({names.MEMORY})  # of memory nothing is fitted
 _FEWEST = 8  # answers with a signal, and without, for it to count
+_ENOUGH = 60  # answers, for a way to have a model of its own
 _SURE = (0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
 _WORTH = 0.002  # F1 that asking a rival less often may cost
 MOST_LOST = 0.05
@@ -67,7 +68,7 @@ def fit(given: Sequence[Sample], without: frozenset[str] = frozenset(), strength
         without: signals to leave out.
         strength: inverse of the regularisation, over features scaled to unit variance.
     """
-    if len(given) < 2 * _FEWEST or len({right for _, right, _ in given}) < 2:
+    if len(given) < _ENOUGH or len({right for _, right, _ in given}) < 2:
         return None
     left = without | _LEFT_OUT
     while True:
