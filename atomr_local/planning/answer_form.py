@@ -63,10 +63,12 @@ def _choice_of_two(tree: Tree, last: Node, asked: str) -> Tree | None:
 
 
 def _whole_date(tree: Tree, last: Node, asked: str) -> Tree | None:
-    """A date is asked for: no part of it is taken."""
+    """A date is asked for: more than the number of its day is given."""
     del asked
     call, expects = last.operation, tree.expects
-    if call is None or call.operation is not Operation.PART or expects is None or expects.type is not AnswerType.DATE:
+    if call is None or call.operation is not Operation.PART or call.words != ("day",):
+        return None
+    if expects is None or expects.type is not AnswerType.DATE:
         return None
     before = tree.root.children[:-1]
     if not before or call.references != (before[-1].id,):

@@ -43,7 +43,9 @@ def test_what_asks_for_yes_or_no_stays(question: str, last: str) -> None:
 def test_a_date_is_not_cut_down_to_its_day() -> None:
     part = DIED + '\n2. Which day is that? = Part([1], "day")'
     assert plan("On which date did Ann Lee die?", "date", part, "when")[1:] == [DIED]
-    assert plan("In which month did Ann Lee die?", "thing", part, "when")[-1].endswith('Part([1], "day")')
+    assert plan("On which day of the month did Ann Lee die?", "number", part, "when")[-1].endswith('Part([1], "day")')
+    month = DIED + '\n2. Which month is that? = Part([1], "month")'
+    assert plan("In which month did Ann Lee die?", "date", month, "when")[-1].endswith('Part([1], "month")')
     year = DIED + '\n2. Which year is that? = Part([1], "year")'
     assert plan("In which year did Ann Lee die?", "year", year, "when")[-1].endswith('Part([1], "year")')
 
