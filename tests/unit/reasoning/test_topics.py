@@ -37,7 +37,7 @@ def test_a_topic_is_told_from_its_page_without_the_model(plan: str) -> None:
     question = plan.split(" = ", maxsplit=1)[0].removeprefix("0. ")
     run = Run(question, plan, FakeBackbone(), FakeSource("text", {question: passages(("Rosa Ferrer", TEXT))}))
     assert run.result.texts[0].startswith("Rosa Ferrer was a painter. She was born in Girona.")
-    assert (run.node(0).cited, run.node(0).supported, run.node(0).confidence) == (["e1"], True, 0.9)
+    assert (run.node(0).cited, run.node(0).supported, run.node(0).confidence) == (["e1"], True, 0.75)
 
 
 def test_a_topic_without_a_page_is_read_for_and_what_is_no_topic_stays_no_question() -> None:
@@ -62,7 +62,7 @@ def test_a_name_that_the_plan_spells_otherwise_is_found_as_typed() -> None:
     found = {"Tell me about Rosa Ferrera.": passages(("Rosa Ferrer", TEXT))}
     run = Run("what can one say about rosa ferrer", plan, FakeBackbone(), FakeSource("text", found))
     assert run.result.texts[0].startswith("Rosa Ferrer was a painter.")
-    assert run.result.confidence == 0.7
+    assert run.result.confidence == 0.6
 
 
 def test_a_whole_sentence_is_shown_as_it_is() -> None:
