@@ -25,7 +25,7 @@ from atomr_local.tree.nodes import Operator
 # Shares of the top-k score from which the published code keeps the first passage alone.
 _DOMINANT = {Operator.SEARCH: 0.75, Operator.RELATE: 0.85}
 _DOMINANT_FILTER_OVERLAP = 0.85
-# Confidence of a topic's own page, which is quoted and not read: what is open is whether the topic is all that is asked about.
+# Confidence of a topic's own page, which is quoted and not read: open is whether the topic is all that is asked about.
 _QUOTED = 0.75
 _QUOTED_AS_TYPED = 0.6
 # A reading with less confidence is carried on beside others that the model might have given.
