@@ -168,9 +168,12 @@ class Executor:
             if _expected(tree, node) in NO_QUESTION:
                 return result
             if not result.none:
-                result = self._last_resort(node.id, question, result)
+                if self._weighing is not None:
+                    result = self._weighing.instead(tree, self._as_asked(tree), result)
+                if not result.values:
+                    result = self._last_resort(node.id, question, result)
         if self._weighing is not None:
-            result = self._weighing.root(tree, question, result, results)
+            result = self._weighing.root(tree, question, result, results, self._as_asked(tree))
         self._shorten(question, result)
         return result
 
@@ -190,10 +193,15 @@ class Executor:
         elif node.references and node is not tree.root:
             result = self._over(tree, node, question, node.references, results, "sibling")
         elif expected is AnswerType.SUMMARY:
-            result = self._operators.summary(node.id, question, self._recorder.trace.question)
+            result = self._operators.summary(node.id, question, self._as_asked(tree))
         else:
-            result = self._operators.direct_rag(node.id, question)
+            result = self._operators.direct_rag(node.id, self._as_asked(tree) if node is tree.root else question)
         return result
+
+    def _as_asked(self, tree: Tree) -> str:
+        """The question in the person's own words; one that follows another as it was understood."""
+        trace = self._recorder.trace
+        return tree.question if trace.took_from else trace.question or tree.question
 
     @staticmethod
     def _shorten(question: str, result: Result) -> None:

@@ -34,8 +34,30 @@ class Weighing:
             result.signals = step_signals(result)
             result.confidence = self._calibration.of_step(result.signals)
 
-    def root(self, tree: Tree, question: str, result: Result, results: Mapping[int, Result]) -> Result:
-        """Of the root: its answer, or that of a rival which is likelier right. Both are in the trace."""
+    def instead(self, tree: Tree, asked: str, result: Result) -> Result:
+        """A direct answer to the whole question where the tree has come to none.
+
+        Args:
+            asked: the question in the person's own words, as far as it stands alone.
+        """
+        if not self._rival or not tree.root.children:
+            return result
+        direct = self._direct(tree, asked)
+        evidence = list(result.evidence)
+        add_evidence(evidence, direct.evidence)
+        result.evidence = direct.evidence = evidence
+        if not direct.values:
+            return result
+        direct.dropped = [*result.dropped, *direct.dropped]
+        return direct
+
+    def root(self, tree: Tree, question: str, result: Result, results: Mapping[int, Result], asked: str = "") -> Result:
+        """Of the root: its answer, or that of a rival which is likelier right. Both are in the trace.
+
+        Args:
+            asked: what the rival is asked, where it is not `question`: the person's own words, as far as they stand
+                alone.
+        """
         if not result.values:
             return result
         if result.method in {"direct_rag", "closed_book"}:  # a direct answer already
@@ -49,10 +71,10 @@ class Weighing:
         result.confidence = calibration.of_tree(result.signals)
         if not self._rival or not tree.root.children or result.confidence >= calibration.sure:
             return result
-        rival = self._asked(tree, question)
+        rival = self._direct(tree, asked or question)
         return self._settled(result, rival) if rival.values else result
 
-    def _asked(self, tree: Tree, question: str) -> Result:
+    def _direct(self, tree: Tree, question: str) -> Result:
         """An answer to the whole question by direct RAG."""
         rival = self._operators.direct_rag(tree.root.id, question, everywhere=True)
         if rival.values:

@@ -90,6 +90,16 @@ def test_the_rival_is_direct_rag_over_what_a_search_for_the_question_finds() -> 
     assert made.node(0).confidence == pytest.approx(EARLIER.of_direct({"leaves": 0.95}))
 
 
+def test_where_the_tree_comes_to_nothing_the_question_is_read_for_as_it_was_typed() -> None:
+    understood = "0. Where did the father of Ann Lee come into the world? = Answer(place)\n"
+    backbone = FakeBackbone(*[Said(UNKNOWN, 0.9)] * 2, Said(reply("Oslo", evidence=[1]), 0.9))
+    source = FakeSource("text", TEXT)
+    made = Run(QUESTION, understood + PLAN, backbone, source, means=MEANS | {"rival": True}, calibration=EARLIER)
+    assert made.result.texts == ("Oslo",)
+    assert made.node(0).method == "direct_rag"
+    assert source.requests[-1].query == QUESTION
+
+
 def test_a_tree_that_ended_in_direct_rag_is_not_rivalled_by_another() -> None:
     unknown = [Said(UNKNOWN, 0.9)] * 2  # the first step, by the operator and by direct RAG; the second finds nothing
     made = run(*unknown, Said(reply("Oslo", evidence=[1]), 0.9), rival=True)
