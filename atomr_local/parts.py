@@ -20,7 +20,7 @@ from atomr_local.settings import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
 
 if TYPE_CHECKING:
-    from atomr_local.backbone.probe_verdict import ProbeTask
+    from atomr_local.backbone.llama.probe.verdict import ProbeTask
     from atomr_local.backbone.protocol import Backbone
     from atomr_local.indexing.embedding import Embedder
     from atomr_local.indexing.span_reader import SpanReader
@@ -52,7 +52,7 @@ def _value(settings: Settings, key: str) -> Any:
 
 def probe_task(settings: Settings, model: Path, adapter: Path | None) -> ProbeTask:
     """What is to be tried out before these settings' model is loaded into this process."""
-    from atomr_local.backbone.probe_verdict import ProbeTask
+    from atomr_local.backbone.llama.probe.verdict import ProbeTask
 
     llm = settings.llm
     storage = None if llm.weights == "file" else llm.weights
@@ -65,7 +65,7 @@ def _require_whole(task: ProbeTask) -> None:
     Raises:
         ModelError: one is damaged.
     """
-    from atomr_local.backbone.preparation import is_prepared
+    from atomr_local.backbone.llama.weights import is_prepared
     from atomr_local.catalog.record import require_whole
 
     if not is_prepared(task.model, task.adapter, task.storage, task.cache):
@@ -285,7 +285,7 @@ class Parts:
             )
             return
         from atomr_local.backbone.llama import LlamaBackbone
-        from atomr_local.backbone.probe import working_way
+        from atomr_local.backbone.llama.probe.runner import working_way
         from atomr_local.catalog.find import adapter_card
 
         path, adapter = files

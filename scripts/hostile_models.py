@@ -29,11 +29,11 @@ from pathlib import Path
 import hostile_gguf
 from hostile_cases import cases
 
-from atomr_local.backbone.engine import library
-from atomr_local.backbone.llama import PREFIXES, LlamaBackbone
-from atomr_local.backbone.preparation import WEIGHTS, is_whole, prepared_files
+from atomr_local.backbone.llama import LlamaBackbone
+from atomr_local.backbone.llama.library import library
+from atomr_local.backbone.llama.snapshots import PREFIXES, damaged_snapshots
+from atomr_local.backbone.llama.weights import WEIGHTS, is_whole, prepared_files
 from atomr_local.backbone.protocol import Message, Prompt
-from atomr_local.backbone.snapshots import damaged_snapshots
 from atomr_local.catalog.record import ModelRecord, sha256_of, verify_model
 from atomr_local.errors import AtomrError
 

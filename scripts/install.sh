@@ -28,7 +28,7 @@ command -v "$compiler" > /dev/null || fail "a C++ compiler is needed to build ll
 # Whether the C++ compiler knows these processor options.
 knows() { "$compiler" "$@" -x c++ -fsyntax-only /dev/null 2> /dev/null; }
 
-# One CPU backend for each generation of processors, chosen when the program starts (atomr_local/backbone/cpu_variants.py):
+# One CPU backend for each generation of processors, chosen when the program starts (atomr_local/backbone/llama/cpu_variants.py):
 # the same installation runs on other machines too. A compiler that is too old for the newest builds for this machine.
 # Without AMX: GCC 11 and 12 drop stores that llama.cpp's AMX code needs, and it crashes (llama.cpp issue 20824).
 llama_arguments() {

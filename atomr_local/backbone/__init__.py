@@ -1,0 +1,1 @@
+"""Language models: what all of them are asked and answer, and the two ways to run one."""

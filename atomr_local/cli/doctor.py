@@ -120,7 +120,7 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
         return str(found or "none")
 
     def endpoint() -> str:
-        from atomr_local.backbone.endpoint_address import checked_endpoint
+        from atomr_local.backbone.openai.address import checked_endpoint
 
         given = settings.endpoint
         address = checked_endpoint(given.url, given.api_key, unencrypted=given.allow_unencrypted_credentials)
@@ -163,7 +163,7 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
 
 def _tried_out(settings: Settings) -> Finding | None:
     """What is remembered of trying the model out; None where that was not done yet."""
-    from atomr_local.backbone.probe_verdict import read_verdict, verdict_file
+    from atomr_local.backbone.llama.probe.verdict import read_verdict, verdict_file
     from atomr_local.catalog.find import find_adapter, find_model
     from atomr_local.cli.findings import model_run
     from atomr_local.parts import probe_task

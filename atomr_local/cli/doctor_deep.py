@@ -13,7 +13,7 @@ from atomr_local.cli.findings import Finding, broken, model_run
 from atomr_local.errors import AtomrError
 
 if TYPE_CHECKING:
-    from atomr_local.backbone.probe_verdict import Attempt, ProbeTask, Way
+    from atomr_local.backbone.llama.probe.verdict import Attempt, ProbeTask, Way
     from atomr_local.settings import Settings
 
 Check = Callable[["Settings"], Iterable[Finding]]
@@ -30,7 +30,7 @@ def deep_findings(settings: Settings, on_check: Callable[[str], None]) -> Iterat
 
 
 def _processor(_settings: Settings) -> Iterator[Finding]:
-    from atomr_local.backbone.processor import read_processor
+    from atomr_local.backbone.llama.probe.processor import read_processor
 
     processor = read_processor()
     features = ", ".join(processor.features) or "none of those that speed a model up"
@@ -42,8 +42,8 @@ def _model(settings: Settings) -> Iterator[Finding]:
     """Try the model out anew in a process of its own, whatever is remembered, and measure it."""
     if settings.endpoint.url:
         return
-    from atomr_local.backbone.probe import probe, run_probe
-    from atomr_local.backbone.probe_verdict import keep_verdict, verdict_file
+    from atomr_local.backbone.llama.probe.runner import probe, run_probe
+    from atomr_local.backbone.llama.probe.verdict import keep_verdict, verdict_file
     from atomr_local.catalog.find import find_adapter, find_model
     from atomr_local.parts import probe_task
 

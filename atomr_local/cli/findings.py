@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from atomr_local.errors import AtomrError, MissingPartError
 
 if TYPE_CHECKING:
-    from atomr_local.backbone.probe_verdict import Verdict
+    from atomr_local.backbone.llama.probe.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def broken(part: str, error: AtomrError, *, advice: str = "") -> Finding:
 
 def model_run(verdict: Verdict, model: Path) -> Finding:
     """What trying the model out has shown."""
-    from atomr_local.backbone.probe import REINSTALL
+    from atomr_local.backbone.llama.probe.runner import REINSTALL
 
     facts = {
         "way": asdict(verdict.way),

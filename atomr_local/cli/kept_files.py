@@ -38,9 +38,8 @@ class KeptFile:
 def kept_files() -> Iterator[KeptFile]:
     """Everything of that kind in the cache, read in full."""
     from atomr_local import paths
-    from atomr_local.backbone.llama import PREFIXES
-    from atomr_local.backbone.preparation import WEIGHTS, is_whole, prepared_files
-    from atomr_local.backbone.snapshots import damaged_snapshots
+    from atomr_local.backbone.llama.snapshots import PREFIXES, damaged_snapshots
+    from atomr_local.backbone.llama.weights import WEIGHTS, is_whole, prepared_files
 
     cache = paths.cache_dir()
     for path in prepared_files(cache / WEIGHTS):

@@ -32,8 +32,8 @@ from atomr_local.tree.validation import Limits, validate
 _PACKAGE = "atomr_local.planning"
 _EXAMPLES = 6
 _DRAFTS = 3
-# What a menu of examples may take. It is read once for all questions of its kind (backbone/prefix_cache.py), so it
-# costs little more than its memory.
+# What a menu of examples may take. It is read once for all questions of its kind (the prefix cache), so it costs little
+# more than its memory.
 _MENU_TOKENS = 1200
 _MAX_TOKENS = 400
 _WORD = re.compile(r"\w+", re.UNICODE)

@@ -145,7 +145,7 @@ def grammar(arguments: argparse.Namespace) -> list[Row]:
 
     Processor time on one thread, which other processes do not disturb.
     """
-    from atomr_local.backbone import sampling
+    from atomr_local.backbone.llama import sampling
 
     text = r'root ::= "{\"place\": \"" [A-Za-z0-9 ]{1,60} "\"}"'
     lazy_draw = sampling.Sampler._draw
@@ -180,9 +180,9 @@ def grammar(arguments: argparse.Namespace) -> list[Row]:
 
 def overhead(arguments: argparse.Namespace) -> list[Row]:
     """The same greedy answer from the library's own high-level class."""
-    from atomr_local.backbone.engine import BATCH_TOKENS
-    from atomr_local.backbone.engine import library as load_library
-    from atomr_local.backbone.prefix_cache import GRID_TOKENS
+    from atomr_local.backbone.llama.engine import BATCH_TOKENS
+    from atomr_local.backbone.llama.library import library as load_library
+    from atomr_local.backbone.llama.prefix_cache import GRID_TOKENS
 
     question = prompt("Which room is item 3 in?")
     messages = [{"role": message.role, "content": message.content} for message in question.messages]
@@ -274,7 +274,7 @@ def draft(arguments: argparse.Namespace) -> list[Row]:
 
 def weights(arguments: argparse.Namespace) -> list[Row]:
     """The model with its adapter: the file and the adapter applied while it runs, against prepared weights."""
-    from atomr_local.backbone.preparation import Storage, prepare
+    from atomr_local.backbone.llama.weights import Storage, prepare
     from atomr_local.catalog.find import find_adapter
     from atomr_local.gguf import check_model
 
@@ -313,7 +313,7 @@ def weights(arguments: argparse.Namespace) -> list[Row]:
 
 def batch(arguments: argparse.Namespace) -> list[Row]:
     """Calls side by side on prepared weights: tokens per second in all while every one of them writes."""
-    from atomr_local.backbone.preparation import prepare
+    from atomr_local.backbone.llama.weights import prepare
     from atomr_local.catalog.find import find_adapter
     from atomr_local.gguf import check_model
 

@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from atomr_local import paths
 from atomr_local.assistant import Assistant
-from atomr_local.backbone.cpu_variants import variants
+from atomr_local.backbone.llama.cpu_variants import variants
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.evaluation.datasets import Question, load_questions
 from atomr_local.evaluation.description import describe_run
@@ -98,8 +98,8 @@ def usable(wanted: Sequence[str]) -> list[str]:
     Raises:
         InputError: fewer than two: there is nothing to compare.
     """
-    from atomr_local.backbone.cpu_variants import library_directory
-    from atomr_local.backbone.engine import library
+    from atomr_local.backbone.llama.cpu_variants import library_directory
+    from atomr_local.backbone.llama.library import library
 
     known = [variant.name for variant in variants(library_directory(library())) if variant.score > 0]
     chosen = [name for name in wanted if name in known]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.backbone.engine import AbortFlag, Part
 from atomr_local.backbone.llama import LlamaBackbone
+from atomr_local.backbone.llama.engine import AbortFlag, Part
 from atomr_local.backbone.protocol import Completion, Message, Prompt
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.find import find_adapter

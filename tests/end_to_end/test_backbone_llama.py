@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from atomr_local.backbone.engine import AbortFlag, Part
 from atomr_local.backbone.llama import LlamaBackbone
+from atomr_local.backbone.llama.engine import AbortFlag, Part
 from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import starter_model_path
@@ -121,7 +121,7 @@ number ::= [1-9] [0-9]?
 def test_lazy_grammar_chooses_what_masking_every_token_would(
     backbone: LlamaBackbone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from atomr_local.backbone import sampling
+    from atomr_local.backbone.llama import sampling
 
     grammar = r'root ::= "{\"place\": \"" [A-Za-z ]{1,20} "\"}"'
     lazy = backbone.complete(prompt("Where is Rome?"), max_tokens=12, grammar=grammar)
@@ -382,7 +382,7 @@ def test_closing_ends_a_running_call_and_refuses_new_ones() -> None:
 
 def test_silent_on_the_terminal_and_ends_cleanly_without_close() -> None:
     code = """
-from atomr_local.backbone.engine import AbortFlag, Part
+from atomr_local.backbone.llama.engine import AbortFlag, Part
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.catalog.starter import starter_model_path

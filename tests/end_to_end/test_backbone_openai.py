@@ -18,7 +18,8 @@ import httpx
 import pytest
 
 from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.openai import DEFAULT_CONTEXT, OpenAIBackbone
+from atomr_local.backbone.openai import OpenAIBackbone
+from atomr_local.backbone.openai.backbone import DEFAULT_CONTEXT
 from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import starter_model_path
@@ -119,7 +120,7 @@ def test_the_server_of_llama_cpp_python(local: LlamaBackbone) -> None:
     arguments = ["--model", str(starter_model_path()), "--port", str(port), "--n_ctx", "512", "--verbose", "false"]
     # The server itself loads no CPU backend, and the README's build has them in libraries of their own.
     serve = (
-        "import runpy; from atomr_local.backbone.engine import library; library(); "
+        "import runpy; from atomr_local.backbone.llama.library import library; library(); "
         "runpy.run_module('llama_cpp.server', run_name='__main__')"
     )
     process = subprocess.Popen([sys.executable, "-c", serve, *arguments], env=environment(), stderr=subprocess.DEVNULL)

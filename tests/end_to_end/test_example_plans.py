@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from atomr_local.backbone.engine import library
-from atomr_local.backbone.sampling import compiled_grammar
+from atomr_local.backbone.llama.library import library
+from atomr_local.backbone.llama.sampling import compiled_grammar
 from atomr_local.catalog.starter import starter_model_path
 from atomr_local.planning.examples import Example, ExampleLibrary, check_example
 from atomr_local.planning.grammar import plan_grammar

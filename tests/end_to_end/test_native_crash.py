@@ -21,14 +21,14 @@ QUESTION = "Who was the paternal grandfather of Charles Darwin?"
 # The program, with an engine that reads from address 0 when it evaluates its first prompt.
 CRASHES = """
 import ctypes
-from atomr_local.backbone import engine
+from atomr_local.backbone.llama import engine
 from atomr_local.cli.main import main
 engine.Engine.decode = lambda *_: ctypes.string_at(0)
 main()
 """
 # The program, with a probe that always dies.
 REFUSES = """
-from atomr_local.backbone import probe
+from atomr_local.backbone.llama.probe import runner as probe
 from atomr_local.cli.main import main
 probe._RUN = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
 main()

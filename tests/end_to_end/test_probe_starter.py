@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from atomr_local.backbone import probe
 from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.probe_verdict import ProbeTask, Verdict, Way, keep_verdict, read_verdict, verdict_file
+from atomr_local.backbone.llama.probe import runner as probe
+from atomr_local.backbone.llama.probe.verdict import ProbeTask, Verdict, Way, keep_verdict, read_verdict, verdict_file
 from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.catalog.find import find_model
 from atomr_local.cli.main import main

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from atomr_local import Assistant, paths
-from atomr_local.backbone import sampling
-from atomr_local.backbone.cpu_variants import library_directory, variants
-from atomr_local.backbone.engine import library, loaded_cpu_variant
+from atomr_local.backbone.llama import sampling
+from atomr_local.backbone.llama.cpu_variants import library_directory, variants
+from atomr_local.backbone.llama.library import library, loaded_cpu_variant
 from atomr_local.errors import MissingPartError
 from atomr_local.tree.compact import parse_compact
 

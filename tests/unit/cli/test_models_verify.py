@@ -10,9 +10,9 @@ import pytest
 from gguf_files import gguf_bytes
 
 from atomr_local import paths
-from atomr_local.backbone import preparation
-from atomr_local.backbone.preparation import prepare
-from atomr_local.backbone.snapshots import Snapshots
+from atomr_local.backbone.llama import weights as preparation
+from atomr_local.backbone.llama.snapshots import Snapshots
+from atomr_local.backbone.llama.weights import prepare
 from atomr_local.catalog import record, starter
 from atomr_local.catalog.find import adapter_card
 from atomr_local.catalog.record import require_whole, sha256_of, verify_embedder, verify_model
@@ -147,7 +147,7 @@ def test_a_damaged_model_is_not_loaded_where_its_checksum_is_known(
         raise ModelError("the model is about to be tried out")
 
     # Prepared weights are read in its place, and have a checksum of their own.
-    monkeypatch.setattr("atomr_local.backbone.probe.working_way", reached)
+    monkeypatch.setattr("atomr_local.backbone.llama.probe.runner.working_way", reached)
     kept = own_home / "cache" / "weights"
     kept.mkdir(parents=True)
     name = preparation.fingerprint(preparation.VERSION, "Q8_0", files=(model, None))

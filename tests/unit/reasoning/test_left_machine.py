@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from atomr_local import Assistant
-from atomr_local.backbone.endpoint_address import checked_endpoint
+from atomr_local.backbone.openai.address import checked_endpoint
 from atomr_local.backbone.protocol import BackboneInfo
 from atomr_local.cancellation import Cancellation
 from atomr_local.cli.answer_text import answer_text

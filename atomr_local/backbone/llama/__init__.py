@@ -1,0 +1,5 @@
+"""Models in GGUF files, run in this process by llama.cpp."""
+
+from atomr_local.backbone.llama.backbone import LlamaBackbone
+
+__all__ = ["LlamaBackbone"]

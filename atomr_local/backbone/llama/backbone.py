@@ -1,0 +1,207 @@
+"""A GGUF model run in this process by llama.cpp."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from pathlib import Path
+
+from atomr_local.backbone.llama.chat.encoder import ChatEncoder, EncodedPrompt
+from atomr_local.backbone.llama.cpu_variants import AUTO
+from atomr_local.backbone.llama.decoding import Call
+from atomr_local.backbone.llama.engine import AbortFlag, Engine
+from atomr_local.backbone.llama.library import library, loaded_cpu_variant
+from atomr_local.backbone.llama.scheduler import Scheduler, closed_error
+from atomr_local.backbone.llama.snapshots import PREFIXES, Snapshots
+from atomr_local.backbone.llama.weights import (
+    MOST_PARAMETERS,
+    VERSION,
+    Storage,
+    fingerprint,
+    rows_alike,
+    suited,
+    weights_to_run,
+)
+from atomr_local.backbone.output import OutputText
+from atomr_local.backbone.protocol import BackboneInfo, Completion, Prompt
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import Cancelled, ModelError
+from atomr_local.gguf import check_adapter, check_model
+
+# Memory that the sequences which run at once may take, keys and values together.
+_SEQUENCE_BYTES = 1 << 30
+_PREFIX_FILE_BYTES = 512 << 20
+
+
+class LlamaBackbone:
+    """The in-process backbone. Make it with :meth:`load`, free it with :meth:`close`."""
+
+    def __init__(
+        self, scheduler: Scheduler, engine: Engine, encoder: ChatEncoder, info: BackboneInfo, *, drafting: bool = True
+    ) -> None:
+        self._drafting = drafting
+        self._scheduler = scheduler
+        self._engine = engine
+        self._encoder = encoder
+        self._info = info
+        # Also when the interpreter ends: freeing a library under a running thread crashes.
+        self._finalizer = weakref.finalize(self, scheduler.close)
+
+    @classmethod
+    def load(
+        cls,
+        model: Path,
+        adapter: Path | None = None,
+        *,
+        context_tokens: int = 4096,
+        threads: int = 0,
+        batch_threads: int = 0,
+        drafting: bool = True,
+        reuse: bool = True,
+        parallel: int = 4,
+        storage: Storage | None = None,
+        cache: Path | None = None,
+        cpu_variant: str = AUTO,
+        tell: Callable[[str], None] | None = None,
+        extra_buffers: bool = True,
+    ) -> LlamaBackbone:
+        """Load a model; blocks for as long as that takes.
+
+        Args:
+            adapter: a LoRA adapter (GGUF) made for this model.
+            context_tokens: wanted context; capped to what the model was trained for.
+            threads, batch_threads: while generating and while reading a prompt; 0 chooses for this machine.
+            drafting: evaluate what is likely to come next together with what comes next (see `prompt_lookup.py`).
+            reuse: keep what has been read of prompts (see `prefix_cache.py`).
+            parallel: calls that run at once, at most; fewer where their memory would be more than a gigabyte.
+            storage: how prepared weights are stored (see `weights.py`); None: run the file as it is.
+            cache: the directory that keeps prepared weights and what has been read of prompts; None: neither is kept.
+            cpu_variant: llama.cpp's CPU backend (see `cpu_variants.py`); the first load in a process decides.
+            tell: takes a sentence for the user, such as that damaged weights are made anew.
+            extra_buffers: see :class:`Engine`.
+
+        Raises:
+            ModelError: a file is missing, damaged, too new or does not fit; the message names it.
+            MissingPartError: llama-cpp-python is not installed.
+        """
+        library(cpu_variant)
+        header = check_model(model)
+        if adapter is not None:
+            check_adapter(adapter, header)
+        weights, applied = weights_to_run(header, adapter, storage, cache, tell)
+        context_tokens = min(context_tokens, header.context_length or context_tokens)
+        sequences = max(1, min(parallel, _SEQUENCE_BYTES // max(1, header.state_bytes * context_tokens)))
+        prepared = "" if storage is None or weights == model else suited(storage)
+        # What each way of running computes differs in the last bits.
+        way = prepared + ("" if extra_buffers else " without extra buffers")
+        prefixes = _prefix_folder(cache, model, adapter, way) if reuse else None
+        scheduler = Scheduler(
+            Snapshots(2 * context_tokens, prefixes, _PREFIX_FILE_BYTES),
+            reuse=reuse,
+            # A large model is read from memory once for all of a batch: taking turns would be too slow.
+            batching=rows_alike(prepared or header.quantisation) or header.parameters > MOST_PARAMETERS,
+        )
+
+        def load() -> Engine:
+            return Engine(
+                weights,
+                applied,
+                context_tokens=context_tokens,
+                threads=threads,
+                batch=batch_threads,
+                sequences=sequences,
+                extra_buffers=extra_buffers,
+            )
+
+        engine = scheduler.start(load)
+        try:
+            encoder = ChatEncoder(engine, model.name)
+        except BaseException:
+            scheduler.close()
+            raise
+        info = BackboneInfo(model.stem, adapter.stem if adapter else None, engine.context_tokens)
+        return cls(scheduler, engine, encoder, info, drafting=drafting)
+
+    @property
+    def info(self) -> BackboneInfo:
+        return self._info
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        """Tokens of the prompt; only tokenises, on the calling thread.
+
+        Raises:
+            ModelError: the model is closed, or its template cannot render the prompt.
+        """
+        return len(self._encode(prompt).tokens)
+
+    def _encode(self, prompt: Prompt) -> EncodedPrompt:
+        with self._scheduler.lock:
+            if self._scheduler.engine is None:
+                raise closed_error()
+            return self._encoder.encode(prompt)
+
+    def complete(
+        self,
+        prompt: Prompt,
+        *,
+        max_tokens: int,
+        grammar: str | None = None,
+        stop: tuple[str, ...] = (),
+        temperature: float = 0.0,
+        seed: int = 0,
+        on_text: Callable[[str], None] | None = None,
+        cancellation: Cancellation | None = None,
+        drafts: Sequence[str] = (),
+        watch: Sequence[str] = (),
+        watch_after: str = "",
+    ) -> Completion:
+        """See :class:`atomr_local.backbone.protocol.Backbone`.
+
+        A temperature above 0 draws from the whole distribution, reproducibly for a seed. `seconds` does not count
+        the wait for another call to end. What `on_text` raises ends the call and is raised here.
+        """
+        if max_tokens < 1:
+            raise ValueError("max_tokens must be at least 1")
+        encoded = self._encode(prompt)
+        needed, room = len(encoded.tokens) + max_tokens, self._info.context_tokens
+        if needed > room:
+            raise ModelError(
+                f"the prompt of {len(encoded.tokens)} tokens with {max_tokens} for the answer takes {needed} tokens, "
+                f"the context of {self._info.name} has {room}",
+                title="Prompt too long",
+                hint="Allow less evidence (limits.evidence_tokens) or set a larger llm.context_tokens.",
+            )
+        flag = AbortFlag()
+        stop = (*stop, *self._encoder.stop)
+        known = tuple(self._encoder.plain(text) for text in drafts) if self._drafting else ()
+        output = OutputText(stop, on_text)
+        watched = tuple(next(iter(self._encoder.plain(text)), None) for text in watch)
+        call = Call(encoded, max_tokens, grammar, temperature, seed, output, flag, known, watched, watch_after)
+        future = self._scheduler.submit(call)
+        if cancellation is not None:
+
+            def stop_now() -> None:
+                flag.set()
+                future.cancel()  # a call that still waits for its turn ends at once
+
+            cancellation.on_cancel(stop_now)
+        try:
+            return future.result()
+        except CancelledError:
+            raise Cancelled() from None
+        except BaseException:
+            flag.set()  # the caller was interrupted: nobody waits for the rest
+            raise
+
+    def close(self) -> None:
+        """Stop what runs and free the model. Idempotent; a call that runs ends as cancelled."""
+        self._finalizer()
+
+
+def _prefix_folder(cache: Path | None, model: Path, adapter: Path | None, storage: str) -> Path | None:
+    """Where the states of prompts are kept: they hold for these weights and this build of llama.cpp only."""
+    if cache is None:
+        return None
+    build = (library().__version__, loaded_cpu_variant())  # each rounds in its own way
+    return cache / PREFIXES / fingerprint(*build, VERSION, storage, files=(model, adapter))

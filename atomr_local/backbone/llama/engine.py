@@ -1,0 +1,329 @@
+"""llama.cpp as sequences of tokens: the only file that touches its C interface for inference.
+
+An :class:`Engine` belongs to the thread that made it; only :meth:`Engine.tokenize` and its siblings that read
+the vocabulary may be called from elsewhere, and never after :meth:`Engine.close`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from atomr_local.backbone.llama.library import c_library, clear_messages, last_messages, library
+from atomr_local.errors import Cancelled, ModelError
+from atomr_local.threads import batch_threads, generation_threads
+
+BATCH_TOKENS = 512
+_LONGEST_RUN = 2000  # of characters; 8,000 are safe on a stack of 8 MB, 60,000 are not
+_LONG_RUN = re.compile(rf"\S{{{_LONGEST_RUN}}}|\s{{{_LONGEST_RUN}}}")
+_ABORTED = 2
+
+
+def _abort_flag_reader(api: Any) -> Any:
+    """A C function that says whether the byte it is given a pointer to is set.
+
+    It is asked between all the operations of an evaluation, from a thread that holds every other one up: Python
+    would have to take its interpreter lock each time. `strlen` of a two-byte buffer is 0 or 1 without it.
+    """
+    return ctypes.cast(c_library().strlen, api.ggml_abort_callback)
+
+
+class AbortFlag:
+    """A switch that stops an evaluation from any thread."""
+
+    def __init__(self) -> None:
+        self.memory = ctypes.create_string_buffer(2)
+
+    def set(self) -> None:
+        self.memory[0] = b"\1"
+
+    @property
+    def is_set(self) -> bool:
+        return self.memory[0] != b"\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one sequence contributes to a batch.
+
+    Attributes:
+        tokens: to be appended to the sequence.
+        every: compute the logits after each of them, not only after the last.
+    """
+
+    sequence: int
+    tokens: Sequence[int]
+    every: bool = False
+
+
+class Engine:
+    """A loaded model with a context of several sequences, each in memory of its own.
+
+    That they share none makes what a sequence computes independent, bit for bit, of what stands in the others and
+    of what is evaluated beside it.
+
+    Attributes:
+        n_vocab: vocabulary size.
+        context_tokens: length of a sequence at most.
+        can_trim: whether the end of a sequence can be cut off; recurrent and hybrid models cannot.
+        sequences: how many there are.
+    """
+
+    def __init__(
+        self,
+        model: Path,
+        adapter: Path | None,
+        *,
+        context_tokens: int,
+        threads: int,
+        batch: int,
+        sequences: int = 1,
+        extra_buffers: bool = True,
+    ) -> None:
+        """Load.
+
+        Args:
+            context_tokens: wanted context of a sequence; capped to what the model was trained for.
+            threads, batch: threads while generating and while reading a prompt; 0 chooses.
+            extra_buffers: let llama.cpp keep weights in layouts of its own that suit the processor (AMX, repacked
+                blocks). Faster; the probe turns it off where it crashes.
+
+        Raises:
+            ModelError: llama.cpp cannot load the model or the adapter.
+            MissingPartError: llama-cpp-python is not installed.
+        """
+        self.api: Any = library()
+        api = self.api
+        self._model: Any = None
+        self._context: Any = None
+        self._batch: Any = None
+        clear_messages()
+        parameters = api.llama_model_default_params()
+        parameters.n_gpu_layers = 0 if not api.llama_supports_gpu_offload() else -1
+        parameters.use_extra_bufts = extra_buffers
+        self._model = api.llama_model_load_from_file(str(model).encode("utf-8", "surrogateescape"), parameters)
+        if not self._model:
+            raise _load_error(model)
+        try:
+            self.sequences = sequences
+            self._open(adapter, context_tokens, generation_threads(threads), batch_threads(batch), model)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, adapter: Path | None, context_tokens: int, threads: int, batch: int, model: Path) -> None:
+        api = self.api
+        if api.llama_model_has_encoder(self._model) or api.llama_model_is_diffusion(self._model):
+            raise ModelError(
+                f"{model} does not generate text token by token", hint="Choose an instruction-tuned language model."
+            )
+        self.vocab: Any = api.llama_model_get_vocab(self._model)
+        self.n_vocab: int = api.llama_vocab_n_tokens(self.vocab)
+        trained = api.llama_model_n_ctx_train(self._model)
+        self.context_tokens: int = min(context_tokens, trained) if trained > 0 else context_tokens
+        self.can_trim = not (api.llama_model_is_recurrent(self._model) or api.llama_model_is_hybrid(self._model))
+        settings = api.llama_context_default_params()
+        settings.n_ctx = self.context_tokens * self.sequences
+        settings.n_batch = settings.n_ubatch = min(BATCH_TOKENS, self.context_tokens)
+        settings.n_seq_max = self.sequences
+        settings.kv_unified = False
+        settings.n_threads = threads
+        settings.n_threads_batch = batch
+        settings.swa_full = True  # a pruned window could not be trimmed back
+        settings.no_perf = True
+        if not api.llama_supports_gpu_offload():
+            # On a processor, flash attention reads prompts 3% faster but generates after 1,500 tokens at 0.7 of the
+            # speed (processor time, starter model).
+            settings.flash_attn_type = api.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        self._context = api.llama_init_from_model(self._model, settings)
+        if not self._context:
+            raise ModelError(
+                f"a context of {self.context_tokens} tokens for {model} cannot be made: {last_messages()}",
+                hint="There may not be enough memory: set a smaller llm.context_tokens.",
+            )
+        self._memory: Any = api.llama_get_memory(self._context)
+        self._batch = api.llama_batch_init(BATCH_TOKENS, 0, 1)
+        self._reader: Any = _abort_flag_reader(api)
+        self._no_reader: Any = api.ggml_abort_callback(0)
+        self._flag: AbortFlag | None = None
+        # Every call into C gives up the interpreter lock, and a busy thread gives it back after 5 ms.
+        self.token_bytes = cache(self._token_bytes)
+        self.is_end = cache(self._is_end)
+        if adapter is not None:
+            self._apply(adapter)
+
+    def _apply(self, adapter: Path) -> None:
+        api = self.api
+        clear_messages()
+        handle = api.llama_adapter_lora_init(self._model, str(adapter).encode("utf-8", "surrogateescape"))
+        if not handle:
+            raise ModelError(
+                f"{adapter} does not fit the model: {last_messages() or 'llama.cpp refused it'}",
+                title="Adapter not usable",
+                hint="An adapter works only with the model that it was trained on.",
+            )
+        one = (api.llama_adapter_lora_p_ctypes * 1)(handle)
+        if api.llama_set_adapters_lora(self._context, one, 1, (ctypes.c_float * 1)(1.0)):
+            raise ModelError(f"{adapter} cannot be applied", title="Adapter not usable")
+
+    def metadata(self, key: str) -> str | None:
+        """A value of the model file's header, as text; None when absent."""
+        name = key.encode()
+        size = self.api.llama_model_meta_val_str(self._model, name, ctypes.create_string_buffer(1), 1)
+        if size < 0:
+            return None
+        buffer = ctypes.create_string_buffer(size + 1)
+        self.api.llama_model_meta_val_str(self._model, name, buffer, size + 1)
+        return buffer.value.decode("utf-8", "replace")
+
+    # The vocabulary: read only, from any thread.
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        """Token ids of `text`; markers such as <|im_end|> become control tokens only when `special`.
+
+        A run of thousands of characters without white space, or of white space alone, is tokenised in pieces: for the
+        pre-tokenizers of many models llama.cpp matches it with std::regex, which recurses for every character and
+        overflows the stack.
+        """
+        if len(text) > _LONGEST_RUN and _LONG_RUN.search(text):
+            return [token for piece in _pieces(text) for token in self._tokens(piece, special)]
+        return self._tokens(text, special)
+
+    def _tokens(self, text: str, special: bool) -> list[int]:
+        data = text.encode("utf-8", "replace")
+        room = len(data) + 8
+        buffer = (ctypes.c_int32 * room)()
+        count = self.api.llama_tokenize(self.vocab, data, len(data), buffer, room, False, special)
+        if count < 0:
+            raise ModelError(f"a text of {len(data)} bytes cannot be tokenised")
+        return buffer[:count]
+
+    def _token_bytes(self, token: int) -> bytes:
+        """The text of a token: bytes, perhaps part of a character; empty for control tokens. Seen as `token_bytes`."""
+        for room in (64, 4096):
+            buffer = ctypes.create_string_buffer(room)
+            size = self.api.llama_token_to_piece(self.vocab, token, buffer, room, 0, False)
+            if size >= 0:
+                return buffer.raw[:size]
+        return b""
+
+    def token_text(self, token: int) -> str:
+        """A token as the vocabulary writes it, markers included; empty for -1."""
+        text = self.api.llama_vocab_get_text(self.vocab, token) if token >= 0 else b""
+        return (text or b"").decode("utf-8", "replace")
+
+    def _is_end(self, token: int) -> bool:
+        """Whether a token ends the turn. Seen as `is_end`."""
+        return bool(self.api.llama_vocab_is_eog(self.vocab, token))
+
+    # The sequences.
+
+    def decode(self, parts: Sequence[Part], flag: AbortFlag | None) -> list[int]:
+        """Append tokens (at most BATCH_TOKENS in all) to sequences, each at most once, in one batch.
+
+        Returns:
+            for each part, the row of its first logits: after its first token with `every`, else after its last.
+
+        Raises:
+            Cancelled: `flag` was set; the sequences are as before or longer, so trim them.
+            ModelError: llama.cpp failed.
+        """
+        api, batch = self.api, self._batch
+        if flag is not self._flag:
+            self._flag = flag  # kept alive for as long as llama.cpp holds the pointer
+            pointer = ctypes.cast(flag.memory, ctypes.c_void_p) if flag is not None else None
+            api.llama_set_abort_callback(self._context, self._reader if flag is not None else self._no_reader, pointer)
+        row, rows = 0, []
+        for part in parts:
+            begin = self.length(part.sequence)
+            last = len(part.tokens) - 1
+            rows.append(row if part.every else row + last)
+            for index, token in enumerate(part.tokens):
+                batch.token[row] = token
+                batch.pos[row] = begin + index
+                batch.n_seq_id[row] = 1
+                batch.seq_id[row][0] = part.sequence
+                batch.logits[row] = part.every or index == last
+                row += 1
+        batch.n_tokens = row
+        status = api.llama_decode(self._context, batch)
+        if status == _ABORTED or (flag is not None and flag.is_set):
+            raise Cancelled()
+        if status != 0:
+            raise ModelError(f"llama.cpp could not evaluate {row} tokens (status {status})")
+        return rows
+
+    def logits(self, row: int) -> Any:
+        """Logits of the last batch: float32 (n_vocab,), a view that the next decode overwrites."""
+        import numpy as np
+
+        pointer = self.api.llama_get_logits_ith(self._context, row)
+        if not pointer:
+            raise ModelError("llama.cpp returned no logits")
+        return np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
+
+    def length(self, sequence: int) -> int:
+        """How many tokens the sequence holds."""
+        return int(self.api.llama_memory_seq_pos_max(self._memory, sequence)) + 1
+
+    def trim(self, sequence: int, length: int) -> bool:
+        """Cut a sequence to its first `length` tokens; False when the model cannot (it is then empty)."""
+        if length > 0 and self.can_trim and self.api.llama_memory_seq_rm(self._memory, sequence, length, -1):
+            complete = self.api.llama_memory_seq_pos_min(self._memory, sequence) == 0
+            if complete and self.length(sequence) == length:
+                return True
+        self.api.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+        return length == 0
+
+    def save(self, sequence: int) -> Any:
+        """The state of a sequence, an opaque buffer; None when it cannot be had."""
+        size = self.api.llama_state_seq_get_size(self._context, sequence)
+        buffer = (ctypes.c_uint8 * size)()
+        written = self.api.llama_state_seq_get_data(self._context, buffer, size, sequence)
+        return buffer if written == size else None
+
+    def restore(self, sequence: int, state: Any) -> bool:
+        """Replace a sequence by a saved one; False (and an empty sequence) when that fails."""
+        self.trim(sequence, 0)
+        if self.api.llama_state_seq_set_data(self._context, state, len(state), sequence) == len(state):
+            return True
+        self.trim(sequence, 0)
+        return False
+
+    def close(self) -> None:
+        """Free the model. Idempotent."""
+        if self._batch is not None:
+            self.api.llama_batch_free(self._batch)
+        if self._context:
+            self.api.llama_free(self._context)
+        if self._model:
+            self.api.llama_model_free(self._model)
+        self._context = self._model = self._batch = None
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text cut behind each run that is as long as may be."""
+    begin = 0
+    for match in _LONG_RUN.finditer(text):
+        yield text[begin : match.end()]
+        begin = match.end()
+    yield text[begin:]
+
+
+def _load_error(model: Path) -> ModelError:
+    reason = last_messages()
+    if "unknown model architecture" in reason:
+        name = reason.split("unknown model architecture:", 1)[1].split()[0].strip("'\"")
+        return ModelError(
+            f"{model} has the architecture {name!r}, which this llama.cpp does not know",
+            hint="Upgrade llama-cpp-python, or choose another model.",
+        )
+    return ModelError(
+        f"{model} cannot be loaded: {reason or 'llama.cpp gave no reason'}",
+        hint="Download the file again, or choose another model (see `atomr models list`).",
+    )

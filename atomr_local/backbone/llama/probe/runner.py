@@ -1,0 +1,284 @@
+"""Whether llama.cpp runs a model on this machine, tried out in a process of its own, and the way that works.
+
+A library built by a compiler with a fault, or for another processor, ends the process that calls it. So what a question
+would do is first done by a child (`process.py`), once for each combination of library, processor, model and
+adapter. Where the child dies, simpler ways of running are tried in turn. The verdict is kept in the cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from atomr_local.backbone.llama.probe.process import MARK
+from atomr_local.backbone.llama.probe.verdict import (
+    HANG,
+    NOT_NUMBERS,
+    Attempt,
+    ProbeTask,
+    Verdict,
+    Way,
+    keep_verdict,
+    read_verdict,
+    verdict_file,
+)
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import ModelError
+from atomr_local.sanitize import sanitize_line
+
+# Compiles llama.cpp again, and does not take what pip has kept of an earlier build.
+REINSTALL = ".venv/bin/pip uninstall -y llama-cpp-python && PIP_NO_CACHE_DIR=1 scripts/install.sh"
+_LONGEST_LINE = 1 << 14
+_LINES_KEPT = 20
+_SECONDS = 120.0  # for a child, and for each gigabyte of the model:
+_SECONDS_PER_GIGABYTE = 30.0
+_MOST_HANGS = 2
+# Backends that most processors of their kind can run: tried first where the best one fails.
+_COMMON_BACKENDS = ("haswell", "armv8.2_1")
+_CRASHES = ("SIGSEGV", "SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGTRAP", "SIGSYS")
+# Exit codes of Windows for the same.
+_WINDOWS = {0xC0000005: "access violation", 0xC000001D: "illegal instruction", 0xC0000409: "abort", 3: "abort"}
+_RUN = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); import atomr_local; sys.path.append(sys.path.pop(0)); "
+    "from atomr_local.backbone.llama.probe.process import main; main()"
+)
+_ROOT = str(Path(__file__).resolve().parents[4])
+
+Run = Callable[[ProbeTask, Way], Attempt]
+
+
+def working_way(
+    task: ProbeTask,
+    *,
+    on_probe: Callable[[], None] | None = None,
+    tell: Callable[[str], None] | None = None,
+    cancellation: Cancellation | None = None,
+    run: Run | None = None,
+) -> Way:
+    """The way in which the model runs on this machine: from the cache, else tried out now, which takes seconds.
+
+    Args:
+        on_probe: called before a child is started; not where the verdict is in the cache.
+        tell: takes what the user should know, once, when it is found out.
+        run: stands in for :func:`run_probe`.
+
+    Raises:
+        ModelError: no way works.
+        Cancelled: `cancellation` was thrown; the child is gone.
+    """
+    place = verdict_file(task)
+    found = read_verdict(place) if place is not None else None
+    if found is not None:
+        return found.way
+    if place is None:  # no library, which loading says better, or no model
+        return task.wanted
+    if on_probe is not None:
+        on_probe()
+
+    def run_once(task: ProbeTask, way: Way) -> Attempt:
+        attempt = run_probe(task, way, cancellation=cancellation)
+        if tell is not None and (note := attempt.facts.get("note")):
+            tell(sanitize_line(str(note)))
+        return attempt
+
+    verdict = probe(task, run=run or run_once)
+    if verdict is None:
+        return task.wanted
+    keep_verdict(place, verdict)
+    if tell is not None and verdict.note:
+        tell(verdict.note)
+    return verdict.way
+
+
+def probe(task: ProbeTask, *, run: Run) -> Verdict | None:
+    """Try one way after the other until one works.
+
+    Returns:
+        None where the child did not come so far as to say anything: loading will tell.
+
+    Raises:
+        ModelError: no way works.
+    """
+    failed: list[Attempt] = []
+    ways = deque(_ways(task))
+    while ways:
+        way = ways.popleft()
+        if failed and _same_end(failed[-1], way):
+            continue
+        attempt = run(task, way)
+        if attempt.works:
+            return Verdict(way, tuple(failed))
+        if attempt.ended == "killed":
+            raise ModelError(
+                f"{task.model.name} could not be tried out: the process that loaded it was killed",
+                hint="Most likely memory ran out: choose a smaller model, or close other programs.",
+            )
+        if attempt.ended in ("error", "unknown"):
+            return None
+        if not failed:
+            ways.extend(_with_simpler_backends(task, attempt.facts))
+        failed.append(attempt)
+        if sum(one.ended == HANG for one in failed) == _MOST_HANGS:
+            break
+    raise failure(task, failed)
+
+
+def _ways(task: ProbeTask) -> list[Way]:
+    """Ways to run on the CPU backend that was chosen, the fastest first."""
+    wanted = task.wanted
+    ways = [wanted, replace(wanted, extra_buffers=False)]
+    return [*ways, replace(wanted, extra_buffers=False, prepared=False)] if wanted.prepared else ways
+
+
+def _with_simpler_backends(task: ProbeTask, facts: Mapping[str, Any]) -> list[Way]:
+    """The same on CPU backends that ask less of the processor, where the library has some."""
+    names = facts.get("variants")
+    names = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    chosen = facts.get("variant") or (names[0] if names else "")
+    simpler = names[names.index(chosen) + 1 :] if chosen in names else names
+    ways = [replace(task.wanted, cpu_variant=name) for name in _COMMON_BACKENDS if name in simpler]
+    if simpler:
+        ways.append(Way(extra_buffers=False, prepared=False, cpu_variant=simpler[-1]))
+    return ways
+
+
+def _same_end(last: Attempt, way: Way) -> bool:
+    """Whether this way would fail as the last attempt did, for they differ only in what comes later."""
+    if way.cpu_variant != last.way.cpu_variant:
+        return False
+    return last.stage == "library" or (last.stage == "weights" and way.prepared)
+
+
+def failure(task: ProbeTask, failed: Sequence[Attempt]) -> ModelError:
+    """The error to show when no way works."""
+    last = failed[-1]
+    said = f": {last.said}" if last.said and last.ended == "SIGABRT" else ""
+    tried = f" ({len(failed)} ways tried)" if len(failed) > 1 else ""
+    if last.stage in ("model", "text") and last.ended in ("SIGABRT", NOT_NUMBERS):
+        # A check of its own stopped it: more often the file's fault than the library's.
+        hint = (
+            "Most likely this file is damaged or of a kind that this llama.cpp does not know: download it again, or "
+            f"choose another model (`atomr models list`). Where every model fails, compile llama.cpp again: {REINSTALL}"
+        )
+    else:
+        hint = (
+            f"Compile llama.cpp again, on this machine, in the folder of atomr-local: {REINSTALL} "
+            "(see docs/troubleshooting.md)"
+        )
+    return ModelError(
+        f"llama.cpp {last.what}{said}; {task.model.name} cannot be run here{tried}",
+        title="The model library does not work",
+        hint=hint,
+    )
+
+
+# The child
+
+
+def run_probe(
+    task: ProbeTask,
+    way: Way,
+    *,
+    measure: bool = False,
+    cancellation: Cancellation | None = None,
+    seconds: float | None = None,
+) -> Attempt:
+    """Run the child once, to its end.
+
+    It is in a session of its own, so that Ctrl-C in the terminal does not look like a crash of the library, and ends
+    with this process.
+
+    Args:
+        measure: also measure its speed.
+        seconds: until it counts as hanging; default: by the model's size.
+
+    Raises:
+        Cancelled: `cancellation` was thrown.
+    """
+    if seconds is None:
+        with contextlib.suppress(OSError):
+            seconds = _SECONDS + _SECONDS_PER_GIGABYTE * task.model.stat().st_size / 1e9
+    given = {
+        "parent": os.getpid(), "model": str(task.model), "adapter": str(task.adapter) if task.adapter else "",
+        "storage": task.storage if way.prepared else None, "cache": str(task.cache), "measure": measure,
+        "threads": task.threads, "batch_threads": task.batch_threads, "extra_buffers": way.extra_buffers,
+        "cpu_variant": way.cpu_variant,
+    }  # fmt: skip
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _RUN, _ROOT, json.dumps(given)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+    except (OSError, ValueError) as error:
+        return Attempt(way, "unknown", said=str(error))
+    over = threading.Event()
+
+    def end_late() -> None:
+        over.set()
+        process.kill()
+
+    timer = threading.Timer(seconds or _SECONDS, end_late)
+    timer.daemon = True
+    timer.start()
+    try:
+        if cancellation is not None:
+            cancellation.on_cancel(process.kill)
+        heard, said = _listen(process)
+        status = process.wait()
+    finally:
+        timer.cancel()
+        process.kill()
+        process.wait()
+    if cancellation is not None:
+        cancellation.check()
+    attempt = Attempt(way, _end(status, heard, late=over.is_set()), str(heard.pop("stage", "")), said, heard)
+    return replace(attempt, said=str(heard["error"])) if attempt.ended == "error" else attempt
+
+
+def _listen(process: subprocess.Popen[bytes]) -> tuple[dict[str, Any], str]:
+    """What the child told, put together, and what else was printed last."""
+    heard: dict[str, Any] = {}
+    printed: deque[str] = deque(maxlen=_LINES_KEPT)
+    assert process.stdout is not None
+    with process.stdout as stream:
+        for line in iter(lambda: stream.readline(_LONGEST_LINE), b""):
+            text = line.decode("utf-8", "replace")
+            if not text.startswith(MARK):
+                if clean := sanitize_line(text):
+                    printed.append(clean)
+                continue
+            with contextlib.suppress(ValueError):
+                told = json.loads(text.removeprefix(MARK))
+                if isinstance(told, dict):
+                    heard |= told
+    return heard, " ".join(printed)[-500:]
+
+
+def _end(status: int, heard: dict[str, Any], *, late: bool) -> str:
+    if status == 0 and heard.pop("done", False):
+        return "ok" if heard.pop("numbers", True) else NOT_NUMBERS
+    if "error" in heard:
+        return "error"
+    return HANG if late and status != 0 else _death(status, started="stage" in heard)
+
+
+def _death(status: int, *, started: bool) -> str:
+    if os.name == "nt":
+        name = _WINDOWS.get(status, "")
+    else:
+        name = next((item.name for item in signal.Signals if item == -status), "")
+    if name == "SIGKILL":
+        return "killed"
+    if name in _CRASHES or name in _WINDOWS.values():
+        return name
+    return f"exit status {status}" if status > 0 and started else "unknown"  # a library that calls exit()

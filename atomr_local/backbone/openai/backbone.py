@@ -1,0 +1,391 @@
+"""A model behind an OpenAI-compatible server: llama-server, Ollama, vLLM and their like.
+
+Only what the user set as endpoint.url is ever contacted; redirects are refused, and so is what a server sends back of
+the credentials. Every call has a deadline, and every answer a bound on its size. Of the servers only those of
+llama.cpp know GBNF grammars: others ignore them or are asked again without, and the caller's own parsing has to
+turn away what does not fit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+import time
+import weakref
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from atomr_local.backbone.openai.event_stream import EventStream, StreamFault, Watched, error_text
+from atomr_local.backbone.output import OutputText
+from atomr_local.backbone.protocol import BackboneInfo, Completion, Finish, Prompt
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import Cancelled, ModelError
+
+if TYPE_CHECKING:
+    from atomr_local.credentials import Secret, SecretUrl
+
+T = TypeVar("T")
+
+DEFAULT_CONTEXT = 4096
+_BODY_BYTES = 4 << 20
+_ANSWER_BYTES = 1 << 20  # and as much for each token as below: an event with log-probabilities is long
+_TOKEN_BYTES = 1 << 13
+_BYTES_PER_TOKEN = 3
+_TURN_TOKENS = 8
+# Optional parts of a request, in the order in which they are given up when a server refuses it.
+_OPTIONAL = ("stream_options", "top_logprobs", "logprobs", "grammar")
+_TOP_TOKENS = 20  # the most that OpenAI's own servers give; others give at least as many
+_REFUSALS = (400, 422, 500, 501)
+_SAID = 300
+
+
+class OpenAIBackbone:
+    """The backbone of an endpoint. One event loop on a thread of its own does the talking.
+
+    Attributes:
+        unsupported: optional parts of requests that the server turned out to refuse: grammar, logprobs, top_logprobs,
+            stream_options.
+    """
+
+    def __init__(
+        self,
+        url: SecretUrl | str,
+        model: str = "",
+        api_key: Secret | str = "",
+        timeout: float = 120.0,
+        *,
+        deadline: float = 900.0,
+        unencrypted: bool = False,
+        use_proxy: bool = False,
+    ) -> None:
+        """Contact the server.
+
+        Args:
+            url: base address, such as http://127.0.0.1:8080/v1; a user name and password in it are sent as Basic
+                authentication, a query with every request.
+            model: name to ask for; empty: the first that the server lists.
+            api_key: sent as a bearer token when not empty.
+            timeout: seconds to wait between two fragments of an answer.
+            deadline: seconds that one call may take in all.
+            unencrypted: whether credentials may be sent to another machine over http.
+            use_proxy: whether the proxies that the environment names are used.
+
+        Raises:
+            ModelError: the address is not usable or no such server answers there.
+        """
+        import httpx
+
+        from atomr_local.backbone.openai.address import CredentialsTransport, checked_endpoint
+
+        self.unsupported: frozenset[str] = frozenset()
+        self._address = checked_endpoint(url, api_key, unencrypted=unencrypted)
+        self._url = self._address.url
+        self._client = httpx.AsyncClient(
+            headers={"accept-encoding": "identity"},
+            timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0)),
+            follow_redirects=False,
+            transport=CredentialsTransport(self._address, use_proxy=use_proxy),
+            trust_env=False,
+        )
+        self._deadline = deadline
+        self._timeout = timeout
+        self._turn = asyncio.Lock()
+        self._gate = threading.Lock()  # nothing is handed to a loop that is about to end
+        self._loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=self._loop.run_forever, name="endpoint", daemon=True)
+        thread.start()
+        self._finalizer = weakref.finalize(self, _stop, self._loop, thread, self._client)
+        try:
+            name, context = self._run(self._discover(model))
+        except BaseException:
+            self.close()
+            raise
+        self._info = BackboneInfo(name, None, context, None if self._address.loopback else self._address.host)
+
+    @property
+    def info(self) -> BackboneInfo:
+        """The context is the server's if it tells, else DEFAULT_CONTEXT."""
+        return self._info
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        """An estimate that errs on the large side: a token for 3 bytes of UTF-8, and 8 for each turn."""
+        contents = [len(message.content.encode("utf-8", "replace")) for message in prompt.messages]
+        return sum(-(-size // _BYTES_PER_TOKEN) + _TURN_TOKENS for size in contents) + _TURN_TOKENS
+
+    def complete(
+        self,
+        prompt: Prompt,
+        *,
+        max_tokens: int,
+        grammar: str | None = None,
+        stop: tuple[str, ...] = (),
+        temperature: float = 0.0,
+        seed: int = 0,
+        on_text: Callable[[str], None] | None = None,
+        cancellation: Cancellation | None = None,
+        drafts: Sequence[str] = (),
+        watch: Sequence[str] = (),
+        watch_after: str = "",
+    ) -> Completion:
+        """See :class:`atomr_local.backbone.protocol.Backbone`.
+
+        A server that gives no log-probabilities yields a completion whose tokens are its fragments and whose
+        mean_probability is None. Watched texts are looked for among the likeliest tokens that the server lists; one
+        that is not there gets the probability of the least likely of them, for its own can be no larger. Token
+        counts are the server's where it tells, else estimates.
+        """
+        if max_tokens < 1:
+            raise ValueError("max_tokens must be at least 1")
+        request: dict[str, Any] = {
+            "model": self._info.name,
+            "messages": [{"role": message.role, "content": message.content} for message in prompt.messages],
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+            "seed": seed,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "logprobs": True,
+        }
+        if stop:
+            request["stop"] = list(stop)
+        if grammar is not None:
+            request["grammar"] = grammar
+        if watch:
+            request["top_logprobs"] = _TOP_TOKENS
+        # What was sent to prove who asks is no answer: writing it ends the call before any of it is handed on.
+        output = OutputText((*stop, *self._address.telling()), on_text)
+        started = time.perf_counter()
+        watched = Watched(tuple(watch), watch_after)
+        completion = self._run(self._answer(request, self.count_tokens(prompt), output, watched), cancellation)
+        if output.stop in self._address.telling():
+            raise _fault("the server sent the key or password back in its answer", hint="Ask whoever runs the server.")
+        return replace(completion, seconds=time.perf_counter() - started, watched=watched.logprobs)
+
+    def close(self) -> None:
+        """Break off what runs and close the connections. Idempotent."""
+        with self._gate:
+            self._finalizer()
+
+    def _run(self, work: Coroutine[Any, Any, T], cancellation: Cancellation | None = None) -> T:
+        """Do `work` on the loop; Cancelled as soon as the switch is thrown, the connection then closed."""
+        with self._gate:
+            if not self._finalizer.alive:
+                work.close()
+                raise _fault("the endpoint has been closed")
+            future = asyncio.run_coroutine_threadsafe(self._cancellable(work, cancellation), self._loop)
+        try:
+            return future.result()
+        except CancelledError:
+            raise Cancelled() from None
+        except BaseException:
+            future.cancel()
+            raise
+
+    async def _cancellable(self, work: Coroutine[Any, Any, T], cancellation: Cancellation | None) -> T:
+        task = asyncio.ensure_future(work)
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nothing is left to stop
+                loop.call_soon_threadsafe(task.cancel)
+
+        if cancellation is not None:
+            cancellation.on_cancel(stop)
+        return await task
+
+    async def _discover(self, model: str) -> tuple[str, int]:
+        """The model's name and context, from the server's list of models."""
+        status, body = await self._get(f"{self._url}/models")
+        if status == 404 and model:  # not every server has a list
+            return model, DEFAULT_CONTEXT
+        if status != 200:
+            raise self._refusal(status, body)
+        listed = body.get("data") if isinstance(body, dict) else None
+        if not isinstance(listed, list):
+            raise _fault("the server's list of models is none", hint="endpoint.url is the address that ends in /v1.")
+        entries = [entry for entry in listed if isinstance(entry, dict) and _is_name(entry.get("id"))]
+        entries = [entry for entry in entries if self._address.hide(entry["id"]) == entry["id"]]
+        names = [entry["id"] for entry in entries]
+        if not model and not names:
+            raise _fault("the server has no model", hint="Load a model there, or set endpoint.model.")
+        chosen = next((entry for entry in entries if entry["id"] == model), entries[0] if entries else {})
+        context = chosen.get("max_model_len")  # vLLM
+        if type(context) is not int:
+            context = await self._server_context()
+        return model or names[0], context if type(context) is int and context > 0 else DEFAULT_CONTEXT
+
+    async def _server_context(self) -> Any:
+        """The context of a llama-server, None elsewhere."""
+        try:
+            status, body = await self._get(f"{self._url.removesuffix('/v1')}/props")
+        except ModelError:
+            return None
+        settings = body.get("default_generation_settings") if status == 200 and isinstance(body, dict) else None
+        return settings.get("n_ctx") if isinstance(settings, dict) else None
+
+    async def _get(self, url: str) -> tuple[int, Any]:
+        limit = min(self._timeout, self._deadline)
+        async with self._faults(), self._limited(limit), self._client.stream("GET", url) as response:
+            return response.status_code, await _body(response)
+
+    async def _answer(self, request: dict[str, Any], estimate: int, output: OutputText, watched: Watched) -> Completion:
+        async with self._turn, self._limited(self._deadline):
+            given_up = set(self.unsupported)
+            refusal: ModelError | None = None
+            while True:
+                sent = {key: value for key, value in request.items() if key not in given_up}
+                async with self._faults(), self._request(sent) as response:
+                    if response.status_code == 200:
+                        self.unsupported = frozenset(given_up)
+                        return await self._read(response, request["max_tokens"], estimate, output, watched)
+                    body = await _body(response)
+                # Nothing optional may be to blame: what the full request was told is what the user has to know.
+                refusal = refusal or self._refusal(response.status_code, body)
+                optional = [key for key in _OPTIONAL if key in sent]
+                if response.status_code not in _REFUSALS or not optional:
+                    raise refusal
+                blamed = [key for key in optional if key in error_text(body)] or optional[:1]
+                if "grammar" in blamed and await self._knows_grammars(sent):
+                    raise refusal  # it was this grammar
+                given_up.update(blamed)
+
+    async def _knows_grammars(self, request: dict[str, Any]) -> bool:
+        simplest = {**request, "grammar": 'root ::= "a"', "max_tokens": 1}
+        async with self._faults(), self._request(simplest) as response:
+            return bool(response.status_code == 200)
+
+    def _request(self, content: dict[str, Any]) -> contextlib.AbstractAsyncContextManager[Any]:
+        return self._client.stream("POST", f"{self._url}/chat/completions", json=content)
+
+    async def _read(
+        self, response: Any, max_tokens: int, estimate: int, output: OutputText, watched: Watched
+    ) -> Completion:
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            raise _fault("the server does not stream its answers")
+        events = EventStream(_ANSWER_BYTES + _TOKEN_BYTES * max_tokens, self._address.hide)
+        finish: Finish | None = None
+        prompt_tokens = cached_tokens = None
+        count, surplus = 0, False
+        async with contextlib.aclosing(events.fragments(response.aiter_raw())) as fragments:
+            async for fragment in fragments:
+                if fragment.prompt_tokens is not None:
+                    prompt_tokens, cached_tokens = fragment.prompt_tokens, fragment.cached_tokens
+                if fragment.finish:
+                    finish = "length" if fragment.finish == "length" else "stop"
+                for index, (text, logprob) in enumerate(fragment.pieces):
+                    watched.see(output.text, fragment.alternatives[index : index + 1])
+                    if output.stopped or count == max_tokens:  # the server goes on all the same
+                        finish, surplus = "length", True
+                        break
+                    output.add(text.encode("utf-8", "replace"), logprob)
+                    count += 1
+                if surplus:
+                    break
+        if finish is None and not events.done:
+            raise StreamFault("the server broke off its answer", hint="Look at the server's log, then ask again.")
+        text, tokens = output.finish()
+        read = prompt_tokens if prompt_tokens is not None else estimate
+        if output.stopped:
+            finish = "stop"
+        return Completion(text, tokens, finish or "stop", read, max(0, read - (cached_tokens or 0)), 0.0)
+
+    @contextlib.asynccontextmanager
+    async def _limited(self, seconds: float) -> AsyncIterator[None]:
+        """A time for the whole, however often a byte comes."""
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError:
+            raise _fault(
+                f"the server at {self._url} did not finish its answer within {seconds:g} seconds",
+                hint="See what it is busy with, or raise endpoint.deadline.",
+            ) from None
+
+    @contextlib.asynccontextmanager
+    async def _faults(self) -> AsyncIterator[None]:
+        """Everything that a connection can meet, as ModelError."""
+        import httpx
+
+        try:
+            yield
+        except httpx.TimeoutException as error:
+            connecting = isinstance(error, httpx.ConnectTimeout)
+            what = "cannot be reached" if connecting else f"did not answer for {self._timeout:g} seconds"
+            raise _fault(
+                f"the server at {self._url} {what}", hint="See whether it runs, or raise endpoint.timeout."
+            ) from None
+        except httpx.ProxyError as error:
+            raise _fault(
+                f"the proxy does not lead to {self._url}: {self._address.hide(str(error))[:_SAID]}",
+                hint="Correct the proxy in the environment, or set network.use_proxy = false.",
+            ) from None
+        except httpx.ConnectError as error:
+            raise _fault(
+                f"nothing answers at {self._url}: {error}", hint="Start the server, or correct endpoint.url."
+            ) from None
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+            raise StreamFault(
+                f"the connection to {self._url} broke off: {self._address.hide(str(error))[:_SAID]}",
+                hint="Look at the server's log, then ask again.",
+            ) from None
+
+    def _refusal(self, status: int, body: Any) -> ModelError:
+        said = error_text(body, self._address.hide)
+        if 300 <= status < 400:
+            return _fault(f"{self._url} redirects elsewhere", hint="Set endpoint.url to the server's own address.")
+        if status in (401, 403):
+            return _fault(
+                f"{self._url} refuses the key (status {status})",
+                hint="Set endpoint.api_key, or a user name and password in endpoint.url.",
+            )
+        if status == 404:
+            return _fault(
+                f"{self._url} does not know this model or address: {said}",
+                hint="Check endpoint.model, and that endpoint.url ends in /v1.",
+            )
+        if status == 429:
+            return _fault(f"{self._url} has too much to do: {said}", hint="Wait a moment, then ask again.")
+        hint = "The prompt may be too long for the server's context." if status in _REFUSALS else ""
+        return _fault(f"{self._url} answered with status {status}: {said}", hint=hint)
+
+
+def _fault(message: str, hint: str = "") -> ModelError:
+    return ModelError(message, title=StreamFault.title, hint=hint)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 500
+
+
+async def _body(response: Any) -> Any:
+    """The JSON of a short answer, or its text when it is none."""
+    data = bytearray()
+    async for chunk in response.aiter_raw():
+        data += chunk
+        if len(data) > _BODY_BYTES:
+            raise _fault("the server's answer is too long", hint="Check what answers at endpoint.url.")
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return data.decode("utf-8", "replace")
+
+
+def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, client: Any) -> None:
+    async def end() -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await client.aclose()
+
+    if thread is threading.current_thread():  # closed by its own listener; it cannot wait for itself
+        loop.create_task(end()).add_done_callback(lambda _: loop.stop())
+        return
+    asyncio.run_coroutine_threadsafe(end(), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()

@@ -1,0 +1,329 @@
+"""The probe's parent: what it makes of children that die, and what it remembers. The child here is a few lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from atomr_local.backbone.llama.probe import runner as probe
+from atomr_local.backbone.llama.probe import verdict as probe_verdict
+from atomr_local.backbone.llama.probe.runner import run_probe, working_way
+from atomr_local.backbone.llama.probe.verdict import Attempt, ProbeTask, Verdict, Way, keep_verdict, read_verdict
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import Cancelled, ModelError
+
+posix = pytest.mark.skipif(os.name != "posix", reason="signals")
+CRASHES = ("SIGSEGV", "SIGILL", "SIGABRT", "SIGBUS", "SIGFPE")
+VARIANTS = ["zen4", "skylakex", "haswell", "sse42", "x64"]
+
+
+@pytest.fixture
+def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProbeTask:
+    """A task on a model and a library that are files and no more."""
+    library = tmp_path / "libllama.so"
+    library.write_bytes(b"library")
+    monkeypatch.setattr(probe_verdict, "_library_files", lambda: [library])
+    model = tmp_path / "model.gguf"
+    model.write_bytes(b"model")
+    return ProbeTask(model, None, "Q8_0", tmp_path / "cache")
+
+
+@pytest.fixture
+def child(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Sets what the child does; `task` and `tell` are there."""
+
+    def does(code: str) -> None:
+        begin = (
+            "import json, os, signal, sys, time\n"
+            "task = json.loads(sys.argv[-1])\n"
+            f"tell = lambda **what: print({probe.MARK!r} + json.dumps(what), flush=True)\n"
+        )
+        monkeypatch.setattr(probe, "_RUN", begin + code)
+
+    return does
+
+
+@posix
+@pytest.mark.parametrize("name", CRASHES)
+def test_a_child_that_dies_of_a_signal(name: str, task: ProbeTask, child: Callable[[str], None]) -> None:
+    child(f"tell(stage='text')\nprint('GGML_ASSERT(x) failed', flush=True)\nos.kill(os.getpid(), signal.{name})")
+    attempt = run_probe(task, Way())
+    assert (attempt.ended, attempt.stage, attempt.works) == (name, "text", False)
+    assert attempt.said == "GGML_ASSERT(x) failed"
+
+
+@pytest.mark.parametrize(
+    ("code", "ended"),
+    [
+        ("tell(stage='text', variant='zen4')\ntell(done=True, numbers=True)", "ok"),
+        ("tell(done=True, numbers=False)", "not a number"),
+        ("tell(stage='model')\ntell(error={'title': 'Model not usable', 'message': 'no'})\nsys.exit(1)", "error"),
+        ("tell(stage='model')\nos._exit(3 if os.name != 'nt' else 7)", "exit status 3"),
+        ("tell(done=True, numbers=True)\nos.kill(os.getpid(), signal.SIGKILL)", "killed"),
+        ("sys.exit(1)", "unknown"),
+        ("print('x' * 1_000_000)\nprint('\\x1b]52;c;x\\x07' * 10)\ntell(done=True)", "ok"),
+        (f"print({probe.MARK!r} + 'no JSON')\nprint({probe.MARK!r} + '[1]')", "unknown"),
+    ],
+)
+def test_other_ends_of_a_child(code: str, ended: str, task: ProbeTask, child: Callable[[str], None]) -> None:
+    child(code)
+    attempt = run_probe(task, Way())
+    assert attempt.ended == ended
+    assert len(attempt.said) <= 500
+    assert "\x1b" not in attempt.said
+
+
+def test_a_child_that_hangs_is_killed(task: ProbeTask, child: Callable[[str], None]) -> None:
+    child("tell(stage='library', pid=os.getpid())\ntime.sleep(600)")
+    attempt = run_probe(task, Way(), seconds=1.0)
+    assert (attempt.ended, attempt.stage) == ("hang", "library")
+    with pytest.raises(ProcessLookupError):
+        os.kill(attempt.facts["pid"], 0)
+
+
+def test_cancelling_ends_the_child(task: ProbeTask, child: Callable[[str], None], tmp_path: Path) -> None:
+    child(f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\ntell(stage='library')\ntime.sleep(600)")
+
+    class Watching(Cancellation):
+        def on_cancel(self, callback: Callable[[], None]) -> None:
+            while not (tmp_path / "pid").exists():
+                time.sleep(0.01)
+            super().on_cancel(callback)
+            self.cancel()
+
+    with pytest.raises(Cancelled):
+        run_probe(task, Way(), cancellation=Watching())
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+@posix
+def test_the_child_has_no_terminal_and_no_input_and_is_told_the_way(
+    task: ProbeTask, child: Callable[[str], None]
+) -> None:
+    child(
+        "tell(task=task, input=sys.stdin.read(), session=os.getsid(0) == os.getpid(), sharing=os.fstat(1) == os.fstat(2))\n"
+        "tell(done=True)"
+    )
+    facts = run_probe(task, Way(extra_buffers=False, prepared=False, cpu_variant="x64")).facts
+    assert (facts["input"], facts["session"], facts["sharing"]) == ("", True, True)
+    told = facts["task"]
+    assert (told["extra_buffers"], told["storage"], told["cpu_variant"]) == (False, None, "x64")
+    assert run_probe(task, Way()).facts["task"]["storage"] == "Q8_0"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_child_ends_with_its_parent() -> None:
+    # The real child, waiting in its first step; its parent is killed.
+    code = (
+        "import os, subprocess, sys, json, time\n"
+        "task = json.dumps({'parent': os.getpid()})\n"
+        "code = 'import sys, time; from atomr_local.backbone.llama.probe import process as p; "
+        "p._run = lambda task: (p._tell(stage=1), time.sleep(600)); p.main()'\n"
+        "child = subprocess.Popen([sys.executable, '-c', code, task], stdout=subprocess.PIPE)\n"
+        "child.stdout.readline(); child.stdout.readline()\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        parent.kill()
+    for _ in range(600):
+        state = Path(f"/proc/{pid}/stat")
+        if not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z":
+            return
+        time.sleep(0.05)
+    raise AssertionError("the child lives on")
+
+
+class Children:
+    """Stands in for `run_probe`: dies in the ways for which `dies` says so."""
+
+    def __init__(self, dies: Callable[[Way], str], *, stage: str = "text", variants: list[str] | None = None) -> None:
+        self.dies = dies
+        self.stage = stage
+        self.facts: dict[str, Any] = {"variants": variants, "variant": variants[0]} if variants else {}
+        self.ways: list[Way] = []
+
+    def __call__(self, _task: ProbeTask, way: Way) -> Attempt:
+        self.ways.append(way)
+        return Attempt(way, self.dies(way) or "ok", self.stage, "said", dict(self.facts))
+
+
+def test_what_works_at_once_is_remembered_and_nothing_is_said(task: ProbeTask) -> None:
+    children, said, probed = Children(lambda _: ""), list[str](), list[int]()
+    for _ in range(2):
+        assert working_way(task, run=children, tell=said.append, on_probe=lambda: probed.append(1)) == Way()
+    assert len(children.ways) == len(probed) == 1
+    assert said == []
+
+
+def test_without_extra_buffers_when_the_child_dies_with_them(task: ProbeTask) -> None:
+    children, said = Children(lambda way: "SIGSEGV" if way.extra_buffers else ""), list[str]()
+    for _ in range(2):
+        assert working_way(task, run=children, tell=said.append) == Way(extra_buffers=False)
+    assert children.ways == [Way(), Way(extra_buffers=False)]
+    assert len(said) == 1  # once, not at every start
+    assert "SIGSEGV" in said[0]
+    assert "without extra buffer types" in said[0]
+
+
+def test_without_prepared_weights_next(task: ProbeTask) -> None:
+    children = Children(lambda way: "SIGILL" if way.prepared else "")
+    assert working_way(task, run=children) == Way(extra_buffers=False, prepared=False)
+
+
+def test_then_simpler_cpu_backends(task: ProbeTask) -> None:
+    children = Children(lambda way: "SIGILL" if way.cpu_variant in ("auto", "haswell") else "", variants=VARIANTS)
+    assert working_way(task, run=children) == Way(extra_buffers=False, prepared=False, cpu_variant="x64")
+    assert [way.cpu_variant for way in children.ways] == ["auto", "auto", "auto", "haswell", "x64"]
+    assert children.ways[3] == Way(cpu_variant="haswell")  # fast again: it is the backend that failed
+
+
+def test_weights_that_cannot_be_prepared_are_not_tried_twice(task: ProbeTask) -> None:
+    children = Children(lambda way: "SIGSEGV" if way.prepared else "", stage="weights")
+    assert working_way(task, run=children) == Way(extra_buffers=False, prepared=False)
+    assert len(children.ways) == 2
+
+
+def test_a_library_that_cannot_be_loaded_is_tried_with_other_backends_only(task: ProbeTask) -> None:
+    children = Children(lambda _: "SIGILL", stage="library", variants=VARIANTS)
+    with pytest.raises(ModelError):
+        working_way(task, run=children)
+    assert [way.cpu_variant for way in children.ways] == ["auto", "haswell", "x64"]
+
+
+def test_no_way_works(task: ProbeTask) -> None:
+    children = Children(lambda _: "SIGSEGV")
+    with pytest.raises(ModelError) as error:
+        working_way(task, run=children)
+    assert "SIGSEGV" in error.value.message
+    assert "model.gguf" in error.value.message
+    assert "\n" not in error.value.message + error.value.hint
+    assert "PIP_NO_CACHE_DIR" in error.value.hint
+    assert len(children.ways) == 3
+    with pytest.raises(ModelError):  # found out anew: the cause may be gone
+        working_way(task, run=children)
+    assert len(children.ways) == 6
+
+
+def test_what_llama_cpp_says_of_a_file_that_it_refuses_is_told(task: ProbeTask) -> None:
+    with pytest.raises(ModelError, match=r"SIGABRT.*while it loaded the model: said") as error:
+        working_way(task, run=Children(lambda _: "SIGABRT", stage="model"))
+    assert "damaged" in error.value.hint
+
+
+def test_two_hangs_are_enough(task: ProbeTask) -> None:
+    children = Children(lambda _: "hang")
+    with pytest.raises(ModelError, match="did not come to an end"):
+        working_way(task, run=children)
+    assert len(children.ways) == 2
+
+
+def test_a_killed_child_is_lack_of_memory_and_not_remembered(task: ProbeTask) -> None:
+    with pytest.raises(ModelError, match="killed") as error:
+        working_way(task, run=Children(lambda _: "killed"))
+    assert "memory" in error.value.hint
+    assert working_way(task, run=Children(lambda _: "")) == Way()
+
+
+@pytest.mark.parametrize("ended", ["error", "unknown"])
+def test_what_loading_will_tell_is_left_to_it(ended: str, task: ProbeTask) -> None:
+    children = Children(lambda _: ended)
+    for count in (1, 2):
+        assert working_way(task, run=children) == Way()
+        assert len(children.ways) == count
+
+
+@pytest.mark.parametrize("change", ["library", "model", "adapter", "processor", "storage", "variant", "threads"])
+def test_what_the_verdict_rests_on(change: str, task: ProbeTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = {
+        "adapter": {"adapter": task.model.with_name("libllama.so")},
+        "storage": {"storage": "Q4_0"},
+        "variant": {"cpu_variant": "haswell"},
+        "threads": {"threads": 3},
+    }.get(change, {})
+    working_way(task, run=Children(lambda _: ""))
+    if change in ("library", "model"):
+        file = task.model if change == "model" else task.model.with_name("libllama.so")
+        os.utime(file, ns=(1, 1))
+    if change == "processor":
+        flags = probe_verdict.read_processor().flags | {"amx_tile"}
+        found = probe_verdict.read_processor()
+        monkeypatch.setattr(probe_verdict, "read_processor", lambda: type(found)(found.model, flags, found.machine))
+    children = Children(lambda _: "")
+    working_way(
+        type(task)(**{**{name: getattr(task, name) for name in task.__dataclass_fields__}, **other}), run=children
+    )
+    assert len(children.ways) == 1
+
+
+def test_without_a_library_or_a_model_loading_tells(task: ProbeTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(_task: ProbeTask, _way: Way) -> Attempt:
+        raise AssertionError
+
+    task.model.unlink()
+    assert working_way(task, run=never) == Way()
+    task.model.touch()
+    monkeypatch.setattr(probe_verdict, "_library_files", list)
+    assert working_way(task, run=never) == Way()
+
+
+VERDICT = Verdict(Way(extra_buffers=False), (Attempt(Way(), "SIGSEGV", "text", "said"),))
+
+
+def test_a_verdict_comes_back(tmp_path: Path) -> None:
+    file = tmp_path / "probes" / "v.json"
+    keep_verdict(file, VERDICT)
+    assert read_verdict(file) == VERDICT
+    assert list(file.parent.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "", "{", "[]", "null", "{}", '{"schema": "atomr.probe/2"}', "[" * 60_000, '"' + "x" * 100_000 + '"',
+        json.dumps({"schema": "atomr.probe/1", "failed": [], "way": {"extra_buffers": 1, "prepared": True,
+                    "cpu_variant": "auto"}}),
+        json.dumps({"schema": "atomr.probe/1", "failed": {}, "way": None}),
+        json.dumps({"schema": "atomr.probe/1", "failed": [3], "way": {"extra_buffers": True, "prepared": True,
+                    "cpu_variant": "auto"}}),
+    ],
+)  # fmt: skip
+def test_a_damaged_verdict_is_none(content: str, tmp_path: Path) -> None:
+    (tmp_path / "v.json").write_text(content)
+    assert read_verdict(tmp_path / "v.json") is None
+
+
+def test_a_damaged_verdict_is_found_out_anew(task: ProbeTask) -> None:
+    working_way(task, run=Children(lambda _: ""))
+    (file,) = (task.cache / "probes").iterdir()
+    file.write_bytes(file.read_bytes()[:40])
+    children = Children(lambda _: "")
+    working_way(task, run=children)
+    assert len(children.ways) == 1
+    assert read_verdict(file) == Verdict(Way())
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(task: ProbeTask) -> None:
+    task.cache.write_text("a file where a directory should be")
+    assert working_way(task, run=Children(lambda _: "")) == Way()
+
+
+def test_old_verdicts_go(tmp_path: Path) -> None:
+    for number in range(40):
+        file = tmp_path / f"{number:02}.json"
+        keep_verdict(file, VERDICT)
+        os.utime(file, (number, number))
+    keep_verdict(tmp_path / "new.json", VERDICT)
+    assert len(list(tmp_path.iterdir())) == 30
+    assert (tmp_path / "new.json").exists()
