@@ -311,7 +311,7 @@ class Parts:
             context_tokens=settings.llm.context_tokens,
             threads=settings.llm.threads,
             batch_threads=settings.llm.batch_threads,
-            drafting=settings.llm.drafting,
+            speculative=settings.llm.drafting,
             reuse=settings.llm.prefix_cache,
             parallel=settings.llm.parallel,
             storage=task.storage if way.prepared else None,

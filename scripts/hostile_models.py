@@ -33,7 +33,8 @@ from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.llama.library import library
 from atomr_local.backbone.llama.snapshots import PREFIXES, damaged_snapshots
 from atomr_local.backbone.llama.weights import WEIGHTS, is_whole, prepared_files
-from atomr_local.backbone.protocol import Message, Prompt
+from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
+from atomr_local.backbone.structured_output import Grammar
 from atomr_local.catalog.record import ModelRecord, sha256_of, verify_model
 from atomr_local.errors import AtomrError
 
@@ -46,8 +47,8 @@ def answer(model: Path, adapter: Path | None, cache: Path | None) -> str:
     """Load and write eight tokens, freely and within a grammar."""
     backbone = LlamaBackbone.load(model, adapter, context_tokens=512, storage="Q8_0" if cache else None, cache=cache)
     try:
-        free = backbone.complete(PROMPT, max_tokens=8)
-        bound = backbone.complete(PROMPT, max_tokens=4, grammar='root ::= [a-z ]+ | "Paris"')
+        free = backbone.generate(GenerationRequest(PROMPT, max_tokens=8))
+        bound = backbone.generate(GenerationRequest(PROMPT, max_tokens=4, output=Grammar('root ::= [a-z ]+ | "Paris"')))
         return free.text + "|" + bound.text
     finally:
         backbone.close()

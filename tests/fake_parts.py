@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from atomr_local.backbone.protocol import BackboneInfo, Completion, Prompt, Token
+from atomr_local.backbone.protocol import BackboneInfo, Generation, GenerationRequest, Prompt, Token
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.planning.examples import ExampleLibrary
@@ -68,45 +68,32 @@ class FakeBackbone:
         self.replies = list(replies)
         self.prompts: list[Prompt] = []
         self.grammars: list[str | None] = []
-        self.drafts: list[tuple[str, ...]] = []
+        self.lookup_texts: list[tuple[str, ...]] = []
         self.info = BackboneInfo("fake", None, context_tokens)
 
     def count_tokens(self, prompt: Prompt) -> int:
         return sum(len(message.content.split()) for message in prompt.messages)
 
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        max_tokens: int,
-        grammar: str | None = None,
-        stop: tuple[str, ...] = (),
-        temperature: float = 0.0,
-        seed: int = 0,
-        on_text: Callable[[str], None] | None = None,
-        cancellation: Cancellation | None = None,
-        drafts: Sequence[str] = (),
-        watch: Sequence[str] = (),
-        watch_after: str = "",
-    ) -> Completion:
-        if cancellation is not None:
-            cancellation.check()
-        assert self.count_tokens(prompt) + max_tokens <= self.info.context_tokens, "the prompt does not fit"
+    def generate(self, request: GenerationRequest) -> Generation:
+        if request.cancellation is not None:
+            request.cancellation.check()
+        prompt = request.prompt
+        count = self.count_tokens(prompt)
+        assert count + request.max_tokens <= self.info.context_tokens, "the prompt does not fit"
         assert self.replies, f"unexpected call: {prompt.messages[-1].content}"
         self.prompts.append(prompt)
-        self.grammars.append(grammar)
-        self.drafts.append(tuple(drafts))
+        self.grammars.append(request.output.gbnf if request.output is not None else None)
+        self.lookup_texts.append(request.lookup_texts)
         given = self.replies.pop(0)
         if isinstance(given, Exception):
             raise given
         probability = given.probability if isinstance(given, Said) else PROBABILITY
         text = given if isinstance(given, str) else given(prompt)
-        if on_text is not None:
-            on_text(text)
+        if request.on_text is not None:
+            request.on_text(text)
         tokens = tuple(Token(word, math.log(probability)) for word in text.split())
-        count = self.count_tokens(prompt)
-        watched = tuple(map(math.log, given.watched)) if isinstance(given, Told) else (math.nan,) * len(watch)
-        return Completion(text, tokens, "stop", count, count, 0.0, watched)
+        watched = tuple(map(math.log, given.watched)) if isinstance(given, Told) else (math.nan,) * len(request.watch)
+        return Generation(text, tokens, "stop", count, count, 0.0, watched)
 
     def close(self) -> None: ...
 

@@ -2,55 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from atomr_local.backbone.protocol import Backbone, BackboneInfo, Completion, Prompt
-from atomr_local.cancellation import Cancellation
+from atomr_local.backbone.protocol import Backbone, BackboneInfo, Generation, GenerationRequest, Prompt
 
 
 class AnnouncedBackbone:
-    """The backbone `inner`, with `announce` called before every call of it. See the protocol for the methods."""
+    """The backbone `inner`; `announce` is called before every generation."""
 
     def __init__(self, inner: Backbone, announce: Callable[[], None]) -> None:
         self._inner = inner
         self._announce = announce
+        self.count_tokens: Callable[[Prompt], int] = inner.count_tokens
+        self.close = inner.close
 
     @property
     def info(self) -> BackboneInfo:
         return self._inner.info
 
-    def count_tokens(self, prompt: Prompt) -> int:
-        return self._inner.count_tokens(prompt)
-
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        max_tokens: int,
-        grammar: str | None = None,
-        stop: tuple[str, ...] = (),
-        temperature: float = 0.0,
-        seed: int = 0,
-        on_text: Callable[[str], None] | None = None,
-        cancellation: Cancellation | None = None,
-        drafts: Sequence[str] = (),
-        watch: Sequence[str] = (),
-        watch_after: str = "",
-    ) -> Completion:
+    def generate(self, request: GenerationRequest) -> Generation:
         self._announce()
-        return self._inner.complete(
-            prompt,
-            max_tokens=max_tokens,
-            grammar=grammar,
-            stop=stop,
-            temperature=temperature,
-            seed=seed,
-            on_text=on_text,
-            cancellation=cancellation,
-            drafts=drafts,
-            watch=watch,
-            watch_after=watch_after,
-        )
-
-    def close(self) -> None:
-        self._inner.close()
+        return self._inner.generate(request)

@@ -1,12 +1,13 @@
-"""What a language model backbone is: the wall between reasoning and concrete models."""
+"""What every language model is asked and answers. Reasoning knows models only through this file."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from atomr_local.backbone.structured_output import StructuredOutput
 from atomr_local.cancellation import Cancellation
 
 Role = Literal["system", "user", "assistant"]
@@ -52,19 +53,48 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Completion:
+class GenerationRequest:
+    """One call of a model.
+
+    Attributes:
+        output: what the text must look like unless it is cut at `max_tokens`; None: anything.
+        stop: generation ends before the first of these texts.
+        temperature: 0 is greedy and deterministic.
+        lookup_texts: texts that resemble the output, for prompt-lookup decoding. They change the speed, never the
+            output.
+        watch: texts whose probability is wanted, where the output may begin with them. They do not change the output.
+        watch_after: the watched place is where the output so far equals this text; by default its beginning.
+        on_text: called with each fragment as it is generated, on the model's thread.
+        cancellation: ends the call early, also while the prompt is read.
+    """
+
+    prompt: Prompt
+    max_tokens: int
+    output: StructuredOutput | None = None
+    stop: tuple[str, ...] = ()
+    temperature: float = 0.0
+    seed: int = 0
+    lookup_texts: tuple[str, ...] = ()
+    watch: tuple[str, ...] = ()
+    watch_after: str = ""
+    on_text: Callable[[str], None] | None = None
+    cancellation: Cancellation | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise ValueError("max_tokens must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
     """What the model wrote.
 
     Attributes:
-        text: the whole output, end-of-turn markers removed.
-        tokens: each generated token with its natural log-probability under the unconstrained model; nan where
-            a server does not tell.
-        finish: why it ended.
-        prompt_tokens: tokens submitted.
-        evaluated_tokens: prompt tokens that the model really had to read (the rest came from the prefix cache).
+        text: the whole output without end-of-turn markers.
+        tokens: with natural log-probabilities under the unconstrained model; nan where a server does not report them.
+        evaluated_tokens: prompt tokens that the model had to read; the others came from the prefix cache.
         seconds: wall time.
-        watched: for each watched text the natural log-probability of its first token at the watched place, under
-            the unconstrained model; nan where that is not known.
+        watched: for each watched text the log-probability of its first token at the watched place; nan if unknown.
     """
 
     text: str
@@ -81,7 +111,7 @@ class Completion:
 
     @property
     def mean_probability(self) -> float | None:
-        """exp of the mean token log-probability; None for an empty completion or where these are unknown."""
+        """exp of the mean token log-probability; None for an empty text or unknown log-probabilities."""
         if not self.tokens:
             return None
         mean = sum(token.logprob for token in self.tokens) / len(self.tokens)
@@ -104,7 +134,7 @@ class BackboneInfo:
 
 
 class Backbone(Protocol):
-    """A language model. `complete` may be called from any thread; calls run one after the other."""
+    """A language model. Its methods may be called from any thread, also at the same time."""
 
     @property
     def info(self) -> BackboneInfo: ...
@@ -113,37 +143,12 @@ class Backbone(Protocol):
         """Tokens of the prompt with the chat template applied and the assistant's turn opened."""
         ...
 
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        max_tokens: int,
-        grammar: str | None = None,
-        stop: tuple[str, ...] = (),
-        temperature: float = 0.0,
-        seed: int = 0,
-        on_text: Callable[[str], None] | None = None,
-        cancellation: Cancellation | None = None,
-        drafts: Sequence[str] = (),
-        watch: Sequence[str] = (),
-        watch_after: str = "",
-    ) -> Completion:
+    def generate(self, request: GenerationRequest) -> Generation:
         """Continue the prompt.
 
-        Args:
-            grammar: GBNF with a rule `root`; the output then matches it unless cut at max_tokens.
-            stop: generation ends before the first of these texts.
-            temperature: 0 is greedy and deterministic.
-            drafts: texts of the kind that the output will be, from which what comes next may be guessed; they
-                change how long it takes, never what comes.
-            watch: texts whose probability is asked for, where the output may begin with them; they change nothing
-                of what comes.
-            watch_after: the watched place is where the output so far is this text, instead of its beginning.
-            on_text: called with each fragment as it is generated, on the model's thread.
-
         Raises:
-            ModelError: the prompt does not fit, the grammar is invalid, or the model failed.
-            Cancelled: `cancellation` was thrown, during prompt evaluation too.
+            ModelError: the prompt does not fit, the structured output is invalid, or the model failed.
+            Cancelled: the request's `cancellation` was triggered.
         """
         ...
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from atomr_local.backbone.protocol import Backbone, Completion, Message, Prompt
+from atomr_local.backbone.protocol import Backbone, Generation, GenerationRequest, Message, Prompt
+from atomr_local.backbone.structured_output import Grammar
 from atomr_local.backbone.templates import Style, render
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
@@ -31,7 +32,7 @@ from atomr_local.tree.validation import Limits, validate
 
 _PACKAGE = "atomr_local.planning"
 _EXAMPLES = 6
-_DRAFTS = 3
+_SIMILAR = 3
 # What a menu of examples may take. It is read once for all questions of its kind (the prefix cache), so it costs little
 # more than its memory.
 _MENU_TOKENS = 1200
@@ -154,7 +155,7 @@ class Planner:
         *,
         given: Sequence[str] = (),
         on_text: Callable[[str], None] | None = None,
-        on_call: Callable[[Prompt, Completion], None] | None = None,
+        on_call: Callable[[Prompt, Generation], None] | None = None,
         cancellation: Cancellation | None = None,
     ) -> Plan:
         """Decompose the question.
@@ -171,30 +172,31 @@ class Planner:
         """
         problems: list[str] = []
         prompt = self._prompt(question)
-        grammar = grammar_of_plans(self._form, question, given)
-        drafts = [example.plan for example in self._examples.select(question, _DRAFTS)]
+        grammar = Grammar(grammar_of_plans(self._form, question, given))
+        similar = [example.plan for example in self._examples.select(question, _SIMILAR)]
         if self._form == 2:
-            drafts.append(f"0. {question[:1].upper()}{question[1:]} = {ANSWER}(")
+            similar.append(f"0. {question[:1].upper()}{question[1:]} = {ANSWER}(")
         for attempt in (1, 2):
-            completion = self._backbone.complete(
+            request = GenerationRequest(
                 prompt,
-                max_tokens=_MAX_TOKENS,
-                grammar=grammar,
+                _MAX_TOKENS,
+                grammar,
                 seed=self._seed,
+                lookup_texts=tuple(similar),
                 on_text=on_text,
                 cancellation=cancellation,
-                drafts=drafts,
             )
+            made = self._backbone.generate(request)
             if on_call is not None:
-                on_call(prompt, completion)
-            if completion.finish == "length":
+                on_call(prompt, made)
+            if made.finish == "length":
                 tree, complaint = None, "the plan is too long; use fewer steps"
             else:
-                tree, complaint = self._read(completion.text, question, given)
+                tree, complaint = self._read(made.text, question, given)
             if tree is not None:
-                return Plan(tree, "model", attempt, tuple(problems), completion.mean_probability)
+                return Plan(tree, "model", attempt, tuple(problems), made.mean_probability)
             problems.append(complaint)
-            prompt = self._repair(prompt, completion.text, complaint)
+            prompt = self._repair(prompt, made.text, complaint)
             if not self._fits(prompt):
                 break
         return Plan(fallback_tree(question), "fallback", len(problems), tuple(problems))

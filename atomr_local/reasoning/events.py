@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from atomr_local.backbone.protocol import Completion
+from atomr_local.backbone.protocol import Generation
 from atomr_local.reasoning.trace import Basis, Guess, LlmUse, Method, Outcome, PlanOrigin, Status, Trace
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tree.nodes import Tree
@@ -132,7 +132,7 @@ class ModelCalled(Event):
     node_id: int | None
     purpose: str
     prompt: str
-    completion: Completion
+    completion: Generation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

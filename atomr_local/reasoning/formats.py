@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from atomr_local.backbone.gbnf import literal, word_runs
 from atomr_local.backbone.templates import Style
@@ -66,11 +66,13 @@ class AnswerFormat(Protocol):
 
     Attributes:
         before: what stands before the first answer in the output.
+        json_schema: of the output; None where it is no JSON.
         check: what the model is asked about its own answer, as the next turn; it says yes or no.
     """
 
     style: Style
     before: str
+    json_schema: Mapping[str, Any] | None
     check: str
 
     def template(self, task: Task) -> str:
@@ -92,11 +94,6 @@ class AnswerFormat(Protocol):
     def written(self, answers: Sequence[str], cited: Sequence[int]) -> str:
         """The output that says this; :meth:`parse` reads it."""
         ...
-
-
-def one_of(texts: Sequence[str]) -> str:
-    """A grammar for exactly one of the texts."""
-    return "root ::= " + " | ".join(literal(text) for text in texts)
 
 
 def _one(rules: dict[str, str], asked: Asked, encode: Callable[[str], str], free: str) -> int:
@@ -158,11 +155,24 @@ def _written(rules: dict[str, str]) -> str:
     return "\n".join(f"{name} ::= {body}" for name, body in rules.items())
 
 
+_ANSWER_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "answer": {"type": "string"},
+        "answers": {"type": "array", "items": {"type": "string"}},
+        "evidence": {"type": "array", "items": {"type": "integer"}},
+    },
+    "required": ["answer", "answers", "evidence"],
+    "additionalProperties": False,
+}
+
+
 class JsonFormat:
     """{"answer": …, "answers": […], "evidence": […]} on one line."""
 
     style: Style = "full"
     before = '{"answer": "'
+    json_schema: Mapping[str, Any] | None = _ANSWER_SCHEMA
     check = "Does the evidence above say that this is the answer to that very question? Answer yes or no."
 
     def template(self, task: Task) -> str:
@@ -205,6 +215,7 @@ class LineFormat:
 
     style: Style = "lean"
     before = ""
+    json_schema: Mapping[str, Any] | None = None
     check = "Check."
     _LINE = re.compile(r"(?P<answers>.+?)(?P<cited>(?: ?\[\d{1,3}\])*)", re.DOTALL)
 

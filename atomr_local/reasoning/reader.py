@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from atomr_local.backbone.protocol import Backbone, Completion, Prompt
+from atomr_local.backbone.protocol import Backbone, Generation, GenerationRequest, Prompt
+from atomr_local.backbone.structured_output import Choice, Grammar, StructuredOutput
 from atomr_local.backbone.templates import Style, render
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
@@ -15,7 +16,7 @@ from atomr_local.language.scripts import first_words
 from atomr_local.reasoning import signals as names
 from atomr_local.reasoning.cutting import cut_passage, word_budgets
 from atomr_local.reasoning.events import ModelCalled, TextGenerated
-from atomr_local.reasoning.formats import VERDICTS, AnswerFormat, Asked, Task, answer_format, one_of
+from atomr_local.reasoning.formats import VERDICTS, AnswerFormat, Asked, Task, answer_format
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.signals import MENTIONED, NULL, READING, VERIFY, null_score, said_yes, token_shares
@@ -30,7 +31,7 @@ _PACKAGE = "atomr_local.reasoning"
 _ANSWER_TOKENS = 160
 _THOUGHT_TOKENS = 120
 _QUESTION_TOKENS = 120
-_ONE_LINE = r"root ::= [^ \r\n\x00-\x1F\x7F] [^\r\n\x00-\x1F\x7F]{1,400}"
+_ONE_LINE = Grammar(r"root ::= [^ \r\n\x00-\x1F\x7F] [^\r\n\x00-\x1F\x7F]{1,400}")
 _DRAWS = 2
 # Of a title in a prompt. One in two thousand titles of Wikipedia has more words; what has many more is no title.
 _TITLE_WORDS = 10
@@ -198,7 +199,7 @@ class Reader:
             prompt = reading.asked.going_on(line, answer_format(self._style, "read").check)
             if self._backbone.count_tokens(prompt) + _CHECK_TOKENS > self._backbone.info.context_tokens:
                 return reading
-            said = self._complete(node_id, "verify", prompt, one_of(VERDICTS), _CHECK_TOKENS, watch=_WATCHED_VERDICTS)
+            said = self._generate(node_id, "verify", prompt, Choice(VERDICTS), _CHECK_TOKENS, watch=_WATCHED_VERDICTS)
             probability = said_yes(said)
             if probability is None:
                 return reading
@@ -228,7 +229,7 @@ class Reader:
         """
         template = "rewrite" if self._style == "full" else "lean_rewrite"
         prompt = render(_PACKAGE, template, turns="\n".join(map(sanitize_line, turns)), question=question)
-        completion = self._complete(None, "rewrite", prompt, _ONE_LINE, _QUESTION_TOKENS)
+        completion = self._generate(None, "rewrite", prompt, _ONE_LINE, _QUESTION_TOKENS)
         return sanitize_line(completion.text) if completion.finish == "stop" else ""
 
     def from_memory(self, node_id: int | None, question: str) -> Reading:
@@ -238,14 +239,14 @@ class Reader:
     def from_thoughts(self, node_id: int | None, question: str) -> Reading:
         """Chain of thought: think first, then answer from the thoughts (Wei et al., 2022)."""
         thinking = render(_PACKAGE, "think", question=question)
-        thoughts = sanitize_line(self._complete(node_id, "think", thinking, None, _THOUGHT_TOKENS).text)
+        thoughts = sanitize_line(self._generate(node_id, "think", thinking, None, _THOUGHT_TOKENS).text)
         return self._read(node_id, "conclude", "conclude", (), question=question, thoughts=thoughts)
 
     def choose(self, node_id: int, question: str, options: Sequence[str]) -> str:
         """One of the options (combinations of sources) for the question, each equally possible by the grammar."""
         template = "choose_sources" if self._style == "full" else "lean_choose_sources"
         prompt = render(_PACKAGE, template, sources=max(options, key=len), question=question)
-        chosen = self._complete(node_id, "choose sources", prompt, one_of(options), 16).text.strip()
+        chosen = self._generate(node_id, "choose sources", prompt, Choice(tuple(options)), 16).text.strip()
         return chosen if chosen in options else max(options, key=len)
 
     def _read(
@@ -274,8 +275,15 @@ class Reader:
             bodies=tuple(text for _, text in cut),
         )
         watch = (UNKNOWN,) if task in _WITH_UNKNOWN and not draw else ()
-        completion = self._complete(
-            node_id, purpose, prompt, form.grammar(asked), _ANSWER_TOKENS, draw, watch=watch, watch_after=form.before
+        completion = self._generate(
+            node_id,
+            purpose,
+            prompt,
+            Grammar(form.grammar(asked), form.json_schema),
+            _ANSWER_TOKENS,
+            draw,
+            watch=watch,
+            watch_after=form.before,
         )
         reading = self._parse(form, completion, shown, dropped)
         if reading.cited and asked.question:
@@ -321,29 +329,30 @@ class Reader:
         passages = [(item.title, item.text) for item in evidence]
         return shown_passages(asked, passages, self._passage_words, whole=task != "read", cut=self._cut)
 
-    def _complete(
+    def _generate(
         self,
         node_id: int | None,
         purpose: str,
         prompt: Prompt,
-        grammar: str | None,
+        output: StructuredOutput | None,
         max_tokens: int,
         draw: int = 0,
-        watch: Sequence[str] = (),
+        watch: tuple[str, ...] = (),
         watch_after: str = "",
-    ) -> Completion:
+    ) -> Generation:
         """One call; `draw` 0 is greedy, others are samples at temperature 1, each with a seed of its own."""
-        completion = self._backbone.complete(
+        request = GenerationRequest(
             prompt,
-            max_tokens=max_tokens,
-            grammar=grammar,
+            max_tokens,
+            output,
             temperature=1.0 if draw else 0.0,
             seed=self._seed + draw,
-            on_text=lambda text: self._recorder.emit(TextGenerated(node_id=node_id, text=text)),
-            cancellation=self._cancellation,
             watch=watch,
             watch_after=watch_after,
+            on_text=lambda text: self._recorder.emit(TextGenerated(node_id=node_id, text=text)),
+            cancellation=self._cancellation,
         )
+        completion = self._backbone.generate(request)
         self._recorder.emit(
             ModelCalled(node_id=node_id, purpose=purpose, prompt=shown_prompt(prompt), completion=completion)
         )
@@ -352,7 +361,7 @@ class Reader:
     @staticmethod
     def _parse(
         form: AnswerFormat,
-        completion: Completion,
+        completion: Generation,
         shown: Sequence[Evidence],
         dropped: tuple[str, ...],
     ) -> Reading:

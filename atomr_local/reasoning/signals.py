@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from atomr_local.backbone.protocol import Completion
+from atomr_local.backbone.protocol import Generation
 
 # exp of the mean log-probability of the tokens that the model wrote.
 READING = "reading"
@@ -70,7 +70,7 @@ def worst(several: Iterable[Mapping[str, float]]) -> dict[str, float]:
     return result
 
 
-def null_score(completion: Completion, before: str) -> float | None:
+def null_score(completion: Generation, before: str) -> float | None:
     """The reader's null score (Devlin et al., 2019, section 4.3, as a probability): p₀ / (p₀ + p₁) of the first token
     of Unknown and of the token that was written in its place. p₀ alone where Unknown was written.
 
@@ -89,7 +89,7 @@ def null_score(completion: Completion, before: str) -> float | None:
     return None if unknown == first else _share(unknown, first)
 
 
-def said_yes(completion: Completion) -> float | None:
+def said_yes(completion: Generation) -> float | None:
     """P(yes) against P(no) of an answer to the question whether something is so, in small letters or capitals.
 
     Args:
@@ -107,7 +107,7 @@ def said_yes(completion: Completion) -> float | None:
     return said if completion.text.strip().casefold() == "yes" else 1.0 - said
 
 
-def token_shares(completion: Completion, written: Sequence[str], before: str) -> list[float | None]:
+def token_shares(completion: Generation, written: Sequence[str], before: str) -> list[float | None]:
     """exp of the mean log-probability of the tokens of each text of a list; None for one that is not found as such.
 
     Args:
@@ -125,7 +125,7 @@ def token_shares(completion: Completion, written: Sequence[str], before: str) ->
     return shares
 
 
-def _share_between(completion: Completion, begin: int, end: int) -> float | None:
+def _share_between(completion: Generation, begin: int, end: int) -> float | None:
     """Of the tokens that reach into this part of the text."""
     inside: list[float] = []
     at = 0
@@ -137,7 +137,7 @@ def _share_between(completion: Completion, begin: int, end: int) -> float | None
     return None if math.isnan(mean) else math.exp(mean)
 
 
-def _logprob_behind(completion: Completion, before: str) -> float | None:
+def _logprob_behind(completion: Generation, before: str) -> float | None:
     so_far = ""
     for token in completion.tokens:
         if so_far == before:

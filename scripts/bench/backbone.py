@@ -24,7 +24,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from atomr_local.backbone.protocol import Completion, Message, Prompt
+from atomr_local.backbone.protocol import Generation, GenerationRequest, Message, Prompt
+from atomr_local.backbone.structured_output import Grammar
 from atomr_local.catalog.find import find_model
 from atomr_local.threads import SPIN_COUNT, available_cores
 
@@ -55,11 +56,13 @@ def seconds_per_token(
 ) -> tuple[float, str]:
     """While generating: from the first fragment to the last; and the text."""
     times: list[float] = []
-    done: Completion = backbone.complete(
-        prompt("Tell me about every room, at length."),
-        max_tokens=tokens,
-        grammar=rules,
-        on_text=lambda _: times.append(clock()),
+    done: Generation = backbone.generate(
+        GenerationRequest(
+            prompt("Tell me about every room, at length."),
+            max_tokens=tokens,
+            output=None if rules is None else Grammar(rules),
+            on_text=lambda _: times.append(clock()),
+        )
     )
     return (times[-1] - times[0]) / (len(times) - 1), done.text
 
@@ -81,7 +84,7 @@ def load(
 def rates(backbone: Any) -> tuple[float, float]:
     """Tokens per second, reading a prompt that is not known and writing."""
     backbone._scheduler.forget()
-    first: Completion = backbone.complete(prompt("Go on."), max_tokens=1)
+    first: Generation = backbone.generate(GenerationRequest(prompt("Go on."), max_tokens=1))
     token, _ = seconds_per_token(backbone, 33)
     return first.evaluated_tokens / first.seconds, 1 / token
 
@@ -130,7 +133,7 @@ def prefix(arguments: argparse.Namespace) -> list[Row]:
                 ("another kind, cold", prompt("Where is item 4?", other)),
                 ("back to the first kind", prompt("Where is item 5?")),
             ):
-                completion: Completion = backbone.complete(asked, max_tokens=1)
+                completion: Generation = backbone.generate(GenerationRequest(asked, max_tokens=1))
                 figures = (completion.seconds, completion.evaluated_tokens)
                 best[name] = min(best.get(name, figures), figures)
     cold = best["cold"][0]
@@ -196,7 +199,7 @@ def overhead(arguments: argparse.Namespace) -> list[Row]:
 
         def cold(grid: int, asked: Prompt) -> str:
             backbone._scheduler.forget(grid)
-            completion: Completion = backbone.complete(asked, max_tokens=32)
+            completion: Generation = backbone.generate(GenerationRequest(asked, max_tokens=32))
             return completion.text
 
         def library() -> str:
@@ -246,11 +249,11 @@ def draft(arguments: argparse.Namespace) -> list[Row]:
     plans: dict[str, list[str]] = {}
     generated: dict[str, int] = {}
     for _ in range(arguments.repeat):
-        for name, drafting in (("one by one", False), ("drafted", True)):
-            backbone = LlamaBackbone.load(model, adapter, context_tokens=2048, drafting=drafting)
+        for name, speculative in (("one by one", False), ("drafted", True)):
+            backbone = LlamaBackbone.load(model, adapter, context_tokens=2048, speculative=speculative)
             planner = Planner(backbone, ExampleLibrary.shipped(), Limits(), style=style, form=plan_form(card))
             planner.plan("Who wrote Hamlet?")  # what is done once is not counted
-            made: list[Completion] = []
+            made: list[Generation] = []
             total, plans[name] = 0.0, []
             for question in QUESTIONS:
                 backbone._scheduler.forget()
@@ -322,8 +325,13 @@ def batch(arguments: argparse.Namespace) -> list[Row]:
 
     def write(backbone: Any, question: str) -> tuple[str, list[float]]:
         times: list[float] = []
-        done: Completion = backbone.complete(
-            prompt(question), max_tokens=48, grammar=endless, on_text=lambda _: times.append(time.perf_counter())
+        done: Generation = backbone.generate(
+            GenerationRequest(
+                prompt(question),
+                max_tokens=48,
+                output=Grammar(endless),
+                on_text=lambda _: times.append(time.perf_counter()),
+            )
         )
         return done.text, times
 

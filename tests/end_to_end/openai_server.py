@@ -104,7 +104,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def mode_real(self, request: dict[str, Any]) -> None:
         from atomr_local.backbone.llama import LlamaBackbone
-        from atomr_local.backbone.protocol import Message, Prompt
+        from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
+        from atomr_local.backbone.structured_output import Grammar
         from atomr_local.catalog.starter import starter_model_path
         from atomr_local.errors import ModelError
 
@@ -113,13 +114,15 @@ class Handler(BaseHTTPRequestHandler):
                 Handler.backbone = LlamaBackbone.load(starter_model_path(), context_tokens=1024)
         messages = tuple(Message(turn["role"], turn["content"]) for turn in request["messages"])
         try:
-            completion = Handler.backbone.complete(
-                Prompt((), messages),
-                max_tokens=request["max_tokens"],
-                grammar=request.get("grammar"),
-                stop=tuple(request.get("stop", ())),
-                temperature=request["temperature"],
-                seed=request["seed"],
+            completion = Handler.backbone.generate(
+                GenerationRequest(
+                    Prompt((), messages),
+                    max_tokens=request["max_tokens"],
+                    output=Grammar(request["grammar"]) if "grammar" in request else None,
+                    stop=tuple(request.get("stop", ())),
+                    temperature=request["temperature"],
+                    seed=request["seed"],
+                )
             )
         except ModelError as error:
             self._json(400, {"error": {"message": str(error)}})

@@ -15,14 +15,15 @@ import pytest
 from fake_parts import passage
 
 from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.protocol import Message, Prompt
+from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
+from atomr_local.backbone.structured_output import Choice, Grammar
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import starter_embedder_path, starter_model_path
 from atomr_local.errors import MissingPartError
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.grammar import plan_grammar
 from atomr_local.planning.planner import Planner
-from atomr_local.reasoning.formats import FORMATS, Asked, one_of
+from atomr_local.reasoning.formats import FORMATS, Asked
 from atomr_local.reasoning.reader import Reader
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.tree.compact import parse_compact
@@ -183,7 +184,9 @@ def test_what_the_starter_writes_under_the_plan_grammar_parses_and_validates(
 )
 def test_the_plan_grammar_of_any_question_compiles(backbone: LlamaBackbone, question: str) -> None:
     asked = Prompt((), (Message("user", "Plan."),))
-    assert backbone.complete(asked, max_tokens=3, grammar=plan_grammar(question)).text.startswith("0. ")
+    assert backbone.generate(
+        GenerationRequest(asked, max_tokens=3, output=Grammar(plan_grammar(question)))
+    ).text.startswith("0. ")
 
 
 def test_answers_under_the_grammar_are_json_whatever_the_evidence_says(backbone: LlamaBackbone) -> None:
@@ -215,7 +218,7 @@ def test_answers_under_the_grammar_are_json_whatever_the_evidence_says(backbone:
 def test_answer_grammars_give_what_their_format_reads(backbone: LlamaBackbone, asked: Asked) -> None:
     prompt = Prompt((), (Message("user", 'Say "\t\n" in JSON.'),))
     for form in FORMATS.values():
-        made = backbone.complete(prompt, max_tokens=200, grammar=form.grammar(asked))
+        made = backbone.generate(GenerationRequest(prompt, max_tokens=200, output=Grammar(form.grammar(asked))))
         assert made.finish == "stop" or not asked.spans
         if made.finish == "stop":
             answers, numbers = form.parse(made.text)
@@ -226,7 +229,7 @@ def test_answer_grammars_give_what_their_format_reads(backbone: LlamaBackbone, a
                 assert all(answer in asked.texts[0] for answer in answers)
 
 
-def test_one_of_gives_one_of_the_options(backbone: LlamaBackbone) -> None:
+def test_a_choice_gives_one_of_the_options(backbone: LlamaBackbone) -> None:
     options = ["text", "graph", "text, graph"]
     asked = Prompt((), (Message("user", "Choose."),))
-    assert backbone.complete(asked, max_tokens=16, grammar=one_of(options)).text in options
+    assert backbone.generate(GenerationRequest(asked, max_tokens=16, output=Choice(tuple(options)))).text in options

@@ -12,7 +12,7 @@ import pytest
 
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.llama.engine import AbortFlag, Part
-from atomr_local.backbone.protocol import Completion, Message, Prompt
+from atomr_local.backbone.protocol import Generation, GenerationRequest, Message, Prompt
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.find import find_adapter
 from atomr_local.catalog.starter import starter_model_path
@@ -57,8 +57,8 @@ def prompt(question: str) -> Prompt:
     return Prompt((Message("system", "You answer in one short sentence."),), (Message("user", question),))
 
 
-def ask(backbone: LlamaBackbone, question: str, **options: object) -> Completion:
-    return backbone.complete(prompt(question), max_tokens=24, **options)  # type: ignore[arg-type]
+def ask(backbone: LlamaBackbone, question: str, **options: object) -> Generation:
+    return backbone.generate(GenerationRequest(prompt(question), max_tokens=24, **options))  # type: ignore[arg-type]
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -98,10 +98,10 @@ def test_side_by_side_is_token_for_token_and_bit_for_bit_one_at_a_time(
 def test_a_drafted_call_beside_others_changes_nothing(backbone: LlamaBackbone) -> None:
     drafts = ("The capital of France is Paris.", "Africa has three large rivers: the Nile")
     jobs = [(QUESTIONS[0], drafts), (QUESTIONS[1], ()), (QUESTIONS[1], drafts), (QUESTIONS[3], ())]
-    alone = [ask(backbone, question, drafts=given) for question, given in jobs]
+    alone = [ask(backbone, question, lookup_texts=given) for question, given in jobs]
     backbone._scheduler.forget()
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda job: ask(backbone, job[0], drafts=job[1]), jobs))
+        together = list(pool.map(lambda job: ask(backbone, job[0], lookup_texts=job[1]), jobs))
     assert [one.tokens for one in together] == [one.tokens for one in alone]
 
 
@@ -171,7 +171,7 @@ def test_closing_while_several_run(model: Path) -> None:
 
 
 def test_what_was_read_of_prompts_is_kept_from_one_start_to_the_next(model: Path, tmp_path: Path) -> None:
-    def run(cache: Path | None) -> Completion:
+    def run(cache: Path | None) -> Generation:
         loaded = LlamaBackbone.load(model, context_tokens=512, storage="Q8_0", cache=cache)
         try:
             return ask(loaded, QUESTIONS[0])

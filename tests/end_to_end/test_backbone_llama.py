@@ -17,7 +17,8 @@ import pytest
 
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.llama.engine import AbortFlag, Part
-from atomr_local.backbone.protocol import Message, Prompt
+from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
+from atomr_local.backbone.structured_output import Grammar
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import starter_model_path
 from atomr_local.errors import Cancelled, MissingPartError, ModelError
@@ -50,9 +51,9 @@ LONG = " ".join(f"Item {number} is kept in room {number * 7 % 13}." for number i
 
 
 def test_greedy_is_deterministic_and_counts_tokens(backbone: LlamaBackbone) -> None:
-    first = backbone.complete(prompt("What is the capital of France?"), max_tokens=16)
+    first = backbone.generate(GenerationRequest(prompt("What is the capital of France?"), max_tokens=16))
     forget(backbone)
-    second = backbone.complete(prompt("What is the capital of France?"), max_tokens=16)
+    second = backbone.generate(GenerationRequest(prompt("What is the capital of France?"), max_tokens=16))
     assert "Paris" in first.text
     assert first.finish == "stop"
     assert first.tokens == second.tokens
@@ -61,7 +62,7 @@ def test_greedy_is_deterministic_and_counts_tokens(backbone: LlamaBackbone) -> N
 
 
 def test_text_has_no_markers_and_length_is_told(backbone: LlamaBackbone) -> None:
-    completion = backbone.complete(prompt("Tell me a long story about a fox."), max_tokens=12)
+    completion = backbone.generate(GenerationRequest(prompt("Tell me a long story about a fox."), max_tokens=12))
     assert completion.finish == "length"
     assert completion.generated_tokens == 12
     assert "<|" not in completion.text
@@ -73,9 +74,9 @@ def test_what_the_cache_gives_back_is_bit_for_bit_a_cold_evaluation(backbone: Ll
     cold = []
     for question, system in asked:
         forget(backbone)
-        cold.append(backbone.complete(prompt(question, system), max_tokens=4))
+        cold.append(backbone.generate(GenerationRequest(prompt(question, system), max_tokens=4)))
     forget(backbone)
-    warm = [backbone.complete(prompt(question, system), max_tokens=4) for question, system in asked]
+    warm = [backbone.generate(GenerationRequest(prompt(question, system), max_tokens=4)) for question, system in asked]
     assert [completion.tokens for completion in warm] == [completion.tokens for completion in cold]  # logprobs too
     static = backbone.count_tokens(prompt("", READ)) - 10
     for completion in warm[2:]:  # both kinds of prompt have been seen: their static parts are never read again
@@ -86,17 +87,19 @@ def test_models_that_cannot_trim_still_reuse_static_parts(
     backbone: LlamaBackbone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forget(backbone)
-    cold = backbone.complete(prompt("Who wrote Hamlet?"), max_tokens=8)
+    cold = backbone.generate(GenerationRequest(prompt("Who wrote Hamlet?"), max_tokens=8))
     forget(backbone)
     monkeypatch.setattr(backbone._engine, "can_trim", False)
-    backbone.complete(prompt("Where is Rome?"), max_tokens=8)
-    warm = backbone.complete(prompt("Who wrote Hamlet?"), max_tokens=8)
+    backbone.generate(GenerationRequest(prompt("Where is Rome?"), max_tokens=8))
+    warm = backbone.generate(GenerationRequest(prompt("Who wrote Hamlet?"), max_tokens=8))
     assert warm.tokens == cold.tokens
     assert warm.evaluated_tokens < 20
 
 
 def test_grammar_is_obeyed(backbone: LlamaBackbone) -> None:
-    answer = backbone.complete(prompt("Is Paris in France?"), max_tokens=8, grammar='root ::= "yes" | "no"')
+    answer = backbone.generate(
+        GenerationRequest(prompt("Is Paris in France?"), max_tokens=8, output=Grammar('root ::= "yes" | "no"'))
+    )
     assert answer.text in ("yes", "no")
     assert answer.finish == "stop"
 
@@ -108,8 +111,10 @@ string ::= "\"" [^"\\\x7F\x00-\x1F]{1,12} "\""
 number ::= [1-9] [0-9]?
 """
     for seed in range(3):
-        completion = backbone.complete(
-            prompt("Name a colour."), max_tokens=200, grammar=grammar, temperature=1.5, seed=seed
+        completion = backbone.generate(
+            GenerationRequest(
+                prompt("Name a colour."), max_tokens=200, output=Grammar(grammar), temperature=1.5, seed=seed
+            )
         )
         if completion.finish == "stop":
             parsed = json.loads(completion.text)
@@ -124,14 +129,14 @@ def test_lazy_grammar_chooses_what_masking_every_token_would(
     from atomr_local.backbone.llama import sampling
 
     grammar = r'root ::= "{\"place\": \"" [A-Za-z ]{1,20} "\"}"'
-    lazy = backbone.complete(prompt("Where is Rome?"), max_tokens=12, grammar=grammar)
+    lazy = backbone.generate(GenerationRequest(prompt("Where is Rome?"), max_tokens=12, output=Grammar(grammar)))
 
     def always_masked(self: sampling.Sampler, logits: object) -> int | None:
         allowed = self._grammar.allowed(self._np.arange(len(logits)))
         return int(self._np.where(allowed, logits, -math.inf).argmax())
 
     monkeypatch.setattr(sampling.Sampler, "_draw", always_masked)
-    masked = backbone.complete(prompt("Where is Rome?"), max_tokens=12, grammar=grammar)
+    masked = backbone.generate(GenerationRequest(prompt("Where is Rome?"), max_tokens=12, output=Grammar(grammar)))
     assert lazy.tokens == masked.tokens
 
 
@@ -142,35 +147,41 @@ def test_bad_grammar_is_an_error_not_a_crash(
     backbone: LlamaBackbone, grammar: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(ModelError, match="grammar"):
-        backbone.complete(prompt("Hello"), max_tokens=4, grammar=grammar)
+        backbone.generate(GenerationRequest(prompt("Hello"), max_tokens=4, output=Grammar(grammar)))
     assert capfd.readouterr() == ("", "")
-    assert backbone.complete(prompt("Hello"), max_tokens=1).generated_tokens == 1
+    assert backbone.generate(GenerationRequest(prompt("Hello"), max_tokens=1)).generated_tokens == 1
 
 
 def test_log_probabilities_are_those_of_the_unconstrained_model(backbone: LlamaBackbone) -> None:
-    free = backbone.complete(prompt("What is the capital of France?"), max_tokens=10)
+    free = backbone.generate(GenerationRequest(prompt("What is the capital of France?"), max_tokens=10))
     assert all(token.logprob <= 0 for token in free.tokens)
     assert "".join(token.text for token in free.tokens) == free.text
     assert free.mean_probability is not None and free.mean_probability > 0.2
-    unlikely = backbone.complete(prompt("What is the capital of France?"), max_tokens=10, grammar='root ::= "zebra"')
+    unlikely = backbone.generate(
+        GenerationRequest(prompt("What is the capital of France?"), max_tokens=10, output=Grammar('root ::= "zebra"'))
+    )
     assert unlikely.mean_probability is not None and unlikely.mean_probability < 0.01
 
 
 def test_sampling_follows_the_seed(backbone: LlamaBackbone) -> None:
     def draw(seed: int) -> str:
-        return backbone.complete(prompt("Tell me a story."), max_tokens=12, temperature=1.0, seed=seed).text
+        return backbone.generate(
+            GenerationRequest(prompt("Tell me a story."), max_tokens=12, temperature=1.0, seed=seed)
+        ).text
 
     assert draw(1) == draw(1)
     assert len({draw(seed) for seed in range(4)}) > 1
 
 
 def test_fragments_join_to_the_text_without_the_stop_text(backbone: LlamaBackbone) -> None:
-    whole = backbone.complete(prompt("Count from one to ten in words."), max_tokens=30).text
+    whole = backbone.generate(GenerationRequest(prompt("Count from one to ten in words."), max_tokens=30)).text
     words = re.findall(r"\w+", whole)
     stop = words[len(words) // 2]
     fragments: list[str] = []
-    stopped = backbone.complete(
-        prompt("Count from one to ten in words."), max_tokens=30, stop=(stop,), on_text=fragments.append
+    stopped = backbone.generate(
+        GenerationRequest(
+            prompt("Count from one to ten in words."), max_tokens=30, stop=(stop,), on_text=fragments.append
+        )
     )
     assert stopped.text == whole[: whole.index(stop)]
     assert "".join(fragments) == stopped.text
@@ -181,7 +192,9 @@ def test_fragments_join_to_the_text_without_the_stop_text(backbone: LlamaBackbon
 def test_characters_of_several_tokens_arrive_whole(backbone: LlamaBackbone) -> None:
     fragments: list[str] = []
     text = "𝔘ñí😀"
-    completion = backbone.complete(prompt("Hi"), max_tokens=40, grammar=f'root ::= "{text}"', on_text=fragments.append)
+    completion = backbone.generate(
+        GenerationRequest(prompt("Hi"), max_tokens=40, output=Grammar(f'root ::= "{text}"'), on_text=fragments.append)
+    )
     assert completion.text == "".join(fragments) == text
     assert all("\ufffd" not in fragment for fragment in fragments)
     assert completion.generated_tokens > len(text)
@@ -211,10 +224,10 @@ def test_the_static_part_does_not_depend_on_what_follows(backbone: LlamaBackbone
 
 
 def test_cancel_while_the_prompt_is_read(backbone: LlamaBackbone, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = backbone.complete(prompt("What is the capital of France?"), max_tokens=10)
+    expected = backbone.generate(GenerationRequest(prompt("What is the capital of France?"), max_tokens=10))
     long = prompt(LONG, PLAN)
     forget(backbone)
-    cold = backbone.complete(long, max_tokens=4)
+    cold = backbone.generate(GenerationRequest(long, max_tokens=4))
     forget(backbone)
     cancellation = Cancellation()
     decode = backbone._engine.decode
@@ -229,12 +242,15 @@ def test_cancel_while_the_prompt_is_read(backbone: LlamaBackbone, monkeypatch: p
     monkeypatch.setattr(backbone._engine, "decode", cancel_in_the_third)
     fragments: list[str] = []
     with pytest.raises(Cancelled):
-        backbone.complete(long, max_tokens=4, cancellation=cancellation, on_text=fragments.append)
+        backbone.generate(GenerationRequest(long, max_tokens=4, cancellation=cancellation, on_text=fragments.append))
     assert len(batches) == 3 and fragments == []
-    resumed = backbone.complete(long, max_tokens=4)
+    resumed = backbone.generate(GenerationRequest(long, max_tokens=4))
     assert resumed.tokens == cold.tokens
     assert resumed.evaluated_tokens == resumed.prompt_tokens - sum(batches[:2])
-    assert backbone.complete(prompt("What is the capital of France?"), max_tokens=10).tokens == expected.tokens
+    assert (
+        backbone.generate(GenerationRequest(prompt("What is the capital of France?"), max_tokens=10)).tokens
+        == expected.tokens
+    )
 
 
 def test_a_cancelled_prompt_stops_the_model_at_once(backbone: LlamaBackbone, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,12 +270,12 @@ def test_a_cancelled_prompt_stops_the_model_at_once(backbone: LlamaBackbone, mon
 
     monkeypatch.setattr(backbone._engine, "api", Watched())
     with pytest.raises(Cancelled):
-        backbone.complete(prompt(LONG, PLAN), max_tokens=1, cancellation=cancellation)
+        backbone.generate(GenerationRequest(prompt(LONG, PLAN), max_tokens=1, cancellation=cancellation))
     assert statuses == [2]  # given up, not carried to its end
 
 
 def test_cancel_while_generating(backbone: LlamaBackbone) -> None:
-    expected = backbone.complete(prompt("What is the capital of France?"), max_tokens=10)
+    expected = backbone.generate(GenerationRequest(prompt("What is the capital of France?"), max_tokens=10))
     cancellation = Cancellation()
     fragments: list[str] = []
 
@@ -269,16 +285,23 @@ def test_cancel_while_generating(backbone: LlamaBackbone) -> None:
             cancellation.cancel()
 
     with pytest.raises(Cancelled):
-        backbone.complete(prompt("Tell me a long story."), max_tokens=500, on_text=listen, cancellation=cancellation)
+        backbone.generate(
+            GenerationRequest(
+                prompt("Tell me a long story."), max_tokens=500, on_text=listen, cancellation=cancellation
+            )
+        )
     assert len(fragments) == 3
-    assert backbone.complete(prompt("What is the capital of France?"), max_tokens=10).tokens == expected.tokens
+    assert (
+        backbone.generate(GenerationRequest(prompt("What is the capital of France?"), max_tokens=10)).tokens
+        == expected.tokens
+    )
 
 
 def test_a_thrown_switch_does_not_start(backbone: LlamaBackbone) -> None:
     cancellation = Cancellation()
     cancellation.cancel()
     with pytest.raises(Cancelled):
-        backbone.complete(prompt("Hello"), max_tokens=4, cancellation=cancellation)
+        backbone.generate(GenerationRequest(prompt("Hello"), max_tokens=4, cancellation=cancellation))
 
 
 def test_a_call_that_waits_its_turn_can_be_cancelled(backbone: LlamaBackbone) -> None:
@@ -291,15 +314,17 @@ def test_a_call_that_waits_its_turn_can_be_cancelled(backbone: LlamaBackbone) ->
 
     with ThreadPoolExecutor() as pool:
         long = pool.submit(
-            backbone.complete,
-            prompt("Tell me a long story."),
-            max_tokens=800,
-            grammar="root ::= [a-z ]{2000}",
-            on_text=hold,
-            cancellation=first,
+            backbone.generate,
+            GenerationRequest(
+                prompt("Tell me a long story."),
+                max_tokens=800,
+                output=Grammar("root ::= [a-z ]{2000}"),
+                on_text=hold,
+                cancellation=first,
+            ),
         )
         assert running.wait(120)
-        waiting = pool.submit(backbone.complete, prompt("Hello"), max_tokens=4, cancellation=second)
+        waiting = pool.submit(backbone.generate, GenerationRequest(prompt("Hello"), max_tokens=4, cancellation=second))
         deadline = time.monotonic() + 60
         while not backbone._scheduler._waiting:
             assert time.monotonic() < deadline
@@ -319,15 +344,22 @@ def test_what_a_listener_raises_reaches_the_caller(backbone: LlamaBackbone) -> N
         raise RuntimeError("listener")
 
     with pytest.raises(RuntimeError, match="listener"):
-        backbone.complete(prompt("Hello"), max_tokens=4, on_text=fail)
-    assert backbone.complete(prompt("What is the capital of France?"), max_tokens=10).finish == "stop"
+        backbone.generate(GenerationRequest(prompt("Hello"), max_tokens=4, on_text=fail))
+    assert (
+        backbone.generate(GenerationRequest(prompt("What is the capital of France?"), max_tokens=10)).finish == "stop"
+    )
 
 
 def test_threads_call_at_once(backbone: LlamaBackbone) -> None:
     questions = ["What is the capital of France?", "What is the capital of Italy?"] * 3
-    alone = {question: backbone.complete(prompt(question), max_tokens=10).tokens for question in set(questions)}
+    alone = {
+        question: backbone.generate(GenerationRequest(prompt(question), max_tokens=10)).tokens
+        for question in set(questions)
+    }
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda question: backbone.complete(prompt(question), max_tokens=10), questions))
+        together = list(
+            pool.map(lambda question: backbone.generate(GenerationRequest(prompt(question), max_tokens=10)), questions)
+        )
     assert [completion.tokens for completion in together] == [alone[question] for question in questions]
 
 
@@ -335,7 +367,7 @@ def test_a_prompt_that_does_not_fit_names_both_numbers(backbone: LlamaBackbone) 
     count = backbone.count_tokens(prompt(LONG))
     room = backbone.info.context_tokens - count
     with pytest.raises(ModelError) as caught:
-        backbone.complete(prompt(LONG), max_tokens=room + 1)
+        backbone.generate(GenerationRequest(prompt(LONG), max_tokens=room + 1))
     assert str(count) in caught.value.message
     assert str(backbone.info.context_tokens) in caught.value.message
     assert caught.value.hint
@@ -343,7 +375,7 @@ def test_a_prompt_that_does_not_fit_names_both_numbers(backbone: LlamaBackbone) 
 
 def test_a_full_context_works(backbone: LlamaBackbone) -> None:
     text = LONG + " one" * (backbone.info.context_tokens - 4 - backbone.count_tokens(prompt(LONG)))
-    completion = backbone.complete(prompt(text), max_tokens=4, grammar="root ::= [a-z]{50}")
+    completion = backbone.generate(GenerationRequest(prompt(text), max_tokens=4, output=Grammar("root ::= [a-z]{50}")))
     assert completion.prompt_tokens == backbone.info.context_tokens - 4
     assert completion.generated_tokens == 4
 
@@ -363,11 +395,13 @@ def test_closing_ends_a_running_call_and_refuses_new_ones() -> None:
     running = threading.Event()
     with ThreadPoolExecutor() as pool:
         call = pool.submit(
-            backbone.complete,
-            prompt("Tell me a story."),
-            max_tokens=2000,
-            grammar="root ::= [a-z ]{2000}",
-            on_text=lambda _: running.set(),
+            backbone.generate,
+            GenerationRequest(
+                prompt("Tell me a story."),
+                max_tokens=2000,
+                output=Grammar("root ::= [a-z ]{2000}"),
+                on_text=lambda _: running.set(),
+            ),
         )
         assert running.wait(120)
         backbone.close()
@@ -375,7 +409,7 @@ def test_closing_ends_a_running_call_and_refuses_new_ones() -> None:
             call.result(timeout=120)
     backbone.close()
     with pytest.raises(ModelError, match="closed"):
-        backbone.complete(prompt("Hello"), max_tokens=4)
+        backbone.generate(GenerationRequest(prompt("Hello"), max_tokens=4))
     with pytest.raises(ModelError, match="closed"):
         backbone.count_tokens(prompt("Hello"))
 
@@ -384,16 +418,18 @@ def test_silent_on_the_terminal_and_ends_cleanly_without_close() -> None:
     code = """
 from atomr_local.backbone.llama.engine import AbortFlag, Part
 from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.protocol import Message, Prompt
+from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
+from atomr_local.backbone.structured_output import Grammar
 from atomr_local.catalog.starter import starter_model_path
 import os, sys, threading
 backbone = LlamaBackbone.load(starter_model_path(), context_tokens=512)
 assert os.environ["GOMP_SPINCOUNT"]
 prompt = Prompt((), (Message("user", "Tell me a story."),))
-backbone.complete(prompt, max_tokens=4)
+backbone.generate(GenerationRequest(prompt, max_tokens=4))
 running = threading.Event()
 def call():
-    backbone.complete(prompt, max_tokens=400, grammar="root ::= [a-z ]{2000}", on_text=lambda _: running.set())
+    grammar = Grammar("root ::= [a-z ]{2000}")
+    backbone.generate(GenerationRequest(prompt, max_tokens=400, output=grammar, on_text=lambda _: running.set()))
 threading.Thread(target=call, daemon=True).start()
 running.wait(120)  # the interpreter ends while the model runs
 threading.excepthook = lambda _: None
@@ -408,39 +444,46 @@ threading.excepthook = lambda _: None
 def test_drafts_change_no_word(drafts: tuple[str, ...]) -> None:
     question = Message("user", "Count from one to twelve, first in digits and then in words, and then once again.")
     prompt = Prompt((), (question,))
-    plain = LlamaBackbone.load(starter_model_path(), drafting=False)
+    plain = LlamaBackbone.load(starter_model_path(), speculative=False)
     quick = LlamaBackbone.load(starter_model_path())
     for grammar in (None, 'root ::= ([a-z0-9,.]+ " "){1,60}'):
-        expected = plain.complete(prompt, max_tokens=80, grammar=grammar)
-        made = quick.complete(prompt, max_tokens=80, grammar=grammar, drafts=drafts)
+        expected = plain.generate(GenerationRequest(prompt, max_tokens=80, output=Grammar(grammar)))
+        made = quick.generate(GenerationRequest(prompt, max_tokens=80, output=Grammar(grammar), lookup_texts=drafts))
         assert made.text == expected.text
         assert [token.text for token in made.tokens] == [token.text for token in expected.tokens]
         assert made.finish == expected.finish
-        assert quick.complete(prompt, max_tokens=80, grammar=grammar, drafts=drafts).tokens == made.tokens
+        assert (
+            quick.generate(
+                GenerationRequest(prompt, max_tokens=80, output=Grammar(grammar), lookup_texts=drafts)
+            ).tokens
+            == made.tokens
+        )
     plain.close()
     quick.close()
 
 
 def test_the_next_turn_reads_what_is_new_and_gives_what_a_cold_start_gives(backbone: LlamaBackbone) -> None:
     first = prompt(f"{LONG} In which room is item 7?")
-    written = backbone.complete(first, max_tokens=12).text
-    warm = backbone.complete(first.going_on(written, "Check."), max_tokens=4)
+    written = backbone.generate(GenerationRequest(first, max_tokens=12)).text
+    warm = backbone.generate(GenerationRequest(first.going_on(written, "Check."), max_tokens=4))
     assert warm.evaluated_tokens < 30 < warm.prompt_tokens - 300
     forget(backbone)
-    cold = backbone.complete(first.going_on(written, "Check."), max_tokens=4)
+    cold = backbone.generate(GenerationRequest(first.going_on(written, "Check."), max_tokens=4))
     assert cold.evaluated_tokens > 300
     assert cold.tokens == warm.tokens
 
 
 def test_watched_texts_have_the_probability_of_their_first_token(backbone: LlamaBackbone) -> None:
     asked = prompt("Is water wet? Answer yes or no.")
-    free = backbone.complete(asked, max_tokens=3)
-    watching = backbone.complete(asked, max_tokens=3, watch=(free.text, "Unknown"))
+    free = backbone.generate(GenerationRequest(asked, max_tokens=3))
+    watching = backbone.generate(GenerationRequest(asked, max_tokens=3, watch=(free.text, "Unknown")))
     assert watching.tokens == free.tokens
     assert watching.watched[0] == pytest.approx(free.tokens[0].logprob)
     assert watching.watched[1] <= 0
     grammar = r'root ::= "{\"is\": \"" ("yes" | "no")'
-    later = backbone.complete(asked, max_tokens=12, grammar=grammar, watch=("yes", "no"), watch_after='{"is": "')
+    later = backbone.generate(
+        GenerationRequest(asked, max_tokens=12, output=Grammar(grammar), watch=("yes", "no"), watch_after='{"is": "')
+    )
     assert any(logprob == pytest.approx(later.tokens[-1].logprob) for logprob in later.watched)
-    never = backbone.complete(asked, max_tokens=3, watch=("yes",), watch_after="nowhere")
+    never = backbone.generate(GenerationRequest(asked, max_tokens=3, watch=("yes",), watch_after="nowhere"))
     assert math.isnan(never.watched[0])

@@ -20,7 +20,8 @@ import pytest
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.openai import OpenAIBackbone
 from atomr_local.backbone.openai.backbone import DEFAULT_CONTEXT
-from atomr_local.backbone.protocol import Message, Prompt
+from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
+from atomr_local.backbone.structured_output import Grammar
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import starter_model_path
 from atomr_local.errors import Cancelled, MissingPartError, ModelError
@@ -88,15 +89,15 @@ def test_the_same_model_gives_the_same_answer_here_and_there(connect: Connect, l
     assert remote.info.context_tokens == 1024
     prompt = Prompt((), PROMPT.messages)
     fragments: list[str] = []
-    there = remote.complete(prompt, max_tokens=8, on_text=fragments.append)
-    here = local.complete(prompt, max_tokens=8)
+    there = remote.generate(GenerationRequest(prompt, max_tokens=8, on_text=fragments.append))
+    here = local.generate(GenerationRequest(prompt, max_tokens=8))
     assert there.text == here.text == "".join(fragments)
     assert there.tokens == here.tokens
     assert there.mean_probability == here.mean_probability
     assert (there.finish, there.prompt_tokens) == (here.finish, here.prompt_tokens)
     assert remote.unsupported == frozenset()
-    assert remote.complete(prompt, max_tokens=8).evaluated_tokens < there.prompt_tokens
-    assert remote.complete(prompt, max_tokens=8, grammar=YES_NO).text in ("yes", "no")
+    assert remote.generate(GenerationRequest(prompt, max_tokens=8)).evaluated_tokens < there.prompt_tokens
+    assert remote.generate(GenerationRequest(prompt, max_tokens=8, output=Grammar(YES_NO))).text in ("yes", "no")
     assert remote.count_tokens(prompt) >= there.prompt_tokens
 
 
@@ -104,9 +105,9 @@ def test_what_the_server_refuses_for_good_reason_is_told_and_nothing_given_up(co
     remote = connect("real")
     long = Prompt((), (Message("user", "word " * 1500),))
     with pytest.raises(ModelError, match=r"takes 15\d\d tokens"):
-        remote.complete(long, max_tokens=8)
+        remote.generate(GenerationRequest(long, max_tokens=8))
     with pytest.raises(ModelError, match="grammar"):
-        remote.complete(PROMPT, max_tokens=8, grammar='root ::= "')
+        remote.generate(GenerationRequest(PROMPT, max_tokens=8, output=Grammar('root ::= "')))
     assert remote.unsupported == frozenset()
 
 
@@ -136,18 +137,23 @@ def test_the_server_of_llama_cpp_python(local: LlamaBackbone) -> None:
         try:
             assert remote.info.name == str(starter_model_path())
             fragments: list[str] = []
-            answer = remote.complete(PROMPT, max_tokens=8, on_text=fragments.append)
-            assert answer.text == "".join(fragments) == local.complete(PROMPT, max_tokens=8).text
-            assert remote.complete(PROMPT, max_tokens=8, grammar=YES_NO).text in ("yes", "no")
+            answer = remote.generate(GenerationRequest(PROMPT, max_tokens=8, on_text=fragments.append))
+            assert answer.text == "".join(fragments) == local.generate(GenerationRequest(PROMPT, max_tokens=8)).text
+            assert remote.generate(GenerationRequest(PROMPT, max_tokens=8, output=Grammar(YES_NO))).text in (
+                "yes",
+                "no",
+            )
             assert "grammar" not in remote.unsupported
             cancellation = Cancellation()
             with pytest.raises(Cancelled):
-                remote.complete(
-                    PROMPT,
-                    max_tokens=400,
-                    grammar="root ::= [a-z ]{400}",
-                    on_text=lambda _: cancellation.cancel(),
-                    cancellation=cancellation,
+                remote.generate(
+                    GenerationRequest(
+                        PROMPT,
+                        max_tokens=400,
+                        output=Grammar("root ::= [a-z ]{400}"),
+                        on_text=lambda _: cancellation.cancel(),
+                        cancellation=cancellation,
+                    )
                 )
         finally:
             remote.close()
@@ -159,7 +165,7 @@ def test_the_server_of_llama_cpp_python(local: LlamaBackbone) -> None:
 def test_a_plain_server_without_any_extras(connect: Connect) -> None:
     backbone = connect("plain")
     assert backbone.info.context_tokens == DEFAULT_CONTEXT
-    completion = backbone.complete(PROMPT, max_tokens=50)
+    completion = backbone.generate(GenerationRequest(PROMPT, max_tokens=50))
     assert completion.text == "Paris is the capital."
     assert completion.generated_tokens == 5
     assert completion.mean_probability is None
@@ -174,19 +180,23 @@ def test_names_and_contexts_come_from_the_list(connect: Connect) -> None:
 
 def test_optional_parts_are_given_up_once(connect: Connect) -> None:
     picky = connect("picky")
-    assert picky.complete(PROMPT, max_tokens=50, grammar=YES_NO).text == "Paris is the capital."
+    assert (
+        picky.generate(GenerationRequest(PROMPT, max_tokens=50, output=Grammar(YES_NO))).text == "Paris is the capital."
+    )
     assert picky.unsupported == {"grammar", "logprobs", "stream_options"}
     named = connect("nogrammar")
-    assert named.complete(PROMPT, max_tokens=50, grammar=YES_NO).text == "Paris is the capital."
+    assert (
+        named.generate(GenerationRequest(PROMPT, max_tokens=50, output=Grammar(YES_NO))).text == "Paris is the capital."
+    )
     assert named.unsupported == {"grammar"}
 
 
 def test_limits_hold_where_the_server_ignores_them(connect: Connect, server: str) -> None:
     before = disconnects(server)
-    completion = connect("endless").complete(PROMPT, max_tokens=7)
+    completion = connect("endless").generate(GenerationRequest(PROMPT, max_tokens=7))
     assert completion.text == "word " * 7
     assert completion.finish == "length"
-    stopped = connect("plain").complete(PROMPT, max_tokens=50, stop=("cap",))
+    stopped = connect("plain").generate(GenerationRequest(PROMPT, max_tokens=50, stop=("cap",)))
     assert (stopped.text, stopped.finish) == ("Paris is the ", "stop")
     wait_for(lambda: disconnects(server) > before)
 
@@ -217,7 +227,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 )
 def test_faults_are_told(connect: Connect, mode: str, said: str) -> None:
     with pytest.raises(ModelError) as caught:
-        connect(mode).complete(PROMPT, max_tokens=50)
+        connect(mode).generate(GenerationRequest(PROMPT, max_tokens=50))
     assert said in caught.value.message
 
 
@@ -232,7 +242,11 @@ def test_faults_on_connecting(connect: Connect, mode: str, said: str) -> None:
 
 
 def test_the_key_is_sent_and_never_told(connect: Connect) -> None:
-    assert connect("unauthorised", api_key="secret").complete(PROMPT, max_tokens=50).text.startswith("Paris")
+    assert (
+        connect("unauthorised", api_key="secret")
+        .generate(GenerationRequest(PROMPT, max_tokens=50))
+        .text.startswith("Paris")
+    )
     with pytest.raises(ModelError) as caught:
         connect("unauthorised", api_key="wrong-key")
     assert "wrong-key" not in f"{caught.value} {caught.value.hint}"
@@ -271,7 +285,7 @@ def test_a_server_that_never_answers_runs_into_the_time_limit(connect: Connect) 
     backbone._timeout = 0.3  # from now on: whoever is slow to connect is another matter
     backbone._client.timeout = httpx.Timeout(0.3, connect=120.0)
     with pytest.raises(ModelError, match=r"did not answer for 0\.3 seconds"):
-        backbone.complete(PROMPT, max_tokens=5)
+        backbone.generate(GenerationRequest(PROMPT, max_tokens=5))
 
 
 @pytest.mark.parametrize("mode", ["drip", "driphead", "alive", "slow", "endless"])
@@ -280,14 +294,14 @@ def test_a_call_ends_at_its_deadline_however_the_server_drips(connect: Connect, 
     backbone._deadline = 0.4  # from now on; between two fragments 120 seconds are allowed
     before = disconnects(server)
     with pytest.raises(ModelError, match=r"did not finish its answer within 0\.4 seconds") as caught:
-        backbone.complete(PROMPT, max_tokens=1_000_000)
+        backbone.generate(GenerationRequest(PROMPT, max_tokens=1_000_000))
     assert "endpoint.deadline" in caught.value.hint
     deadline = time.monotonic() + 60
     while disconnects(server) == before:  # the connection is closed, not left to drip
         assert time.monotonic() < deadline
         time.sleep(0.02)
     with pytest.raises(ModelError, match="did not finish"):  # and the next call is one like the first
-        backbone.complete(PROMPT, max_tokens=1_000_000)
+        backbone.generate(GenerationRequest(PROMPT, max_tokens=1_000_000))
 
 
 def test_a_list_of_models_that_drips_runs_into_the_time_limit(server: str) -> None:
@@ -312,7 +326,7 @@ def test_a_server_that_sends_the_key_back(server: str, mode: str, told: str) -> 
     backbone = OpenAIBackbone(f"{server}/{mode}/v1", "tiny", key)
     heard: list[str] = []
     with pytest.raises(ModelError, match=told) as caught:
-        backbone.complete(PROMPT, max_tokens=1000, on_text=heard.append)
+        backbone.generate(GenerationRequest(PROMPT, max_tokens=1000, on_text=heard.append))
     backbone.close()
     assert key not in f"{caught.value} {caught.value.hint} {''.join(heard)}"
     assert "".join(heard) in ("", "Paris", "Bearer ")
@@ -335,12 +349,12 @@ def test_cancelling_closes_the_connection_at_once(connect: Connect, server: str,
     cancelling.start()
     started = time.monotonic()
     with pytest.raises(Cancelled):
-        backbone.complete(PROMPT, max_tokens=10**6, cancellation=cancellation)
+        backbone.generate(GenerationRequest(PROMPT, max_tokens=10**6, cancellation=cancellation))
     assert time.monotonic() - started < 60  # half of the time limit
     cancelling.join()
     wait_for(lambda: disconnects(server) > before)
     with pytest.raises(Cancelled):
-        backbone.complete(PROMPT, max_tokens=5, cancellation=cancellation)
+        backbone.generate(GenerationRequest(PROMPT, max_tokens=5, cancellation=cancellation))
 
 
 def test_closing_ends_a_running_call(connect: Connect) -> None:
@@ -354,10 +368,10 @@ def test_closing_ends_a_running_call(connect: Connect) -> None:
     closing = threading.Thread(target=close)
     closing.start()
     with pytest.raises(Cancelled):
-        backbone.complete(PROMPT, max_tokens=10**6, on_text=lambda _: running.set())
+        backbone.generate(GenerationRequest(PROMPT, max_tokens=10**6, on_text=lambda _: running.set()))
     closing.join()
     with pytest.raises(ModelError, match="closed"):
-        backbone.complete(PROMPT, max_tokens=5)
+        backbone.generate(GenerationRequest(PROMPT, max_tokens=5))
 
 
 def test_what_a_listener_raises_reaches_the_caller(connect: Connect) -> None:
@@ -366,5 +380,5 @@ def test_what_a_listener_raises_reaches_the_caller(connect: Connect) -> None:
 
     backbone = connect("plain")
     with pytest.raises(RuntimeError, match="listener"):
-        backbone.complete(PROMPT, max_tokens=5, on_text=fail)
-    assert backbone.complete(PROMPT, max_tokens=5).text == "Paris is the capital."
+        backbone.generate(GenerationRequest(PROMPT, max_tokens=5, on_text=fail))
+    assert backbone.generate(GenerationRequest(PROMPT, max_tokens=5)).text == "Paris is the capital."

@@ -11,7 +11,7 @@ import pytest
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.llama.probe import runner as probe
 from atomr_local.backbone.llama.probe.verdict import ProbeTask, Verdict, Way, keep_verdict, read_verdict, verdict_file
-from atomr_local.backbone.protocol import Message, Prompt
+from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
 from atomr_local.catalog.find import find_model
 from atomr_local.cli.main import main
 from atomr_local.parts import Parts
@@ -82,7 +82,7 @@ def test_a_library_that_crashes_with_its_extra_buffers(
     backbone = LlamaBackbone.load(task.model, context_tokens=512, extra_buffers=way.extra_buffers)
     try:
         prompt = Prompt((), (Message("user", "Say hello."),))
-        assert backbone.complete(prompt, max_tokens=3).generated_tokens == 3
+        assert backbone.generate(GenerationRequest(prompt, max_tokens=3)).generated_tokens == 3
     finally:
         backbone.close()
 

@@ -10,7 +10,7 @@ import pytest
 from fake_assistant import FakeAssistant, finished, passage, script
 from test_tui import HOSTILE, ask, done, screen_text, until
 
-from atomr_local.backbone.protocol import Completion
+from atomr_local.backbone.protocol import Generation
 from atomr_local.errors import InputError
 from atomr_local.reasoning.events import Event, EvidenceFound, ModelCalled, PlanReady
 from atomr_local.sources.protocol import Evidence, SourceName
@@ -148,7 +148,7 @@ async def test_rows_that_come_after_a_query_was_stopped_are_not_shown() -> None:
 
 
 async def test_the_prompt_and_the_output_are_one_key_away() -> None:
-    made = Completion("Fritz Lang" + HOSTILE, (), "stop", 20, 5, 0.5)
+    made = Generation("Fritz Lang" + HOSTILE, (), "stop", 20, 5, 0.5)
     events = script()
     events.insert(7, ModelCalled(node_id=3, purpose="read", prompt=f"Who? {HOSTILE}", completion=made))
     app = AtomrApp(FakeAssistant(events))

@@ -24,7 +24,7 @@ from textual.widgets import DataTable, Input, TextArea
 
 import atomr_local.tui.screens
 from atomr_local import paths
-from atomr_local.backbone.protocol import Completion
+from atomr_local.backbone.protocol import Generation
 from atomr_local.errors import AtomrError
 from atomr_local.history.store import History, history_file
 from atomr_local.reasoning.events import (
@@ -358,7 +358,7 @@ async def test_a_question_of_elsewhere_is_harmless_in_the_history_and_opened() -
 GRAPH = GraphAssistant()
 TREE = Tree(Node(0, hostile("zquestionz"), children=(Node(1, hostile("zstepz"), instruction=hostile("zdoz")),)))
 LIMITS = Settings().limits
-COMPLETION = Completion(hostile("zoutputz", repeat=3000), (), "stop", 1, 1, 0.5)
+COMPLETION = Generation(hostile("zoutputz", repeat=3000), (), "stop", 1, 1, 0.5)
 CALLS = [ModelCalled(node_id=1, purpose=hostile("zpurposez"), prompt=hostile("zpromptz"), completion=COMPLETION)]
 ERROR = AtomrError(hostile("zmsgz"), hint=hostile("zhintz"), title=hostile("ztitlez"))
 WEB = Evidence(

@@ -19,7 +19,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
 from atomr_local import paths
-from atomr_local.backbone.protocol import Completion
+from atomr_local.backbone.protocol import Generation
 from atomr_local.errors import ModelError
 from atomr_local.reasoning.events import AnswerReady, Event, EvidenceFound, ModelCalled, NodeJudged, NodeStarted
 from atomr_local.reasoning.trace import Guess
@@ -66,7 +66,7 @@ HOLDINGS = [
 
 
 def answered() -> list[Event]:
-    made = Completion("Fritz Lang [1]", (), "stop", 20, 5, 0.5)
+    made = Generation("Fritz Lang [1]", (), "stop", 20, 5, 0.5)
     events = script()
     events.insert(
         7, ModelCalled(node_id=3, purpose="read", prompt="Who directed Metropolis?\nAnswer:", completion=made)

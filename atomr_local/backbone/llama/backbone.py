@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import CancelledError
 from pathlib import Path
 
 from atomr_local.backbone.llama.chat.encoder import ChatEncoder, EncodedPrompt
 from atomr_local.backbone.llama.cpu_variants import AUTO
-from atomr_local.backbone.llama.decoding import Call
+from atomr_local.backbone.llama.decoding import EncodedRequest
 from atomr_local.backbone.llama.engine import AbortFlag, Engine
 from atomr_local.backbone.llama.library import library, loaded_cpu_variant
 from atomr_local.backbone.llama.scheduler import Scheduler, closed_error
@@ -24,8 +24,7 @@ from atomr_local.backbone.llama.weights import (
     weights_to_run,
 )
 from atomr_local.backbone.output import OutputText
-from atomr_local.backbone.protocol import BackboneInfo, Completion, Prompt
-from atomr_local.cancellation import Cancellation
+from atomr_local.backbone.protocol import BackboneInfo, Generation, GenerationRequest, Prompt
 from atomr_local.errors import Cancelled, ModelError
 from atomr_local.gguf import check_adapter, check_model
 
@@ -38,9 +37,15 @@ class LlamaBackbone:
     """The in-process backbone. Make it with :meth:`load`, free it with :meth:`close`."""
 
     def __init__(
-        self, scheduler: Scheduler, engine: Engine, encoder: ChatEncoder, info: BackboneInfo, *, drafting: bool = True
+        self,
+        scheduler: Scheduler,
+        engine: Engine,
+        encoder: ChatEncoder,
+        info: BackboneInfo,
+        *,
+        speculative: bool = True,
     ) -> None:
-        self._drafting = drafting
+        self._speculative = speculative
         self._scheduler = scheduler
         self._engine = engine
         self._encoder = encoder
@@ -57,7 +62,7 @@ class LlamaBackbone:
         context_tokens: int = 4096,
         threads: int = 0,
         batch_threads: int = 0,
-        drafting: bool = True,
+        speculative: bool = True,
         reuse: bool = True,
         parallel: int = 4,
         storage: Storage | None = None,
@@ -72,7 +77,7 @@ class LlamaBackbone:
             adapter: a LoRA adapter (GGUF) made for this model.
             context_tokens: wanted context; capped to what the model was trained for.
             threads, batch_threads: while generating and while reading a prompt; 0 chooses for this machine.
-            drafting: evaluate what is likely to come next together with what comes next (see `prompt_lookup.py`).
+            speculative: prompt-lookup decoding (see `prompt_lookup.py`).
             reuse: keep what has been read of prompts (see `prefix_cache.py`).
             parallel: calls that run at once, at most; fewer where their memory would be more than a gigabyte.
             storage: how prepared weights are stored (see `weights.py`); None: run the file as it is.
@@ -121,7 +126,7 @@ class LlamaBackbone:
             scheduler.close()
             raise
         info = BackboneInfo(model.stem, adapter.stem if adapter else None, engine.context_tokens)
-        return cls(scheduler, engine, encoder, info, drafting=drafting)
+        return cls(scheduler, engine, encoder, info, speculative=speculative)
 
     @property
     def info(self) -> BackboneInfo:
@@ -141,51 +146,38 @@ class LlamaBackbone:
                 raise closed_error()
             return self._encoder.encode(prompt)
 
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        max_tokens: int,
-        grammar: str | None = None,
-        stop: tuple[str, ...] = (),
-        temperature: float = 0.0,
-        seed: int = 0,
-        on_text: Callable[[str], None] | None = None,
-        cancellation: Cancellation | None = None,
-        drafts: Sequence[str] = (),
-        watch: Sequence[str] = (),
-        watch_after: str = "",
-    ) -> Completion:
+    def generate(self, request: GenerationRequest) -> Generation:
         """See :class:`atomr_local.backbone.protocol.Backbone`.
 
         A temperature above 0 draws from the whole distribution, reproducibly for a seed. `seconds` does not count
         the wait for another call to end. What `on_text` raises ends the call and is raised here.
         """
-        if max_tokens < 1:
-            raise ValueError("max_tokens must be at least 1")
-        encoded = self._encode(prompt)
-        needed, room = len(encoded.tokens) + max_tokens, self._info.context_tokens
-        if needed > room:
+        prompt = self._encode(request.prompt)
+        length, room = len(prompt.tokens), self._info.context_tokens
+        if length + request.max_tokens > room:
             raise ModelError(
-                f"the prompt of {len(encoded.tokens)} tokens with {max_tokens} for the answer takes {needed} tokens, "
-                f"the context of {self._info.name} has {room}",
+                f"the prompt of {length} tokens with {request.max_tokens} for the answer takes "
+                f"{length + request.max_tokens} tokens, the context of {self._info.name} has {room}",
                 title="Prompt too long",
                 hint="Allow less evidence (limits.evidence_tokens) or set a larger llm.context_tokens.",
             )
-        flag = AbortFlag()
-        stop = (*stop, *self._encoder.stop)
-        known = tuple(self._encoder.plain(text) for text in drafts) if self._drafting else ()
-        output = OutputText(stop, on_text)
-        watched = tuple(next(iter(self._encoder.plain(text)), None) for text in watch)
-        call = Call(encoded, max_tokens, grammar, temperature, seed, output, flag, known, watched, watch_after)
+        flag, plain = AbortFlag(), self._encoder.plain
+        call = EncodedRequest(
+            request,
+            prompt,
+            output=OutputText((*request.stop, *self._encoder.stop), request.on_text),
+            flag=flag,
+            lookup=tuple(map(plain, request.lookup_texts)) if self._speculative else (),
+            watch=tuple(next(iter(plain(text)), None) for text in request.watch),
+        )
         future = self._scheduler.submit(call)
-        if cancellation is not None:
+        if request.cancellation is not None:
 
             def stop_now() -> None:
                 flag.set()
                 future.cancel()  # a call that still waits for its turn ends at once
 
-            cancellation.on_cancel(stop_now)
+            request.cancellation.on_cancel(stop_now)
         try:
             return future.result()
         except CancelledError:

@@ -25,7 +25,7 @@ Marks = tuple[int, int]
 
 
 class TokenSequence(Protocol):
-    """What the cache needs of a model (see :class:`atomr_local.backbone.llama.slot.Lane`)."""
+    """What the cache needs of a model (see :class:`atomr_local.backbone.llama.slot.Slot`)."""
 
     @property
     def can_trim(self) -> bool: ...

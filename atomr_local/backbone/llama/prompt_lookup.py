@@ -17,7 +17,7 @@ _SHORTEST_MATCH = 2
 MOST_DRAFTED = 3
 
 
-class Drafter:
+class PromptLookup:
     """Finds drafts for one output.
 
     Args of the constructor:

@@ -15,8 +15,8 @@ from atomr_local.errors import ModelError
 _FIRST_CANDIDATES = 64
 
 
-class Grammar:
-    """A compiled GBNF grammar that follows one output."""
+class GrammarMatcher:
+    """A compiled GBNF grammar and its state for one output."""
 
     def __init__(self, engine: Engine, sampler: Any) -> None:
         self._api = engine.api
@@ -39,7 +39,7 @@ class Grammar:
 
 
 @contextlib.contextmanager
-def compiled_grammar(engine: Engine, text: str | None) -> Iterator[Grammar | None]:
+def compiled_grammar(engine: Engine, text: str | None) -> Iterator[GrammarMatcher | None]:
     """The grammar ready to use; None for no grammar.
 
     Raises:
@@ -61,7 +61,7 @@ def compiled_grammar(engine: Engine, text: str | None) -> Iterator[Grammar | Non
             hint="A grammar is GBNF with a rule named root.",
         )
     try:
-        yield Grammar(engine, handle)
+        yield GrammarMatcher(engine, handle)
     finally:
         engine.api.llama_sampler_free(handle)
 
@@ -93,7 +93,7 @@ class Sampler:
     is the same: the best allowed token, or a draw from the distribution restricted to the allowed tokens.
     """
 
-    def __init__(self, temperature: float, seed: int, grammar: Grammar | None) -> None:
+    def __init__(self, temperature: float, seed: int, grammar: GrammarMatcher | None) -> None:
         import numpy as np
 
         self._np = np
@@ -129,7 +129,7 @@ class Sampler:
         drawn = int(np.searchsorted(cumulative, self._random.random() * cumulative[-1], side="right"))
         return min(drawn, len(logits) - 1)
 
-    def _draw_allowed(self, logits: Any, grammar: Grammar) -> int | None:
+    def _draw_allowed(self, logits: Any, grammar: GrammarMatcher) -> int | None:
         np = self._np
         if self._temperature <= 0:
             best = np.argpartition(logits, -_FIRST_CANDIDATES)[-_FIRST_CANDIDATES:]

@@ -13,16 +13,16 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from atomr_local.backbone.llama.decoding import Call, Generation
+from atomr_local.backbone.llama.decoding import Decoding, EncodedRequest
 from atomr_local.backbone.llama.engine import Engine, Part
 from atomr_local.backbone.llama.prefix_cache import GRID_TOKENS
-from atomr_local.backbone.llama.slot import Lane
+from atomr_local.backbone.llama.slot import Slot
 from atomr_local.backbone.llama.snapshots import Snapshots
-from atomr_local.backbone.protocol import Completion
+from atomr_local.backbone.protocol import Generation
 from atomr_local.errors import ModelError
 
-_Job = tuple["Future[Completion]", Call]
-_Running = dict[Generation, tuple[int, ...]]  # with the tokens to be evaluated next
+_Job = tuple["Future[Generation]", EncodedRequest]
+_Running = dict[Decoding, tuple[int, ...]]  # with the tokens to be evaluated next
 
 
 class Scheduler:
@@ -48,9 +48,9 @@ class Scheduler:
         self._snapshots = snapshots
         self._news = threading.Condition(self.lock)
         self._waiting: deque[_Job] = deque()
-        self._calls: set[Call] = set()
-        self._futures: dict[Generation, Future[Completion]] = {}
-        self._idle: list[Lane] = []
+        self._calls: set[EncodedRequest] = set()
+        self._futures: dict[Decoding, Future[Generation]] = {}
+        self._idle: list[Slot] = []
         self._closed = False
 
     def start(self, load: Callable[[], Engine]) -> Engine:
@@ -60,9 +60,9 @@ class Scheduler:
         self.thread.start()
         return loaded.result()
 
-    def submit(self, call: Call) -> Future[Completion]:
+    def submit(self, call: EncodedRequest) -> Future[Generation]:
         """Raises ModelError when closed."""
-        future: Future[Completion] = Future()
+        future: Future[Generation] = Future()
         with self._news:
             if self._closed:
                 raise closed_error()
@@ -74,8 +74,8 @@ class Scheduler:
 
     def forget(self, grid: int = GRID_TOKENS) -> None:
         """Drop what has been read of prompts from memory; read on in batches of `grid`. Only while no call runs."""
-        for lane in self._idle:
-            lane.forget(grid)
+        for slot in self._idle:
+            slot.forget(grid)
 
     def close(self) -> None:
         """Stop what runs and free the engine. Idempotent; calls that run or wait end as cancelled."""
@@ -96,7 +96,7 @@ class Scheduler:
         except BaseException as error:
             loaded.set_exception(error)
             return
-        self._idle = [Lane(engine, number, self._snapshots) for number in reversed(range(engine.sequences))]
+        self._idle = [Slot(engine, number, self._snapshots) for number in reversed(range(engine.sequences))]
         loaded.set_result(engine)
         running: _Running = {}
         while self._admit(engine, running):
@@ -106,7 +106,7 @@ class Scheduler:
             self.engine = None
 
     def _admit(self, engine: Engine, running: _Running) -> bool:
-        """Begin calls that wait while there are lanes, waiting for one if nothing runs; False at the end."""
+        """Begin calls that wait while there are slots, waiting for one if nothing runs; False at the end."""
         while True:
             with self._news:
                 while not running and not self._waiting and not self._closed:
@@ -115,15 +115,15 @@ class Scheduler:
                     return bool(running or self._waiting)
                 future, call = self._waiting.popleft()
             if future.set_running_or_notify_cancel():
-                generation = Generation(engine, self._lane_for(call), call)
-                self._futures[generation] = future
-                self._take(running, generation, generation.begin)
+                decoding = Decoding(engine, self._slot_for(call), call)
+                self._futures[decoding] = future
+                self._take(running, decoding, decoding.begin)
             del future, call  # a result must not live until the next call
 
-    def _lane_for(self, call: Call) -> Lane:
-        """The idle lane that holds most of the prompt."""
+    def _slot_for(self, call: EncodedRequest) -> Slot:
+        """The idle slot that holds most of the prompt."""
         prompt = call.prompt
-        best = max(self._idle, key=lambda lane: lane.cache.reusable(prompt.tokens, prompt.static, prompt.continued))
+        best = max(self._idle, key=lambda slot: slot.cache.reusable(prompt.tokens, prompt.static, prompt.continued))
         self._idle.remove(best)
         if not self._reuse:
             best.forget()
@@ -137,38 +137,38 @@ class Scheduler:
         single = [one for one, tokens in running.items() if self._batching and len(tokens) == 1]
         others = [[one] for one in running if one not in single]
         for together in ([single] if single else []) + others:
-            parts = [Part(one.lane.number, running[one], len(running[one]) > 1) for one in together]
+            parts = [Part(one.slot.number, running[one], len(running[one]) > 1) for one in together]
             # One call's switch must not stop the others; alone it may stop the evaluation itself.
             flag = together[0].call.flag if len(together) == 1 else None
             try:
                 rows = engine.decode(parts, flag)
             except Exception as error:
-                for generation in together:
-                    self._finish(running, generation, error)
+                for decoding in together:
+                    self._finish(running, decoding, error)
                 continue
-            for generation, row in zip(together, rows, strict=True):
-                self._take(running, generation, lambda: generation.advance(lambda i: engine.logits(row + i)))  # noqa: B023
+            for decoding, row in zip(together, rows, strict=True):
+                self._take(running, decoding, lambda: decoding.advance(lambda i: engine.logits(row + i)))  # noqa: B023
 
-    def _take(self, running: _Running, generation: Generation, choose: Callable[[], tuple[int, ...]]) -> None:
+    def _take(self, running: _Running, decoding: Decoding, choose: Callable[[], tuple[int, ...]]) -> None:
         try:
             tokens = choose()
         except BaseException as error:
-            self._finish(running, generation, error)
+            self._finish(running, decoding, error)
             return
         if tokens:
-            running[generation] = tokens
+            running[decoding] = tokens
         else:
-            self._finish(running, generation, None)
+            self._finish(running, decoding, None)
 
-    def _finish(self, running: _Running, generation: Generation, error: BaseException | None) -> None:
-        running.pop(generation, None)
-        generation.close()
-        self._idle.append(generation.lane)
-        future = self._futures.pop(generation)
+    def _finish(self, running: _Running, decoding: Decoding, error: BaseException | None) -> None:
+        running.pop(decoding, None)
+        decoding.close()
+        self._idle.append(decoding.slot)
+        future = self._futures.pop(decoding)
         if error is not None:
             future.set_exception(error)
-        elif generation.completion is not None:
-            future.set_result(generation.completion)
+        elif decoding.result is not None:
+            future.set_result(decoding.result)
 
 
 def closed_error() -> ModelError:

@@ -10,8 +10,8 @@ from atomr_local.backbone.llama.prefix_cache import GRID_TOKENS, PrefixCache
 from atomr_local.backbone.llama.snapshots import Snapshots
 
 
-class Lane:
-    """A sequence by its number, as the prefix cache wants it; belongs to the engine's thread."""
+class Slot:
+    """A sequence of the engine, with a prefix cache of its own; used on the engine's thread only."""
 
     def __init__(self, engine: Engine, number: int, snapshots: Snapshots) -> None:
         self.number = number
@@ -38,7 +38,7 @@ class Lane:
         [self._row] = self._engine.decode([Part(self.number, tokens)], flag)
 
     def logits(self) -> Any:
-        """The logits of this lane's own last `decode`, if nothing has been decoded since."""
+        """The logits of this slot's own last `decode`, if nothing has been decoded since."""
         return self._engine.logits(self._row)
 
     def trim(self, length: int) -> bool:

@@ -15,9 +15,8 @@ from typing import Any
 
 import httpx
 
-from atomr_local.backbone.openai.event_stream import StreamFault
+from atomr_local.backbone.openai.event_stream import EndpointError
 from atomr_local.credentials import Secret, SecretUrl, forms, is_loopback, without_secrets
-from atomr_local.errors import ModelError
 
 _NAME = re.compile(r"[\w.:-]+")  # a name, an IPv4 or an IPv6 address
 _EXAMPLE = "Give an address such as http://127.0.0.1:8080/v1."
@@ -72,9 +71,9 @@ def checked_endpoint(url: SecretUrl | str, api_key: Secret | str = "", *, unencr
     key = api_key if isinstance(api_key, Secret) else Secret(api_key)
     parsed = _parsed(given)
     if not (key.reveal().isascii() and key.reveal().isprintable()):
-        raise _fault("endpoint.api_key has characters that no key has", hint="Copy the key anew.")
+        raise EndpointError("endpoint.api_key has characters that no key has", hint="Copy the key anew.")
     if key and parsed.userinfo:
-        raise _fault(
+        raise EndpointError(
             "endpoint.url holds a user name, and endpoint.api_key is set: only one of them can be sent",
             hint="Take one of them out of the settings.",
         )
@@ -84,7 +83,7 @@ def checked_endpoint(url: SecretUrl | str, api_key: Secret | str = "", *, unencr
     basic = base64.b64encode(pair).decode("ascii") if parsed.userinfo else ""
     query = Secret(parsed.query.decode("ascii"))
     if parsed.scheme == "http" and not loopback and not unencrypted and (key or basic or query):
-        raise _fault(
+        raise EndpointError(
             f"endpoint.url, {given}: the key or password would be sent unencrypted to another machine",
             hint="Use https://, or set endpoint.allow_unencrypted_credentials = true where the network is your own.",
         )
@@ -109,16 +108,16 @@ def _parsed(given: SecretUrl) -> httpx.URL:
         port = parsed.port
         parsed.raw_host.decode("ascii")
     except (httpx.InvalidURL, ValueError):  # their words may hold a piece of a password
-        raise _fault(f"endpoint.url, {given}, is not an address", hint=_EXAMPLE) from None
+        raise EndpointError(f"endpoint.url, {given}, is not an address", hint=_EXAMPLE) from None
     if parsed.scheme not in ("http", "https") or not _NAME.fullmatch(parsed.host) or port == 0 or (port or 1) > 65535:
-        raise _fault(f"endpoint.url, {given}, is not usable", hint=_EXAMPLE)
+        raise EndpointError(f"endpoint.url, {given}, is not usable", hint=_EXAMPLE)
     if "@" in f"{parsed.path}{parsed.query.decode('ascii', 'replace')}{parsed.fragment}":
-        raise _fault(
+        raise EndpointError(
             f"endpoint.url, {given}, has an @ behind its host",
             hint="In a user name or password, write / as %2F, ? as %3F, # as %23 and @ as %40.",
         )
     if parsed.fragment:
-        raise _fault(f"endpoint.url, {given}, has a part behind #, which no server is sent", hint="Take it out.")
+        raise EndpointError(f"endpoint.url, {given}, has a part behind #, which no server is sent", hint="Take it out.")
     return parsed
 
 
@@ -179,11 +178,7 @@ def _proxy(url: httpx.URL, loopback: bool) -> httpx.Proxy | None:
     try:
         return httpx.Proxy(address if "://" in address else f"http://{address}")
     except (httpx.InvalidURL, ValueError):
-        raise _fault(
+        raise EndpointError(
             f"the proxy that the environment names for {url.scheme} is not usable: {SecretUrl(address)}",
             hint="Correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or set network.use_proxy = false.",
         ) from None
-
-
-def _fault(message: str, hint: str = "") -> ModelError:
-    return ModelError(message, title=StreamFault.title, hint=hint)

@@ -14,14 +14,15 @@ import json
 import threading
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from atomr_local.backbone.openai.event_stream import EventStream, StreamFault, Watched, error_text
+from atomr_local.backbone.openai.event_stream import EndpointError, EventStream, Watched, error_text
 from atomr_local.backbone.output import OutputText
-from atomr_local.backbone.protocol import BackboneInfo, Completion, Finish, Prompt
+from atomr_local.backbone.protocol import BackboneInfo, Finish, Generation, GenerationRequest, Prompt
+from atomr_local.backbone.structured_output import JsonSchema
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError
 
@@ -37,7 +38,7 @@ _TOKEN_BYTES = 1 << 13
 _BYTES_PER_TOKEN = 3
 _TURN_TOKENS = 8
 # Optional parts of a request, in the order in which they are given up when a server refuses it.
-_OPTIONAL = ("stream_options", "top_logprobs", "logprobs", "grammar")
+_OPTIONAL = ("stream_options", "top_logprobs", "logprobs", "grammar", "response_format")
 _TOP_TOKENS = 20  # the most that OpenAI's own servers give; others give at least as many
 _REFUSALS = (400, 422, 500, 501)
 _SAID = 300
@@ -47,8 +48,7 @@ class OpenAIBackbone:
     """The backbone of an endpoint. One event loop on a thread of its own does the talking.
 
     Attributes:
-        unsupported: optional parts of requests that the server turned out to refuse: grammar, logprobs, top_logprobs,
-            stream_options.
+        unsupported: optional parts of requests that the server turned out to refuse (see `_OPTIONAL`).
     """
 
     def __init__(
@@ -116,54 +116,48 @@ class OpenAIBackbone:
         contents = [len(message.content.encode("utf-8", "replace")) for message in prompt.messages]
         return sum(-(-size // _BYTES_PER_TOKEN) + _TURN_TOKENS for size in contents) + _TURN_TOKENS
 
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        max_tokens: int,
-        grammar: str | None = None,
-        stop: tuple[str, ...] = (),
-        temperature: float = 0.0,
-        seed: int = 0,
-        on_text: Callable[[str], None] | None = None,
-        cancellation: Cancellation | None = None,
-        drafts: Sequence[str] = (),
-        watch: Sequence[str] = (),
-        watch_after: str = "",
-    ) -> Completion:
+    def generate(self, request: GenerationRequest) -> Generation:
         """See :class:`atomr_local.backbone.protocol.Backbone`.
 
-        A server that gives no log-probabilities yields a completion whose tokens are its fragments and whose
-        mean_probability is None. Watched texts are looked for among the likeliest tokens that the server lists; one
-        that is not there gets the probability of the least likely of them, for its own can be no larger. Token
-        counts are the server's where it tells, else estimates.
+        Without log-probabilities from the server, the tokens are its fragments and `mean_probability` is None. Watched
+        texts are looked for among the likeliest tokens that the server lists; one that is not there gets the
+        probability of the least likely of them, for its own can be no larger. Token counts are the server's if it
+        reports them, else estimates.
         """
-        if max_tokens < 1:
-            raise ValueError("max_tokens must be at least 1")
-        request: dict[str, Any] = {
+        # What was sent to prove who asks is no answer: writing it ends the call before any of it is handed on.
+        output = OutputText((*request.stop, *self._address.telling()), request.on_text)
+        started = time.perf_counter()
+        watched = Watched(request.watch, request.watch_after)
+        made = self._run(self._answer(request, output, watched), request.cancellation)
+        if output.stop in self._address.telling():
+            raise EndpointError(
+                "the server sent the key or password back in its answer", hint="Ask whoever runs the server."
+            )
+        return replace(made, seconds=time.perf_counter() - started, watched=watched.logprobs)
+
+    def _payload(self, request: GenerationRequest) -> dict[str, Any]:
+        """The request as JSON, with all optional parts."""
+        payload: dict[str, Any] = {
             "model": self._info.name,
-            "messages": [{"role": message.role, "content": message.content} for message in prompt.messages],
-            "max_tokens": max_tokens,
-            "temperature": temperature,
-            "seed": seed,
+            "messages": [{"role": message.role, "content": message.content} for message in request.prompt.messages],
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            "seed": request.seed,
             "stream": True,
             "stream_options": {"include_usage": True},
             "logprobs": True,
         }
-        if stop:
-            request["stop"] = list(stop)
-        if grammar is not None:
-            request["grammar"] = grammar
-        if watch:
-            request["top_logprobs"] = _TOP_TOKENS
-        # What was sent to prove who asks is no answer: writing it ends the call before any of it is handed on.
-        output = OutputText((*stop, *self._address.telling()), on_text)
-        started = time.perf_counter()
-        watched = Watched(tuple(watch), watch_after)
-        completion = self._run(self._answer(request, self.count_tokens(prompt), output, watched), cancellation)
-        if output.stop in self._address.telling():
-            raise _fault("the server sent the key or password back in its answer", hint="Ask whoever runs the server.")
-        return replace(completion, seconds=time.perf_counter() - started, watched=watched.logprobs)
+        if request.stop:
+            payload["stop"] = list(request.stop)
+        if request.watch:
+            payload["top_logprobs"] = _TOP_TOKENS
+        output = request.output
+        if output is not None and not isinstance(output, JsonSchema):
+            payload["grammar"] = output.gbnf
+        if output is not None and output.json_schema is not None:
+            schema = {"name": "output", "strict": True, "schema": output.json_schema}
+            payload["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return payload
 
     def close(self) -> None:
         """Break off what runs and close the connections. Idempotent."""
@@ -175,7 +169,7 @@ class OpenAIBackbone:
         with self._gate:
             if not self._finalizer.alive:
                 work.close()
-                raise _fault("the endpoint has been closed")
+                raise EndpointError("the endpoint has been closed")
             future = asyncio.run_coroutine_threadsafe(self._cancellable(work, cancellation), self._loop)
         try:
             return future.result()
@@ -206,12 +200,14 @@ class OpenAIBackbone:
             raise self._refusal(status, body)
         listed = body.get("data") if isinstance(body, dict) else None
         if not isinstance(listed, list):
-            raise _fault("the server's list of models is none", hint="endpoint.url is the address that ends in /v1.")
+            raise EndpointError(
+                "the server's list of models is none", hint="endpoint.url is the address that ends in /v1."
+            )
         entries = [entry for entry in listed if isinstance(entry, dict) and _is_name(entry.get("id"))]
         entries = [entry for entry in entries if self._address.hide(entry["id"]) == entry["id"]]
         names = [entry["id"] for entry in entries]
         if not model and not names:
-            raise _fault("the server has no model", hint="Load a model there, or set endpoint.model.")
+            raise EndpointError("the server has no model", hint="Load a model there, or set endpoint.model.")
         chosen = next((entry for entry in entries if entry["id"] == model), entries[0] if entries else {})
         context = chosen.get("max_model_len")  # vLLM
         if type(context) is not int:
@@ -232,16 +228,19 @@ class OpenAIBackbone:
         async with self._faults(), self._limited(limit), self._client.stream("GET", url) as response:
             return response.status_code, await _body(response)
 
-    async def _answer(self, request: dict[str, Any], estimate: int, output: OutputText, watched: Watched) -> Completion:
+    async def _answer(self, request: GenerationRequest, output: OutputText, watched: Watched) -> Generation:
+        payload = self._payload(request)
         async with self._turn, self._limited(self._deadline):
             given_up = set(self.unsupported)
             refusal: ModelError | None = None
             while True:
-                sent = {key: value for key, value in request.items() if key not in given_up}
+                sent = {key: value for key, value in payload.items() if key not in given_up}
+                if "grammar" in sent:
+                    sent.pop("response_format", None)  # it says less, and servers take only one of them
                 async with self._faults(), self._request(sent) as response:
                     if response.status_code == 200:
                         self.unsupported = frozenset(given_up)
-                        return await self._read(response, request["max_tokens"], estimate, output, watched)
+                        return await self._read(response, request, output, watched)
                     body = await _body(response)
                 # Nothing optional may be to blame: what the full request was told is what the user has to know.
                 refusal = refusal or self._refusal(response.status_code, body)
@@ -262,11 +261,11 @@ class OpenAIBackbone:
         return self._client.stream("POST", f"{self._url}/chat/completions", json=content)
 
     async def _read(
-        self, response: Any, max_tokens: int, estimate: int, output: OutputText, watched: Watched
-    ) -> Completion:
+        self, response: Any, request: GenerationRequest, output: OutputText, watched: Watched
+    ) -> Generation:
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
-            raise _fault("the server does not stream its answers")
-        events = EventStream(_ANSWER_BYTES + _TOKEN_BYTES * max_tokens, self._address.hide)
+            raise EndpointError("the server does not stream its answers")
+        events = EventStream(_ANSWER_BYTES + _TOKEN_BYTES * request.max_tokens, self._address.hide)
         finish: Finish | None = None
         prompt_tokens = cached_tokens = None
         count, surplus = 0, False
@@ -278,7 +277,7 @@ class OpenAIBackbone:
                     finish = "length" if fragment.finish == "length" else "stop"
                 for index, (text, logprob) in enumerate(fragment.pieces):
                     watched.see(output.text, fragment.alternatives[index : index + 1])
-                    if output.stopped or count == max_tokens:  # the server goes on all the same
+                    if output.stopped or count == request.max_tokens:  # the server goes on all the same
                         finish, surplus = "length", True
                         break
                     output.add(text.encode("utf-8", "replace"), logprob)
@@ -286,12 +285,12 @@ class OpenAIBackbone:
                 if surplus:
                     break
         if finish is None and not events.done:
-            raise StreamFault("the server broke off its answer", hint="Look at the server's log, then ask again.")
+            raise EndpointError("the server broke off its answer", hint="Look at the server's log, then ask again.")
         text, tokens = output.finish()
-        read = prompt_tokens if prompt_tokens is not None else estimate
+        read = prompt_tokens if prompt_tokens is not None else self.count_tokens(request.prompt)
         if output.stopped:
             finish = "stop"
-        return Completion(text, tokens, finish or "stop", read, max(0, read - (cached_tokens or 0)), 0.0)
+        return Generation(text, tokens, finish or "stop", read, max(0, read - (cached_tokens or 0)), 0.0)
 
     @contextlib.asynccontextmanager
     async def _limited(self, seconds: float) -> AsyncIterator[None]:
@@ -300,7 +299,7 @@ class OpenAIBackbone:
             async with asyncio.timeout(seconds):
                 yield
         except TimeoutError:
-            raise _fault(
+            raise EndpointError(
                 f"the server at {self._url} did not finish its answer within {seconds:g} seconds",
                 hint="See what it is busy with, or raise endpoint.deadline.",
             ) from None
@@ -315,20 +314,20 @@ class OpenAIBackbone:
         except httpx.TimeoutException as error:
             connecting = isinstance(error, httpx.ConnectTimeout)
             what = "cannot be reached" if connecting else f"did not answer for {self._timeout:g} seconds"
-            raise _fault(
+            raise EndpointError(
                 f"the server at {self._url} {what}", hint="See whether it runs, or raise endpoint.timeout."
             ) from None
         except httpx.ProxyError as error:
-            raise _fault(
+            raise EndpointError(
                 f"the proxy does not lead to {self._url}: {self._address.hide(str(error))[:_SAID]}",
                 hint="Correct the proxy in the environment, or set network.use_proxy = false.",
             ) from None
         except httpx.ConnectError as error:
-            raise _fault(
+            raise EndpointError(
                 f"nothing answers at {self._url}: {error}", hint="Start the server, or correct endpoint.url."
             ) from None
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise StreamFault(
+            raise EndpointError(
                 f"the connection to {self._url} broke off: {self._address.hide(str(error))[:_SAID]}",
                 hint="Look at the server's log, then ask again.",
             ) from None
@@ -336,25 +335,23 @@ class OpenAIBackbone:
     def _refusal(self, status: int, body: Any) -> ModelError:
         said = error_text(body, self._address.hide)
         if 300 <= status < 400:
-            return _fault(f"{self._url} redirects elsewhere", hint="Set endpoint.url to the server's own address.")
+            return EndpointError(
+                f"{self._url} redirects elsewhere", hint="Set endpoint.url to the server's own address."
+            )
         if status in (401, 403):
-            return _fault(
+            return EndpointError(
                 f"{self._url} refuses the key (status {status})",
                 hint="Set endpoint.api_key, or a user name and password in endpoint.url.",
             )
         if status == 404:
-            return _fault(
+            return EndpointError(
                 f"{self._url} does not know this model or address: {said}",
                 hint="Check endpoint.model, and that endpoint.url ends in /v1.",
             )
         if status == 429:
-            return _fault(f"{self._url} has too much to do: {said}", hint="Wait a moment, then ask again.")
+            return EndpointError(f"{self._url} has too much to do: {said}", hint="Wait a moment, then ask again.")
         hint = "The prompt may be too long for the server's context." if status in _REFUSALS else ""
-        return _fault(f"{self._url} answered with status {status}: {said}", hint=hint)
-
-
-def _fault(message: str, hint: str = "") -> ModelError:
-    return ModelError(message, title=StreamFault.title, hint=hint)
+        return EndpointError(f"{self._url} answered with status {status}: {said}", hint=hint)
 
 
 def _is_name(value: Any) -> bool:
@@ -367,7 +364,7 @@ async def _body(response: Any) -> Any:
     async for chunk in response.aiter_raw():
         data += chunk
         if len(data) > _BODY_BYTES:
-            raise _fault("the server's answer is too long", hint="Check what answers at endpoint.url.")
+            raise EndpointError("the server's answer is too long", hint="Check what answers at endpoint.url.")
     try:
         return json.loads(data)
     except (ValueError, RecursionError):

@@ -19,8 +19,8 @@ _SAID = 300
 _LARGEST = sys.float_info.max
 
 
-class StreamFault(ModelError):
-    """What came is not the answer of such a server, or breaks off."""
+class EndpointError(ModelError):
+    """The endpoint cannot be used: its settings, the connection or its answer is at fault."""
 
     title = "Endpoint not usable"
 
@@ -96,7 +96,7 @@ class EventStream:
         """The events of the answer, up to [DONE] or the end of the chunks.
 
         Raises:
-            StreamFault: an event is no JSON of the expected shape, is an error, or a size is out of bounds.
+            EndpointError: an event is no JSON of the expected shape, is an error, or a size is out of bounds.
         """
         async for chunk in chunks:
             self._taken += len(chunk)
@@ -105,7 +105,7 @@ class EventStream:
             if b"\n" in chunk:
                 *lines, self._rest = self._rest.split(b"\n")
             if self._taken > self.limit or len(self._rest) > _LINE_BYTES:
-                raise StreamFault("the server's answer is too long", hint="Check what answers at endpoint.url.")
+                raise EndpointError("the server's answer is too long", hint="Check what answers at endpoint.url.")
             for line in lines:
                 if not line.startswith(b"data:"):
                     continue
@@ -124,7 +124,7 @@ def _fragment(data: bytes, hide: Callable[[str], str]) -> Fragment:
     if not isinstance(event, dict):
         raise _unexpected()
     if event.get("error"):
-        raise StreamFault(f"the server failed: {error_text(event, hide)}")
+        raise EndpointError(f"the server failed: {error_text(event, hide)}")
     prompt_tokens, cached_tokens = _usage(event)
     choices = event.get("choices")
     if not isinstance(choices, list):
@@ -142,8 +142,8 @@ def _fragment(data: bytes, hide: Callable[[str], str]) -> Fragment:
     return Fragment(pieces, finish, prompt_tokens, cached_tokens, alternatives)
 
 
-def _unexpected() -> StreamFault:
-    return StreamFault(
+def _unexpected() -> EndpointError:
+    return EndpointError(
         "the server's answer is not a chat completion", hint="endpoint.url is the address that ends in /v1."
     )
 

@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Iterator
 
-from atomr_local.backbone.openai.event_stream import EventStream, Fragment, StreamFault, error_text
+from atomr_local.backbone.openai.event_stream import EndpointError, EventStream, Fragment, error_text
 from fuzz.properties import expect, repeated
 
 INSTRUMENTED = ("atomr_local.backbone.openai.event_stream",)
@@ -40,7 +40,7 @@ async def _fragments(data: bytes, size: int) -> tuple[list[Fragment], str]:
     try:
         async for fragment in EventStream(limit=1 << 20).fragments(chunks()):
             found.append(fragment)
-    except StreamFault as error:
+    except EndpointError as error:
         return found, error.message
     return found, ""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from fake_parts import FakeBackbone
 
-from atomr_local.backbone.protocol import Completion, Prompt
+from atomr_local.backbone.protocol import Generation, Prompt
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError
 from atomr_local.planning.examples import Example, ExampleLibrary, shape_terms
@@ -43,7 +43,7 @@ def test_a_good_plan_is_taken_as_it_is() -> None:
 )
 def test_a_bad_plan_is_repaired_once_with_the_complaint(bad: str, complaint: str) -> None:
     backbone = FakeBackbone(bad, GOOD)
-    calls: list[tuple[Prompt, Completion]] = []
+    calls: list[tuple[Prompt, Generation]] = []
     plan = planner(backbone).plan(QUESTION, on_call=lambda prompt, made: calls.append((prompt, made)))
     assert (plan.origin, plan.attempts, len(plan.problems)) == ("model", 2, 1)
     assert complaint in plan.problems[0]
@@ -208,7 +208,7 @@ def test_names_may_come_from_what_was_said_before() -> None:
 def test_copying_the_question_is_drafted() -> None:
     backbone = FakeBackbone(TYPED)
     planner(backbone).plan(TYPED_AS)
-    assert backbone.drafts[0][-1] == "0. Which came first emma or dracula = Answer("
+    assert backbone.lookup_texts[0][-1] == "0. Which came first emma or dracula = Answer("
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from fake_parts import FakeBackbone, FakeSource, entity, passage, passages, reply, rows, toolbox
 
-from atomr_local.backbone.protocol import Completion, Prompt, Token
+from atomr_local.backbone.protocol import Generation, GenerationRequest, Token
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, ModelError, SourceError
 from atomr_local.reasoning.events import (
@@ -51,29 +51,15 @@ class AnsweringBackbone(FakeBackbone):
         super().__init__(context_tokens=context_tokens)
         self._answer = answer
 
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        max_tokens: int,
-        grammar: str | None = None,
-        stop: tuple[str, ...] = (),
-        temperature: float = 0.0,
-        seed: int = 0,
-        on_text: Callable[[str], None] | None = None,
-        cancellation: Cancellation | None = None,
-        drafts: Sequence[str] = (),
-        watch: Sequence[str] = (),
-        watch_after: str = "",
-    ) -> Completion:
-        if cancellation is not None:
-            cancellation.check()
-        asked = prompt.messages[-1].content
-        text, probability = self.say(asked, max_tokens, seed)
-        if on_text is not None:
-            on_text(text)
-        count = self.count_tokens(prompt)
-        return Completion(text, (Token(text, math.log(probability)),), "stop", count, count, 0.0)
+    def generate(self, request: GenerationRequest) -> Generation:
+        if request.cancellation is not None:
+            request.cancellation.check()
+        asked = request.prompt.messages[-1].content
+        text, probability = self.say(asked, request.max_tokens, request.seed)
+        if request.on_text is not None:
+            request.on_text(text)
+        count = self.count_tokens(request.prompt)
+        return Generation(text, (Token(text, math.log(probability)),), "stop", count, count, 0.0)
 
     def say(self, asked: str, max_tokens: int, seed: int) -> tuple[str, float]:
         return self._answer(asked), 0.8
@@ -712,7 +698,7 @@ def test_a_recorder_used_from_eight_threads_has_every_piece_of_evidence_once_and
         if type(event).__name__ == "PlanReady":
             recorder.emit(event)
     begin = threading.Barrier(8, timeout=PATIENCE)
-    made = Completion("x", (Token("x", 0.0),), "stop", 3, 2, 0.0)
+    made = Generation("x", (Token("x", 0.0),), "stop", 3, 2, 0.0)
 
     def work(number: int) -> list[tuple[str, str, float]]:
         chance = random.Random(number)

@@ -44,7 +44,7 @@ class Elsewhere:
     def count_tokens(self, prompt: Any) -> int:
         return 10
 
-    def complete(self, prompt: Any, **_: Any) -> Any:
+    def generate(self, request: Any) -> Any:
         self.before.append(sum(isinstance(event, LeavesMachine) for event in self.told))
         raise AtomrError("this fake model says nothing")
 

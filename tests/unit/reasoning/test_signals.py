@@ -8,7 +8,7 @@ import math
 import pytest
 from fake_parts import FakeBackbone, FakeSource, Run, Said, Told, entity, passage, passages, reply, rows, toolbox
 
-from atomr_local.backbone.protocol import Completion, Token
+from atomr_local.backbone.protocol import Generation, Token
 from atomr_local.history.share import parse_trace
 from atomr_local.reasoning.events import ModelCalled
 from atomr_local.reasoning.signals import null_score, said_yes, token_shares, worst
@@ -16,10 +16,10 @@ from atomr_local.reasoning.support import agreement
 from atomr_local.strategies.single import Rag
 
 
-def completion(*tokens: tuple[str, float], watched: tuple[float, ...] = ()) -> Completion:
+def completion(*tokens: tuple[str, float], watched: tuple[float, ...] = ()) -> Generation:
     made = tuple(Token(text, math.log(probability)) for text, probability in tokens)
     logs = tuple(math.log(p) if p == p else p for p in watched)
-    return Completion("".join(text for text, _ in tokens), made, "stop", 1, 1, 0.0, logs)
+    return Generation("".join(text for text, _ in tokens), made, "stop", 1, 1, 0.0, logs)
 
 
 def test_the_null_score_weighs_unknown_against_what_was_written() -> None:
@@ -38,7 +38,7 @@ def test_the_null_score_weighs_unknown_against_what_was_written() -> None:
         completion(("Un", 0.4), ("iversity", 0.9), watched=(0.4,)),  # begins with the same token
     ],
 )
-def test_where_nothing_is_known_there_is_no_null_score(made: Completion) -> None:
+def test_where_nothing_is_known_there_is_no_null_score(made: Generation) -> None:
     assert null_score(made, "") is None
 
 
@@ -47,7 +47,7 @@ def test_yes_is_weighed_against_no_in_small_letters_or_capitals() -> None:
     assert said_yes(completion(("no", 0.1), watched=(0.1, 0.1, 0.0001, 0.3))) == pytest.approx(0.25)
     assert said_yes(completion(("no", 0.9), watched=(math.nan,) * 4)) == pytest.approx(0.1)
     assert said_yes(completion(("yes", 0.9))) == pytest.approx(0.9)
-    assert said_yes(Completion("yes", (Token("yes", math.nan),), "stop", 1, 1, 0.0)) is None
+    assert said_yes(Generation("yes", (Token("yes", math.nan),), "stop", 1, 1, 0.0)) is None
 
 
 def test_each_text_of_a_list_is_as_sure_as_its_own_tokens() -> None:

@@ -11,7 +11,7 @@ import pytest
 from gguf_files import lora_adapter
 
 from atomr_local.backbone.llama import LlamaBackbone
-from atomr_local.backbone.protocol import Completion, Message, Prompt
+from atomr_local.backbone.protocol import Generation, GenerationRequest, Message, Prompt
 from atomr_local.catalog.starter import starter_model_path
 from atomr_local.errors import MissingPartError, ModelError
 
@@ -42,11 +42,11 @@ def adapter(path: Path, scale: float) -> Path:
     return lora_adapter(path, tensors)
 
 
-def answer(model: Path, adapter: Path | None) -> Completion:
+def answer(model: Path, adapter: Path | None) -> Generation:
     backbone = LlamaBackbone.load(model, adapter, context_tokens=512)
     try:
         assert backbone.info.adapter == (adapter.stem if adapter else None)
-        return backbone.complete(QUESTION, max_tokens=8)
+        return backbone.generate(GenerationRequest(QUESTION, max_tokens=8))
     finally:
         backbone.close()
 

@@ -22,7 +22,7 @@ from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.llama import weights as preparation
 from atomr_local.backbone.llama.engine import Engine, Part
 from atomr_local.backbone.llama.weights import fingerprint, prepare, suited, worth_preparing
-from atomr_local.backbone.protocol import Completion, Message, Prompt
+from atomr_local.backbone.protocol import Generation, GenerationRequest, Message, Prompt
 from atomr_local.catalog.find import adapter_card, find_adapter
 from atomr_local.catalog.starter import starter_model_path
 from atomr_local.errors import MissingPartError, ModelError
@@ -85,12 +85,12 @@ def leftovers(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob(".*"))
 
 
-def answer(model: Path, adapter: Path | None, cache: Path | None) -> Completion:
+def answer(model: Path, adapter: Path | None, cache: Path | None) -> Generation:
     loaded = LlamaBackbone.load(model, adapter, context_tokens=512, storage="Q8_0", cache=cache)
     try:
         assert loaded.info.adapter == (adapter.stem if adapter else None)
         assert loaded.info.name == model.stem
-        return loaded.complete(QUESTION, max_tokens=8)
+        return loaded.generate(GenerationRequest(QUESTION, max_tokens=8))
     finally:
         loaded.close()
 
