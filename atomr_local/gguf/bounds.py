@@ -84,7 +84,7 @@ def _numbers(header: GgufHeader) -> str:
         for value in items:
             if not _is_good(name, value):
                 return f"{key} is {str(value)[:40]}"
-    if _whole(header, "nextn_predict_layers", 0) > _whole(header, "block_count", _LAYERS):
+    if header.whole("nextn_predict_layers", 0) > header.whole("block_count", _LAYERS):
         return f"{prefix}nextn_predict_layers is more than block_count"
     return ""
 
@@ -103,19 +103,12 @@ def _is_good(name: str, value: object) -> bool:
 
 def _each(header: GgufHeader, name: str, otherwise: int) -> list[int] | None:
     """A number for each block, which may stand as one for all; None where a list has another length."""
-    blocks = header.values.get(f"{header.architecture}.block_count")
-    count = blocks if type(blocks) is int else 0
+    count = header.whole("block_count", 0)
     key = f"{header.architecture}.{name}"
     if key in header.arrays:
         items = [int(item) for item in header.numbers.get(key, ())]
         return items if len(items) == count else None
-    value = header.values.get(key, otherwise)
-    return [value if type(value) is int else otherwise] * count
-
-
-def _whole(header: GgufHeader, name: str, otherwise: int) -> int:
-    value = header.values.get(f"{header.architecture}.{name}", otherwise)
-    return value if type(value) is int else otherwise
+    return [header.whole(name, otherwise)] * count
 
 
 def _heads(header: GgufHeader) -> str:
@@ -129,7 +122,7 @@ def _heads(header: GgufHeader) -> str:
     for name, found in lists.items():
         if found is None:
             return f"{header.architecture}.{name} is a list of another length than block_count"
-    width = _whole(header, "embedding_length", 1)
+    width = header.whole("embedding_length", 1)
     for number, (own, shared) in enumerate(zip(heads or (), groups or (), strict=True)):
         if own and shared and (shared > own or own % shared):
             return f"block {number} has {own} attention heads and {shared} of keys and values"
@@ -138,8 +131,8 @@ def _heads(header: GgufHeader) -> str:
         if own > width:
             return f"block {number} has {own} attention heads for a width of {width}"
     most = max(heads or [0])
-    length = _whole(header, "attention.key_length", width // most if most else 0)
-    rotated = _whole(header, "rope.dimension_count", length)
+    length = header.whole("attention.key_length", width // most if most else 0)
+    rotated = header.whole("rope.dimension_count", length)
     if rotated % 2 or (most and rotated > length):
         return f"{header.architecture}.rope.dimension_count is {rotated} for heads of {length}"
     return ""
@@ -147,7 +140,7 @@ def _heads(header: GgufHeader) -> str:
 
 def _experts(header: GgufHeader) -> str:
     """The assertions of load_hparams."""
-    experts, groups = _whole(header, "expert_count", 0), _whole(header, "expert_group_count", 0)
+    experts, groups = header.whole("expert_count", 0), header.whole("expert_group_count", 0)
     listed = _each(header, "expert_used_count", 0)
     if listed is None:
         return f"{header.architecture}.expert_used_count is a list of another length than block_count"
@@ -155,7 +148,7 @@ def _experts(header: GgufHeader) -> str:
     if used > experts or (experts and not used) or (groups and groups >= experts):
         return f"it uses {used} of {experts} experts in {groups} groups"
     if groups > 1:
-        chosen = _whole(header, "expert_group_used_count", 0)
+        chosen = header.whole("expert_group_used_count", 0)
         if experts % groups or not 0 < chosen < groups:
             return f"it uses {chosen} of {groups} groups of {experts} experts"
     return ""

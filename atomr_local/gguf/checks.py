@@ -59,39 +59,34 @@ def check_adapter(path: Path, model: GgufHeader) -> GgufHeader:
     Raises:
         ModelError: as :func:`read_header`, or the file is no adapter or one for another kind of model.
     """
-    title = "Adapter not usable"
     try:
         header = read_header(path)
     except ModelError as error:
-        raise ModelError(error.message, title=title, hint=error.hint) from error
+        raise _adapter_error(error.message, error.hint) from error
     if header.kind != "adapter" or header.values.get("adapter.type") != "lora" or not header.tensors:
-        raise ModelError(f"{path} is not a LoRA adapter", title=title, hint="Give a GGUF file of a LoRA adapter.")
+        raise _adapter_error(f"{path} is not a LoRA adapter", "Give a GGUF file of a LoRA adapter.")
     if header.architecture != model.architecture:
-        raise ModelError(
-            f"{path} is for the architecture {header.architecture!r}, {model.path.name} has {model.architecture!r}",
-            title=title,
-            hint="An adapter works only with the model that it was made for.",
+        raise _adapter_error(
+            f"{path} is for the architecture {header.architecture!r}, {model.path.name} has {model.architecture!r}"
         )
     for name, shape in header.tensors.items():
         base = name.removesuffix(".lora_a").removesuffix(".lora_b")
         expected = model.tensors.get(base)
         if base == name or expected is None:
-            raise ModelError(
-                f"{path} changes {base!r}, which {model.path.name} does not have",
-                title=title,
-                hint="An adapter works only with the model that it was made for.",
-            )
+            raise _adapter_error(f"{path} changes {base!r}, which {model.path.name} does not have")
         side = 0 if name.endswith(".lora_a") else 1
         if base != "token_embd.weight" and (len(shape) < 2 or len(expected) < 2 or shape[side] != expected[side]):
-            raise ModelError(
-                f"{path}: {name!r} has the shape {shape}, which does not fit {expected} of {model.path.name}",
-                title=title,
-                hint="An adapter works only with the model that it was made for.",
+            raise _adapter_error(
+                f"{path}: {name!r} has the shape {shape}, which does not fit {expected} of {model.path.name}"
             )
     if problem := adapter_problem(header, model):
-        raise ModelError(
-            f"{path} cannot be applied: {problem}",
-            title=title,
-            hint="Download the file again, or make the adapter anew.",
+        raise _adapter_error(
+            f"{path} cannot be applied: {problem}", "Download the file again, or make the adapter anew."
         )
     return header
+
+
+def _adapter_error(
+    message: str, hint: str = "An adapter works only with the model that it was made for."
+) -> ModelError:
+    return ModelError(message, title="Adapter not usable", hint=hint)

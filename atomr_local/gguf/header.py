@@ -1,9 +1,4 @@
-"""The header of a GGUF file, read without llama.cpp and without trusting the file.
-
-llama.cpp has crashed on damaged and hostile files, so they are turned away here. The format: magic, version,
-counts, typed key-value pairs, one record for each tensor, then the tensors' data, aligned
-(the GGUF specification of the ggml project).
-"""
+"""The header of a GGUF file: magic, version, counts, typed key-value pairs, and one record for each tensor."""
 
 from __future__ import annotations
 
@@ -80,17 +75,17 @@ class GgufHeader:
         """Bytes that one token takes in the context, keys and values in half precision, all heads counted."""
 
         def number(key: str, otherwise: int) -> int:
-            value = self.values.get(f"{self.architecture}.{key}", otherwise)
-            return value if type(value) is int and value > 0 else otherwise
+            return max(self.whole(key, 0), 0) or otherwise
 
         width, heads = number("embedding_length", 1), number("attention.head_count", 1)
         groups = number("attention.head_count_kv", heads)
         keys = number("attention.key_length", max(1, width // heads))
         return 2 * number("block_count", 1) * groups * (keys + number("attention.value_length", keys))
 
-    @property
-    def has_chat_template(self) -> bool:
-        return "tokenizer.chat_template" in self.values
+    def whole(self, key: str, otherwise: int) -> int:
+        """A whole number of the architecture."""
+        value = self.values.get(f"{self.architecture}.{key}", otherwise)
+        return value if type(value) is int else otherwise
 
 
 def read_header(path: Path) -> GgufHeader:

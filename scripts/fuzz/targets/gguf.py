@@ -91,4 +91,3 @@ def _check_bounds(header: GgufHeader, size: int) -> None:
     expect(context is None or 0 < context < 1 << 31, "the context length is bounded", context)
     expect(header.state_bytes > 0, "the state takes room", header.state_bytes)
     expect(bool(header.architecture), "the architecture is named")
-    expect(isinstance(header.has_chat_template, bool), "a template or none")

@@ -42,7 +42,7 @@ def test_reads_the_starter(starter: Path) -> None:
     assert header.parameters == 134_515_008
     assert header.quantisation == "Q4_1"
     assert header.size == starter.stat().st_size
-    assert header.has_chat_template
+    assert "tokenizer.chat_template" in header.values
     assert header.tensors["blk.0.attn_q.weight"] == (576, 576)
 
 
@@ -52,7 +52,7 @@ def test_reads_a_small_file(tmp_path: Path) -> None:
     assert (header.name, header.context_length, header.quantisation) == ("tiny", 99, "Q4_K_M")
     assert header.parameters == 40
     assert header.values["x.flag"] is True
-    assert not header.has_chat_template
+    assert "tokenizer.chat_template" not in header.values
 
 
 SHAPE = {**MODEL, "llama.block_count": 3, "llama.embedding_length": 64, "llama.attention.head_count": 8}

@@ -11,9 +11,11 @@ import importlib.util
 import json
 import os
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from atomr_local.backbone.llama.cpu_variants import AUTO
 from atomr_local.backbone.llama.probe.processor import read_processor
@@ -137,6 +139,9 @@ class Verdict:
         )
 
 
+_VERDICT = TypeAdapter(Verdict)
+
+
 def verdict_file(task: ProbeTask) -> Path | None:
     """Where the verdict of this task lies: another name when the library, processor, model or adapter changes.
 
@@ -172,40 +177,17 @@ def _library_files() -> list[Path]:
 def read_verdict(path: Path) -> Verdict | None:
     """The verdict in a file; None where there is none or it is damaged."""
     try:
-        data = json.loads(read_regular(path, _MOST_BYTES))
-        if data["schema"] != SCHEMA:
+        text = read_regular(path, _MOST_BYTES)
+        if json.loads(text)["schema"] != SCHEMA:
             return None
-        failed = tuple(
-            Attempt(_way(one["way"]), _text(one["ended"]), _text(one["stage"]), _text(one["said"]))
-            for one in data["failed"]
-        )
-        return Verdict(_way(data["way"]), failed)
+        return _VERDICT.validate_json(text, strict=True)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
-def _way(data: Any) -> Way:
-    values = (data["extra_buffers"], data["prepared"])
-    if not all(isinstance(value, bool) for value in values):
-        raise TypeError
-    return Way(*values, cpu_variant=_text(data["cpu_variant"]))
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
 def keep_verdict(path: Path, verdict: Verdict) -> None:
     """Write the verdict; where that is not possible, the next start finds out again."""
-    data = {
-        "schema": SCHEMA,
-        "way": asdict(verdict.way),
-        "failed": [
-            {"way": asdict(one.way), "ended": one.ended, "stage": one.stage, "said": one.said} for one in verdict.failed
-        ],
-    }
+    data = {"schema": SCHEMA} | _VERDICT.dump_python(verdict, mode="json", exclude={"failed": {"__all__": {"facts"}}})
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         put(path, json.dumps(data, indent=1).encode())
