@@ -228,6 +228,15 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.mode_plain(request)
 
+    def mode_schema(self, request: dict[str, Any]) -> None:
+        """Knows JSON schemas instead of grammars."""
+        if "grammar" in request:
+            self._json(400, {"error": {"message": "unrecognised argument: grammar"}})
+            return
+        schema = request["response_format"]["json_schema"]["schema"]
+        self._words([json.dumps(dict.fromkeys(schema["required"], "Paris"))])
+        self._send(b"data: [DONE]\n\n")
+
     def mode_toolong(self, request: dict[str, Any]) -> None:
         self._json(400, {"error": {"message": "maximum context length is 2048 tokens \x1b[31m"}})
 

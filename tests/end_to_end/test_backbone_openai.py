@@ -21,7 +21,7 @@ from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.openai import OpenAIBackbone
 from atomr_local.backbone.openai.backbone import DEFAULT_CONTEXT
 from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
-from atomr_local.backbone.structured_output import Grammar
+from atomr_local.backbone.structured_output import Grammar, JsonSchema
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import starter_model_path
 from atomr_local.errors import Cancelled, MissingPartError, ModelError
@@ -176,6 +176,18 @@ def test_names_and_contexts_come_from_the_list(connect: Connect) -> None:
     assert connect("plain", "").info.name == "tiny"
     assert connect("plain", "other").info.context_tokens == 1234
     assert connect("nolist", "mine").info.name == "mine"
+
+
+@pytest.mark.parametrize("mode", ["schema", "picky"])
+def test_a_server_without_grammars_gets_the_schema_of_the_same_request(mode: str, connect: Connect) -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    backbone = connect(mode)
+    made = backbone.generate(GenerationRequest(PROMPT, max_tokens=50, output=Grammar(YES_NO, schema)))
+    assert made.text == ('{"city": "Paris"}' if mode == "schema" else "Paris is the capital.")
+    if mode == "schema":
+        assert backbone.unsupported == {"grammar"}
+        asked = GenerationRequest(PROMPT, max_tokens=50, output=JsonSchema(schema))
+        assert connect(mode).generate(asked).text == made.text
 
 
 def test_optional_parts_are_given_up_once(connect: Connect) -> None:

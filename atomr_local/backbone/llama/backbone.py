@@ -75,15 +75,15 @@ class LlamaBackbone:
 
         Args:
             adapter: a LoRA adapter (GGUF) made for this model.
-            context_tokens: wanted context; capped to what the model was trained for.
-            threads, batch_threads: while generating and while reading a prompt; 0 chooses for this machine.
+            context_tokens: capped to what the model was trained for.
+            threads, batch_threads: while generating and while evaluating a prompt; 0 chooses for this machine.
             speculative: prompt-lookup decoding (see `prompt_lookup.py`).
-            reuse: keep what has been read of prompts (see `prefix_cache.py`).
-            parallel: calls that run at once, at most; fewer where their memory would be more than a gigabyte.
+            reuse: use the prefix cache (see `prefix_cache.py`).
+            parallel: slots at most; fewer where their memory would exceed a gigabyte.
             storage: how prepared weights are stored (see `weights.py`); None: run the file as it is.
-            cache: the directory that keeps prepared weights and what has been read of prompts; None: neither is kept.
+            cache: the directory for prepared weights and snapshots; None: neither is kept.
             cpu_variant: llama.cpp's CPU backend (see `cpu_variants.py`); the first load in a process decides.
-            tell: takes a sentence for the user, such as that damaged weights are made anew.
+            tell: takes a message for the user, for example that damaged weights are made anew.
             extra_buffers: see :class:`Engine`.
 
         Raises:

@@ -1,14 +1,12 @@
-"""The prefix cache: what of a prompt need not be evaluated again.
+"""The prefix cache: the part of a prompt that need not be evaluated again.
 
-Two stores. The live sequence still holds the previous prompt, so a prompt that begins alike goes on from there.
-Snapshots, shared by all sequences, keep the state at the end of each static part, so that kinds of prompts may
-alternate.
+It has two stores. The sequence still holds the previous prompt, so a prompt with the same beginning continues there.
+Snapshots, shared by all slots, keep the state at the end of each static part, so that kinds of prompts can alternate.
 
-What comes back from the cache is bit for bit what a cold evaluation would compute. Floating point sums depend on
-how many tokens are evaluated together, so batches are always cut at the same places, at the end of the static
-part, where a prompt goes on from an earlier call, and at multiples of GRID_TOKENS from these places and from the
-beginning; reuse begins at such a place only. Generated tokens are evaluated one by one and are never reused. An
-answer therefore does not depend on what was asked before.
+The cache gives bit for bit what a cold evaluation computes, so an answer does not depend on earlier questions.
+Floating-point sums depend on how many tokens are evaluated together. Batches are therefore always cut at the same
+places: at the end of the static part, where a prompt continues an earlier call, and every GRID_TOKENS from there and
+from the beginning. Reuse starts only at such a place. Generated tokens are never reused.
 """
 
 from __future__ import annotations
@@ -46,10 +44,7 @@ def _common(first: Sequence[int], second: Sequence[int]) -> int:
 
 
 class PrefixCache:
-    """Evaluates prompts on one sequence and remembers.
-
-    Without a store of snapshots it has one of its own, of at most twice the memory of the sequence.
-    """
+    """Evaluates prompts on one sequence; by default with snapshots of its own, of twice the length of a sequence."""
 
     def __init__(self, sequence: TokenSequence, grid: int = GRID_TOKENS, snapshots: Snapshots | None = None) -> None:
         self._sequence = sequence

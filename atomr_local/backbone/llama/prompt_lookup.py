@@ -1,9 +1,8 @@
-"""Prompt lookup decoding: what is likely to come next has often been written before.
+"""Prompt-lookup decoding: speculative decoding with drafts from known text instead of a second model.
 
-Speculative decoding (Leviathan, Kalman and Matias, ICML 2023) with a draft taken from text at hand instead of a second
-model: where the last tokens stood before, in the prompt, in the output so far or in texts of the same kind, the
-tokens that followed there are evaluated in one batch with the next token. Each is kept only if it is what the model
-chooses, so greedy output stays what it would have been.
+The last tokens are looked up in the prompt, the output so far and texts that resemble it. The tokens that followed
+there are evaluated in one batch with the next token. A token is kept only if the model chooses it, so greedy output
+does not change (Leviathan, Kalman and Matias, ICML 2023).
 """
 
 from __future__ import annotations
@@ -18,13 +17,10 @@ MOST_DRAFTED = 3
 
 
 class PromptLookup:
-    """Finds drafts for one output.
-
-    Args of the constructor:
-        texts: token sequences to look in, those that matter most last.
-    """
+    """Finds drafts for one output."""
 
     def __init__(self, texts: Sequence[Sequence[int]]) -> None:
+        """Index token sequences; later ones take precedence."""
         self._history: list[int] = []
         self._places: dict[tuple[int, ...], int] = {}  # the last tokens → where what followed them begins
         for text in texts:
@@ -33,9 +29,9 @@ class PromptLookup:
             self._history.append(-1)  # no match runs from one text into the next
 
     def add(self, token: int) -> None:
-        """A token that has been written."""
+        """Append a generated token."""
         history = self._history
-        # The place is learnt one token late: only when something follows is there something to draft.
+        # A place is indexed one token late, when something follows that can be drafted.
         for length in range(_SHORTEST_MATCH, _LONGEST_MATCH + 1):
             before = tuple(history[-length:])
             if len(before) == length and -1 not in before:
@@ -43,7 +39,7 @@ class PromptLookup:
         history.append(token)
 
     def draft(self, most: int) -> tuple[int, ...]:
-        """At most `most` tokens that may follow the last one; () where nothing like it was written before."""
+        """At most `most` tokens that may follow the last one; () without a match."""
         for length in range(_LONGEST_MATCH, _SHORTEST_MATCH - 1, -1):
             place = self._places.get(tuple(self._history[-length:]))
             if place is not None:

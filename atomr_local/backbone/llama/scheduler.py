@@ -1,9 +1,9 @@
-"""The one thread that loads, runs and frees an engine; llama.cpp allows no other while it runs.
+"""The one thread that loads, runs and frees an engine, with continuous batching (Yu et al., Orca, OSDI 2022).
 
-Calls that run at once are decoded as sequences of one batch, a token each a step (continuous batching, Yu et al.,
-Orca, OSDI 2022). A prompt is read by itself: that fills the processor alone. Each call gets, bit for bit, what it would
-get alone: its sequence shares no memory with another, and llama.cpp computes a row of a batch alike whatever
-stands in the others (`tests/end_to_end/test_backbone_batch.py`). Where it does not, calls take turns.
+Calls that run at the same time are sequences of one batch and get one token per step. A prompt is evaluated alone, for
+it keeps the processor busy by itself. Each call gets, bit for bit, the output it would get alone: sequences share no
+memory, and llama.cpp computes a row of a batch independently of the other rows (`test_backbone_batch.py`). Where it
+does not, calls take turns.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _Running = dict[Decoding, tuple[int, ...]]  # with the tokens to be evaluated ne
 
 
 class Scheduler:
-    """Runs calls on an engine, as many at once as it has sequences, the others in the order in which they came.
+    """Runs calls on the slots of an engine; the others wait in order of arrival.
 
     Attributes:
-        engine: None before it is loaded and once it is freed.
-        lock: held while the engine is freed, and to be held by other threads that use its vocabulary.
+        engine: None before it is loaded and after it is freed.
+        lock: held while the engine is freed; other threads hold it while they use the vocabulary.
     """
 
     def __init__(self, snapshots: Snapshots, *, reuse: bool = True, batching: bool = True) -> None:
         """Make a scheduler.
 
         Args:
-            reuse: go on from what has been read; without, every prompt is read from its beginning.
-            batching: calls that write go into one batch; without, they take turns, token by token.
+            reuse: use the prefix cache.
+            batching: decode calls in one batch; otherwise they take turns, token by token.
         """
         self._reuse = reuse
         self._batching = batching
@@ -73,7 +73,7 @@ class Scheduler:
         return future
 
     def forget(self, grid: int = GRID_TOKENS) -> None:
-        """Drop what has been read of prompts from memory; read on in batches of `grid`. Only while no call runs."""
+        """Clear the prefix caches in memory, then evaluate prompts in batches of `grid`. Only while no call runs."""
         for slot in self._idle:
             slot.forget(grid)
 
@@ -106,7 +106,7 @@ class Scheduler:
             self.engine = None
 
     def _admit(self, engine: Engine, running: _Running) -> bool:
-        """Begin calls that wait while there are slots, waiting for one if nothing runs; False at the end."""
+        """Start waiting calls on idle slots; if nothing runs, wait for a call. False when closed and done."""
         while True:
             with self._news:
                 while not running and not self._waiting and not self._closed:
@@ -121,7 +121,7 @@ class Scheduler:
             del future, call  # a result must not live until the next call
 
     def _slot_for(self, call: EncodedRequest) -> Slot:
-        """The idle slot that holds most of the prompt."""
+        """The idle slot with the longest reusable prefix of the prompt."""
         prompt = call.prompt
         best = max(self._idle, key=lambda slot: slot.cache.reusable(prompt.tokens, prompt.static, prompt.continued))
         self._idle.remove(best)
@@ -130,9 +130,9 @@ class Scheduler:
         return best
 
     def _step(self, engine: Engine, running: _Running) -> None:
-        """Evaluate what every call wrote last, and let each choose on.
+        """Evaluate the last tokens of every call and choose the next ones.
 
-        One token each makes one batch. A call with a draft goes by itself: llama.cpp would cut the batch up.
+        Calls with one token share a batch. A call with a draft has its own: llama.cpp would split the batch.
         """
         single = [one for one, tokens in running.items() if self._batching and len(tokens) == 1]
         others = [[one] for one in running if one not in single]

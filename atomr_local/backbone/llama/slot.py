@@ -1,4 +1,4 @@
-"""One sequence of an engine and what it remembers."""
+"""A slot: one sequence of an engine with its prefix cache."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Slot:
         self.cache = PrefixCache(self, GRID_TOKENS, snapshots)
 
     def forget(self, grid: int = GRID_TOKENS) -> None:
-        """Drop what has been read; read on in batches of `grid` tokens."""
+        """Clear the prefix cache, then evaluate in batches of `grid` tokens."""
         self.cache.clear()
         self.cache = PrefixCache(self, grid, self._snapshots)
 

@@ -1,9 +1,9 @@
-"""A model behind an OpenAI-compatible server: llama-server, Ollama, vLLM and their like.
+"""A model behind an OpenAI-compatible server, such as llama-server, Ollama or vLLM.
 
-Only what the user set as endpoint.url is ever contacted; redirects are refused, and so is what a server sends back of
-the credentials. Every call has a deadline, and every answer a bound on its size. Of the servers only those of
-llama.cpp know GBNF grammars: others ignore them or are asked again without, and the caller's own parsing has to
-turn away what does not fit.
+Only endpoint.url is ever contacted. Redirects are refused, and so are answers that contain the credentials. Every call
+has a deadline, and every answer a size limit. Only llama.cpp's servers know GBNF grammars. A server that refuses one
+is asked again with the JSON schema, if the request has one, and then without; others ignore grammars. The caller must
+therefore reject output that does not fit.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _SAID = 300
 
 
 class OpenAIBackbone:
-    """The backbone of an endpoint. One event loop on a thread of its own does the talking.
+    """The backbone of an endpoint; an event loop on a thread of its own makes the requests.
 
     Attributes:
-        unsupported: optional parts of requests that the server turned out to refuse (see `_OPTIONAL`).
+        unsupported: optional parts of requests that the server has refused.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class OpenAIBackbone:
         probability of the least likely of them, for its own can be no larger. Token counts are the server's if it
         reports them, else estimates.
         """
-        # What was sent to prove who asks is no answer: writing it ends the call before any of it is handed on.
+        # Credentials in the output end the call before any of them is passed on.
         output = OutputText((*request.stop, *self._address.telling()), request.on_text)
         started = time.perf_counter()
         watched = Watched(request.watch, request.watch_after)
@@ -242,7 +242,7 @@ class OpenAIBackbone:
                         self.unsupported = frozenset(given_up)
                         return await self._read(response, request, output, watched)
                     body = await _body(response)
-                # Nothing optional may be to blame: what the full request was told is what the user has to know.
+                # The user is shown the refusal of the full request: perhaps nothing optional is to blame.
                 refusal = refusal or self._refusal(response.status_code, body)
                 optional = [key for key in _OPTIONAL if key in sent]
                 if response.status_code not in _REFUSALS or not optional:
