@@ -35,7 +35,7 @@ class TokenSequence(Protocol):
     def restore(self, state: Any) -> bool: ...
 
 
-def _common(first: Sequence[int], second: Sequence[int]) -> int:
+def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
     """Length of the common prefix."""
     for index, (one, other) in enumerate(zip(first, second, strict=False)):
         if one != other:
@@ -111,7 +111,7 @@ class PrefixCache:
 
     def _usable(self, known: tuple[int, ...], known_marks: Marks, prompt: tuple[int, ...], marks: Marks) -> int:
         """How much of `known` can stand for the beginning of `prompt`: what is alike and was cut alike."""
-        common = min(_common(known, prompt), len(prompt) - 1)
+        common = min(common_prefix(known, prompt), len(prompt) - 1)
         usable = 0
         both = zip(self._batch_ends(len(known), known_marks), self._batch_ends(len(prompt), marks), strict=False)
         for one, other in both:

@@ -13,10 +13,10 @@ import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import takewhile
 
 from atomr_local.backbone.llama.chat.template import CHATML, ChatTemplate, TemplateError, TemplateLimitError
 from atomr_local.backbone.llama.engine import Engine
+from atomr_local.backbone.llama.prefix_cache import common_prefix
 from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.errors import ModelError
 
@@ -92,8 +92,7 @@ class ChatEncoder:
             return encoded
         # A template may write an earlier turn otherwise than the one that it opens: what is alike can be reused.
         earlier = self._encode(replace(prompt, continued=())).tokens
-        alike = (one == other for one, other in zip(earlier, encoded.tokens, strict=False))
-        return replace(encoded, continued=sum(takewhile(bool, alike)))
+        return replace(encoded, continued=common_prefix(earlier, encoded.tokens))
 
     def _encode(self, prompt: Prompt) -> EncodedPrompt:
         tokens: list[int] = []
@@ -116,13 +115,7 @@ class ChatEncoder:
     def _shared(self, beginning: str, text: str) -> int:
         """How many tokens of `text` its `beginning` settles."""
         # The last token of the beginning may merge with what follows, so it does not count.
-        known = self._plain(beginning)[:-1]
-        count = 0
-        for one, other in zip(known, self._plain(text), strict=False):
-            if one != other:
-                break
-            count += 1
-        return count
+        return common_prefix(self._plain(beginning)[:-1], self._plain(text))
 
     def _runs(self, messages: Sequence[Message]) -> Iterator[int | list[str | _Content]]:
         """The prompt as control tokens and, between them, runs of plain text."""
