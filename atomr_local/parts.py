@@ -302,7 +302,7 @@ class Parts:
         way = working_way(
             task,
             on_probe=lambda: stage("checking that the model runs on this machine, once"),
-            tell=self.notes.put,
+            notify=self.notes.put,
             cancellation=self._probing,
         )
         self.backbone = LlamaBackbone.load(
@@ -318,7 +318,7 @@ class Parts:
             cache=paths.cache_dir(),
             cpu_variant=way.cpu_variant,
             extra_buffers=way.extra_buffers,
-            tell=self.notes.put,
+            notify=self.notes.put,
         )
 
     def _load_span_reader(self) -> None:

@@ -75,7 +75,7 @@ def test_a_library_that_crashes_with_its_extra_buffers(
 ) -> None:
     monkeypatch.setattr(probe, "_RUN", CRASHES.format(condition="task['extra_buffers']"))
     task, said = ProbeTask(find_model("starter"), None, None, tmp_path), list[str]()
-    way = probe.working_way(task, tell=said.append)
+    way = probe.working_way(task, notify=said.append)
     assert way == Way(extra_buffers=False, prepared=False)
     assert len(children) == 2
     assert said[0].startswith("llama.cpp crashed (SIGSEGV) while the model wrote its first words")

@@ -68,7 +68,7 @@ class LlamaBackbone:
         storage: Storage | None = None,
         cache: Path | None = None,
         cpu_variant: str = AUTO,
-        tell: Callable[[str], None] | None = None,
+        notify: Callable[[str], None] | None = None,
         extra_buffers: bool = True,
     ) -> LlamaBackbone:
         """Load a model; blocks for as long as that takes.
@@ -83,7 +83,7 @@ class LlamaBackbone:
             storage: how prepared weights are stored (see `weights.py`); None: run the file as it is.
             cache: the directory for prepared weights and snapshots; None: neither is kept.
             cpu_variant: llama.cpp's CPU backend (see `cpu_variants.py`); the first load in a process decides.
-            tell: takes a message for the user, for example that damaged weights are made anew.
+            notify: takes a message for the user, for example that damaged weights are made anew.
             extra_buffers: see :class:`Engine`.
 
         Raises:
@@ -94,7 +94,7 @@ class LlamaBackbone:
         header = check_model(model)
         if adapter is not None:
             check_adapter(adapter, header)
-        weights, applied = weights_to_run(header, adapter, storage, cache, tell)
+        weights, applied = weights_to_run(header, adapter, storage, cache, notify)
         context_tokens = min(context_tokens, header.context_length or context_tokens)
         sequences = max(1, min(parallel, _SEQUENCE_BYTES // max(1, header.state_bytes * context_tokens)))
         prepared = "" if storage is None or weights == model else suited(storage)

@@ -88,18 +88,18 @@ def weights_to_run(
     adapter: Path | None,
     storage: Storage | None,
     cache: Path | None,
-    tell: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> tuple[Path, Path | None]:
     """The file to load, and the adapter to apply while it runs: prepared weights where they can be had.
 
     Args:
         storage: how prepared weights are stored; None: the file as it is.
         cache: the cache directory, which keeps them in `WEIGHTS`; None: the file as it is.
-        tell: see :func:`prepare`.
+        notify: see :func:`prepare`.
     """
     if storage is not None and cache is not None and worth_preparing(model, adapter, storage):
         with contextlib.suppress(ModelError):  # slower without, and as right
-            return prepare(model, adapter, storage, cache / WEIGHTS, tell), None
+            return prepare(model, adapter, storage, cache / WEIGHTS, notify), None
     return model.path, adapter
 
 
@@ -108,19 +108,19 @@ def prepare(
     adapter: Path | None,
     storage: Storage,
     folder: Path,
-    tell: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> Path:
     """The prepared weights, made now if they are not there. Two processes may make them at once; each is whole.
 
     Args:
-        tell: takes a sentence for the user when kept weights turn out to be damaged and are made anew.
+        notify: takes a sentence for the user when kept weights turn out to be damaged and are made anew.
 
     Raises:
         ModelError: they cannot be made: no room, a tensor that cannot be merged, or llama.cpp refused.
     """
     storage = suited(storage)
     name = fingerprint(VERSION, storage, files=(model.path, adapter))
-    kept = _kept(folder, name, tell)
+    kept = _kept(folder, name, notify)
     if kept is not None:
         return kept
     try:
@@ -181,7 +181,7 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=_DIGEST_BYTES)).hexdigest()
 
 
-def _kept(folder: Path, name: str, tell: Callable[[str], None] | None) -> Path | None:
+def _kept(folder: Path, name: str, notify: Callable[[str], None] | None) -> Path | None:
     """The weights of this fingerprint that are there and whole. Those that are not are deleted."""
     damaged = False
     for path in prepared_files(folder):
@@ -193,8 +193,8 @@ def _kept(folder: Path, name: str, tell: Callable[[str], None] | None) -> Path |
                 return path
             damaged = True
             path.unlink()
-    if damaged and tell is not None:
-        tell(f"The prepared weights in {folder} were damaged. They are made anew, once.")
+    if damaged and notify is not None:
+        notify(f"The prepared weights in {folder} were damaged. They are made anew, once.")
     return None
 
 

@@ -61,7 +61,7 @@ def working_way(
     task: ProbeTask,
     *,
     on_probe: Callable[[], None] | None = None,
-    tell: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
     cancellation: Cancellation | None = None,
     run: Run | None = None,
 ) -> Way:
@@ -69,7 +69,7 @@ def working_way(
 
     Args:
         on_probe: called before a child is started; not where the verdict is in the cache.
-        tell: takes what the user should know, once, when it is found out.
+        notify: takes what the user should know, once, when it is found out.
         run: stands in for :func:`run_probe`.
 
     Raises:
@@ -87,16 +87,16 @@ def working_way(
 
     def run_once(task: ProbeTask, way: Way) -> Attempt:
         attempt = run_probe(task, way, cancellation=cancellation)
-        if tell is not None and (note := attempt.facts.get("note")):
-            tell(sanitize_line(str(note)))
+        if notify is not None and (note := attempt.facts.get("note")):
+            notify(sanitize_line(str(note)))
         return attempt
 
     verdict = probe(task, run=run or run_once)
     if verdict is None:
         return task.wanted
     keep_verdict(place, verdict)
-    if tell is not None and verdict.note:
-        tell(verdict.note)
+    if notify is not None and verdict.note:
+        notify(verdict.note)
     return verdict.way
 
 

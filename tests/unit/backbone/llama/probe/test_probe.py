@@ -162,7 +162,7 @@ class Children:
 def test_what_works_at_once_is_remembered_and_nothing_is_said(task: ProbeTask) -> None:
     children, said, probed = Children(lambda _: ""), list[str](), list[int]()
     for _ in range(2):
-        assert working_way(task, run=children, tell=said.append, on_probe=lambda: probed.append(1)) == Way()
+        assert working_way(task, run=children, notify=said.append, on_probe=lambda: probed.append(1)) == Way()
     assert len(children.ways) == len(probed) == 1
     assert said == []
 
@@ -170,7 +170,7 @@ def test_what_works_at_once_is_remembered_and_nothing_is_said(task: ProbeTask) -
 def test_without_extra_buffers_when_the_child_dies_with_them(task: ProbeTask) -> None:
     children, said = Children(lambda way: "SIGSEGV" if way.extra_buffers else ""), list[str]()
     for _ in range(2):
-        assert working_way(task, run=children, tell=said.append) == Way(extra_buffers=False)
+        assert working_way(task, run=children, notify=said.append) == Way(extra_buffers=False)
     assert children.ways == [Way(), Way(extra_buffers=False)]
     assert len(said) == 1  # once, not at every start
     assert "SIGSEGV" in said[0]
