@@ -94,7 +94,7 @@ def test_cancelling_ends_the_child(task: ProbeTask, child: Callable[[str], None]
 
     class Watching(Cancellation):
         def on_cancel(self, callback: Callable[[], None]) -> None:
-            while not (tmp_path / "pid").exists():
+            while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()):
                 time.sleep(0.01)
             super().on_cancel(callback)
             self.cancel()
