@@ -12,10 +12,12 @@ from atomr_local import paths
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, InputError, PlanError
 from atomr_local.free_memory import trim_memory
+from atomr_local.log_file import log_error
 from atomr_local.parts import Parts, Stage
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.conversation import Conversation
+from atomr_local.reasoning.event_log import logged
 from atomr_local.reasoning.events import (
     AnswerReady,
     Event,
@@ -251,7 +253,7 @@ class Assistant:
             args=(
                 _Asked(question, method, plan, plan_origin, local, use_web, revision, conversation, understood),
                 cancellation,
-                events.put,
+                logged(events.put),
             ),
             name="atomr-question",
             daemon=True,
@@ -310,8 +312,10 @@ class Assistant:
                 AnswerReady(status="cancelled", answer="Cancelled.", answers=(), confidence=None, basis="evidence")
             )
         except AtomrError as error:
+            log_error(error)
             _failed(recorder, error)
         except BaseException as error:  # the consumer waits for `Finished`: whatever happens, it must come
+            log_error(error)
             _failed(recorder, AtomrError(f"{type(error).__name__}: {error}", title="Internal error"))
         finally:
             while not parts.notes.empty():

@@ -60,6 +60,13 @@ def cache_dir() -> Path:
     return home / "cache" if home else Path(platformdirs.user_cache_path(_APPLICATION, appauthor=False))
 
 
+def log_file() -> Path:
+    """Where the program logs, in the directory for state that may be deleted at any time."""
+    home = _home()
+    base = home / "state" if home else Path(platformdirs.user_state_path(_APPLICATION, appauthor=False))
+    return base / "atomr.log"
+
+
 def examples_file() -> Path:
     """The user's own worked plans, beside the settings."""
     return config_file().with_name("examples.jsonl")

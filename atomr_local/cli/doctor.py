@@ -90,6 +90,7 @@ def _settings_and_models(settings: Settings) -> Iterator[Finding]:
     file = paths.config_file()
     detail = str(file) if file.exists() else "defaults (no settings file)"
     yield Finding("settings", "ok", detail, advice_on_readers(file, settings))
+    yield Finding("log file", "ok", str(paths.log_file()))
     yield Finding("leaves this machine", "ok", leaving(settings))
     yield from _chosen(settings)
 

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 try:
     import click
@@ -17,6 +17,9 @@ try:
     from atomr_local import __version__
     from atomr_local.errors import AtomrError, Cancelled
     from atomr_local.sanitize import sanitize
+
+    if TYPE_CHECKING:
+        from atomr_local.log_file import LogLevel
 except KeyboardInterrupt:  # pressed before main() is there to tell
     print("Cancelled", file=sys.stderr)
     sys.exit(130)
@@ -61,14 +64,24 @@ class _LazyGroup(click.Group):
 
 @click.command(cls=_LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="atomr")
+@click.option(
+    "--log-level",
+    type=click.Choice(["off", "error", "warning", "info", "debug"]),
+    default="warning",
+    show_default=True,
+    envvar="ATOMR_LOG_LEVEL",
+    show_envvar=True,
+    help="How much to write to the log file; `atomr doctor` names it.",
+)
 @click.pass_context
-def atomr(ctx: click.Context) -> None:
+def atomr(ctx: click.Context, log_level: LogLevel) -> None:
     """Ask questions on your own machine and check the answers.
 
     Without a command, the terminal UI opens.
 
     Example: atomr ask "Which country is Lake Como in?"
     """
+    _start_logging(log_level, ctx.invoked_subcommand or "terminal UI")
     if ctx.obj is not None and ctx.invoked_subcommand not in _LIGHT:  # a process of its own
         from atomr_local.cli import minder
 
@@ -90,6 +103,20 @@ def atomr(ctx: click.Context) -> None:
 
         with full_screen():
             run()
+
+
+def _start_logging(level: LogLevel, command: str) -> None:
+    from atomr_local import log_file, paths
+
+    with contextlib.suppress(AtomrError):  # ATOMR_HOME cannot be used: a command that needs it says so
+        log_file.start_logging(level, paths.log_file())
+        log_file.logger.info("atomr %s: %s", __version__, command)
+
+
+def _log(error: BaseException) -> None:
+    from atomr_local.log_file import log_error
+
+    log_error(error)
 
 
 def report(error: AtomrError) -> None:
@@ -121,6 +148,7 @@ def main(arguments: list[str] | None = None) -> None:
         click.echo("Cancelled", err=True)
         sys.exit(130)
     except AtomrError as error:
+        _log(error)
         report(error)
         sys.exit(1)
     except BrokenPipeError:
@@ -128,12 +156,14 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(1)
     except OSError as error:
         _forget_output()
+        _log(error)
         what = f"{error.filename}: " if error.filename else ""
         report(AtomrError(f"{what}{error.strerror or error}", title="Reading or writing failed"))
         sys.exit(1)
     except Exception as error:  # ours: nobody is to meet a traceback on the terminal
         from atomr_local.tui.faults import fault
 
+        _log(error)
         report(fault(error, kept=""))
         sys.exit(1)
     finally:
