@@ -232,9 +232,9 @@ def strategies(as_json: bool) -> None:
 
     Example: atomr strategies
     """
-    from atomr_local.strategies.registry import STRATEGIES
+    from atomr_local.strategies.registry import all_strategies
 
-    known = [{"name": item.name, "summary": item.summary} for item in STRATEGIES.values()]
+    known = [{"name": item.name, "summary": item.summary} for item in all_strategies().values()]
     if as_json:
         print_json(known)
         return

@@ -21,8 +21,8 @@ from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID, Tree
 
 
-class _SingleNode:
-    """A tree of the root alone; `_answer` gives the model's reading and the evidence it was shown."""
+class SingleNode:
+    """A tree of the root alone. Subclasses set the attributes and `answer`; the events are taken care of here."""
 
     name = ""
     summary = ""
@@ -40,7 +40,7 @@ class _SingleNode:
         tools.recorder.emit(StageChanged(stage="reasoning"))
         started = time.perf_counter()
         tools.recorder.emit(NodeStarted(node_id=ROOT_ID, resolved_question=question))
-        reading, evidence = self._answer(question, tools)
+        reading, evidence = self.answer(question, tools)
         reading = tools.reader.checked(ROOT_ID, reading)
         cited = [item for item in reading.cited if item in evidence]
         result = Result(
@@ -60,17 +60,18 @@ class _SingleNode:
         tools.recorder.emit(tools.recorder.finished(ROOT_ID, result, supported=stands, seconds=seconds))
         return result
 
-    def _answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
+    def answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
+        """What was read, and the evidence that it was read from."""
         raise NotImplementedError
 
 
-class Rag(_SingleNode):
+class Rag(SingleNode):
     name = "rag"
     summary = "retrieve once for the whole question and answer from the passages in one call"
     uses_sources = True
     method: Method = "direct_rag"
 
-    def _answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
+    def answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
         found = tools.retriever.everywhere(ROOT_ID, Request(question, question, top_k=tools.settings.top_k))
         if not found.evidence:
             return Reading(dropped=tuple(found.problems)), []
@@ -81,17 +82,17 @@ class Rag(_SingleNode):
         return reading, found.evidence
 
 
-class ClosedBook(_SingleNode):
+class ClosedBook(SingleNode):
     name = "closed-book"
     summary = "answer from the model's own knowledge, without looking anything up"
 
-    def _answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
+    def answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
         return tools.reader.from_memory(ROOT_ID, question), []
 
 
-class ChainOfThought(_SingleNode):
+class ChainOfThought(SingleNode):
     name = "cot"
     summary = "think step by step from the model's own knowledge, then answer"
 
-    def _answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
+    def answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
         return tools.reader.from_thoughts(ROOT_ID, question), []

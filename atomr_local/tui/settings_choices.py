@@ -52,10 +52,10 @@ def at_hand() -> Choices:
 
 def known() -> dict[str, tuple[Choice, ...]]:
     """What is known without looking at files."""
-    from atomr_local.strategies.registry import STRATEGIES
+    from atomr_local.strategies.registry import all_strategies
 
     return {
-        "strategy": tuple(Choice(name, strategy.summary) for name, strategy in STRATEGIES.items()),
+        "strategy": tuple(Choice(name, strategy.summary) for name, strategy in all_strategies().items()),
         "ui.theme": (Choice("", "chosen from the terminal"), *(Choice(name) for name in names())),
     }
 

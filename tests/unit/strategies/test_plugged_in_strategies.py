@@ -1,0 +1,67 @@
+"""Strategies of other packages: the documentation's worked example, and packages that cannot be loaded."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+from fake_parts import FakeBackbone, FakeSource, passages, toolbox
+
+from atomr_local.errors import SettingsError
+from atomr_local.strategies import registry
+
+QUESTION = "Who painted it?"
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "plug-in.md"
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
+    offered = [EntryPoint(name.replace("_", "-"), value, registry.ENTRY_POINTS) for name, value in values.items()]
+    monkeypatch.setattr(registry, "entry_points", lambda group: [item for item in offered if item.group == group])
+
+
+@pytest.fixture
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = re.search(r"<!-- example: strategy -->\n```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    (tmp_path / "best_title.py").write_text(found[1], encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    offer(monkeypatch, best_title="best_title:BestTitle")
+
+
+def test_the_worked_example_answers(example: None) -> None:
+    text = FakeSource("text", {QUESTION: passages(("Ann", "She painted it."))})
+    tools = toolbox(QUESTION, FakeBackbone(), text)
+    result = registry.find_strategy("best-title").run(QUESTION, None, "model", tools)
+    assert result.texts == ("Ann",)
+    assert tools.recorder.trace.node(0).cited == ["e1"]
+
+
+def test_strategies_of_packages_are_listed_after_ours(example: None) -> None:
+    assert list(registry.all_strategies()) == [*registry.STRATEGIES, "best-title"]
+
+
+def test_a_package_that_cannot_be_loaded_is_an_error_when_asked_for_and_hides_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    offer(monkeypatch, broken="no_such_module:Strategy")
+    with pytest.raises(SettingsError, match="'broken' cannot be loaded: ModuleNotFoundError") as told:
+        registry.find_strategy("broken")
+    assert "no_such_module" in told.value.hint
+    assert list(registry.all_strategies()) == list(registry.STRATEGIES)
+
+
+def test_no_package_replaces_a_strategy_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(monkeypatch, rag="no_such_module:Rag")
+    assert registry.find_strategy("rag") is registry.STRATEGIES["rag"]
+    assert list(registry.all_strategies()) == list(registry.STRATEGIES)
+
+
+def test_an_unknown_name_is_an_error_that_names_those_of_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(monkeypatch, mine="mine:Mine")
+    with pytest.raises(SettingsError) as told:
+        registry.find_strategy("nobody's")
+    assert "mine" in told.value.hint
