@@ -9,7 +9,7 @@ from typing import Any
 _LINK = re.compile(r"\[([^\]]+)\]\((\.\./[^)#\s]+)(?:#[^)\s]*)?\)")
 
 
-def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
+def on_page_markdown(markdown: str, *, page: Any, config: Any, **_: Any) -> str:
     pages = Path(config["docs_dir"]).resolve()
     folder = Path(page.file.abs_src_path).resolve().parent
 
