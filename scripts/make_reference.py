@@ -15,7 +15,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -158,7 +158,7 @@ def cli_page() -> str:
 
 def _commands(name: str, command: click.Command, parent: click.Context | None) -> Iterator[tuple[str, str]]:
     """Every command below this one, itself first, with the text of its --help."""
-    looks: dict[str, Any] = {"terminal_width": WIDTH, "max_content_width": WIDTH} | command.context_settings
+    looks = {"terminal_width": WIDTH, "max_content_width": WIDTH, **command.context_settings}
     context = click.Context(command, info_name=name, parent=parent, **looks)
     lines = command.get_help(context).splitlines()
     yield context.command_path, "\n".join(line.rstrip() for line in lines).strip()
@@ -265,7 +265,7 @@ def _docstring(found: type) -> tuple[str, dict[str, str]]:
     return summary.strip() + "\n" if summary.strip() else "", described
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     def line(cells: tuple[str, ...]) -> str:
         return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
 
