@@ -11,7 +11,10 @@ from atomr_local.tree.validation import Limits, validate
 from fuzz.properties import as_text, expect
 from fuzz.targets.compact import use
 
-INSTRUMENTED = ("atomr_local.tree", "atomr_local.planning.shorthand", "atomr_local.planning.planner")
+INSTRUMENTED = (
+    "atomr_local.tree", "atomr_local.planning.shorthand", "atomr_local.planning.answer_form",
+    "atomr_local.planning.planner",
+)  # fmt: skip
 DICTIONARY = (
     b"1. ", b"2. ", b" 3. ", b" = ", b'Search("', b'Relate("', b"Relate([1], ", b"Filter([1], ", b'", "', b'")',
     b"[1]", b"[2]", b"\n", b'"director"', b'"father"', b"Given answers of [1] and [2], ", b"Hamlet", b"(1948 film)",
@@ -26,13 +29,22 @@ def seeds() -> Iterator[bytes]:
         b'2. Who is the father of Bob Ray? = Relate("Bob Ray", "father")\n'
         b'3. When was [2] born? = Relate([2], "date of birth")\n4. Given answers of [1] and [3], who is older?'
     )
+    yield (
+        b"is slovenia or lebanon bigger in miles\n0. Is Slovenia or Lebanon bigger? = Answer(yes/no)\n"
+        b'1. What is the area of Slovenia? = Relate("Slovenia", "area")\n'
+        b'2. What is the area of Lebanon? = Relate("Lebanon", "area")\n3. Which? = Is([1], [2], "larger")'
+    )
+    yield (
+        b'the largest neighbour\n0. Which? = Answer(place)\n1. Who borders Mali? = Relate("Mali", "neighbours")\n'
+        b'2. Which of [1]? = Filter([1], "largest")'
+    )
     yield b'Is Hamlet (1948 film) long?\n1. a\n 2. b Hamlet = Search("Hamlet", "1948 film")\n 3. c [2] = Filter([2], "long")'
 
 
 def check(data: bytes) -> None:
     question, _, text = as_text(data).partition("\n")
     planner: Any = Planner.__new__(Planner)  # without a model, which reading a plan does not need
-    planner._limits = Limits()
+    planner._limits, planner._form = Limits(), 2
     tree, complaint = planner._read(text, question)
     expect((tree is None) == bool(complaint), "a tree or a complaint", complaint)
     if tree is None:
