@@ -42,6 +42,8 @@ def _fitting(hint: str) -> str:
 
 
 class SettingsError(AtomrError):
+    """A setting is unknown, or its value cannot be used."""
+
     title = "Settings not usable"
 
 
@@ -76,6 +78,8 @@ class SourceError(AtomrError):
 
 
 class WebDisabledError(SourceError):
+    """Web search was asked for while it is off."""
+
     title = "Web access is off"
 
 

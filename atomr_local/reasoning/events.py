@@ -81,6 +81,8 @@ class PlanReady(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeStarted(Event):
+    """A node begins; `resolved_question` has its references replaced by answers."""
+
     node_id: int
     resolved_question: str
 
@@ -96,6 +98,8 @@ class SourcesSelected(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalStarted(Event):
+    """A source is about to be asked."""
+
     node_id: int
     source: SourceName
     query: str
@@ -182,6 +186,8 @@ class NodeJudged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarningRaised(Event):
+    """Something that the user should know; the question goes on."""
+
     message: str
 
 

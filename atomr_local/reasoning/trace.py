@@ -20,7 +20,14 @@ Outcome = Literal["found", "computed", "memory", "not found"]
 
 @dataclass
 class LlmUse:
-    """What a node or a whole question took of the model; `evaluated_tokens` are those not reused from the cache."""
+    """How much a node used the model.
+
+    Attributes:
+        calls: calls of the model.
+        prompt_tokens: tokens submitted.
+        evaluated_tokens: of these the ones that the model had to read; the others came from the prefix cache.
+        generated_tokens: tokens that the model wrote.
+    """
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -34,6 +41,15 @@ class LlmUse:
 
 @dataclass
 class PlanTrace:
+    """The plan that was executed.
+
+    Attributes:
+        compact: the plan in compact notation.
+        origin: who made it; "fallback" is the question alone, after no plan could be used.
+        attempts: how often the model was asked for a plan.
+        problems: what was wrong with rejected plans, in words.
+    """
+
     compact: str = ""
     origin: PlanOrigin = "model"
     attempts: int = 0
@@ -42,7 +58,13 @@ class PlanTrace:
 
 @dataclass
 class Guess:
-    """The best answer to a question that the program declines to answer."""
+    """The best answer to a question that the program declines to answer.
+
+    Attributes:
+        answers: the bare answers.
+        confidence: probability that it is right; None where it is not known.
+        basis: whether it comes from evidence or from the model's own knowledge.
+    """
 
     answers: list[str] = field(default_factory=list)
     confidence: float | None = None
@@ -58,6 +80,25 @@ class NodeTrace:
     """One node of the plan and what it came to.
 
     Attributes:
+        id: number of the node in the plan; the root is 0.
+        parent: id of the parent; None for the root.
+        question: the node's question as the plan has it.
+        kind: "root", "parent", "search", "relate", "filter", "operation" or "direct".
+        resolved_question: the question with references replaced by answers.
+        refs: ids of the nodes that it refers to.
+        sources: names of the sources that were chosen.
+        answer: the answers as text.
+        answers: the bare answers; empty where nothing was found.
+        method: how the answer came about.
+        confidence: probability that the answer is right; None where it is not known.
+        evidence: ids of the evidence that was retrieved.
+        cited: ids of the evidence that the answer rests on.
+        supported: whether the cited evidence contains the answer; None where that was not checked.
+        computation: what was computed, such as "2010-10-19 > 2000-01-01".
+        dropped: what a limit left out, in words.
+        error: {"title", "message"} of what failed.
+        seconds: how long the node took.
+        llm: how much it used the model.
         outcome: how the step ended; None where it did not end, failed, or the trace is of an earlier version.
         reason: for "not found": what was looked for and where, in a sentence.
         signals: what speaks for and against the answer, by name, such as "link", "relation" or "verify"; 0 to 1.
@@ -107,6 +148,18 @@ class NodeTrace:
 
 @dataclass
 class EvidenceTrace:
+    """One piece of evidence.
+
+    Attributes:
+        id: "e1", "e2", … within the trace.
+        source: "text", "graph" or "web".
+        title: page title, entity label or title of the web page.
+        text: the passage, the graph's rows as short sentences, or the web snippet. Untrusted.
+        score: larger is better; comparable within one source and query only.
+        query: what the source was asked.
+        locator: where it is: {"passage", "span"}, {"sparql", "rows"} or {"url", "retrieved_at"}.
+    """
+
     id: str
     source: str
     title: str
@@ -135,6 +188,17 @@ class Departure:
 
 @dataclass
 class Totals:
+    """Sums over the whole question.
+
+    Attributes:
+        seconds: from the question to the answer.
+        llm_calls: calls of the model.
+        prompt_tokens: tokens submitted.
+        evaluated_tokens: of these the ones that the model had to read.
+        generated_tokens: tokens that the model wrote.
+        retrievals: how often each source was asked.
+    """
+
     seconds: float = 0.0
     llm_calls: int = 0
     prompt_tokens: int = 0
@@ -148,6 +212,19 @@ class Trace:
     """Everything that led to an answer.
 
     Attributes:
+        strategy: name of the reasoning method.
+        settings: the settings that matter for the answer: model, adapter, indexes, sources, web, top_k, seed.
+        status: how the question ended; "interrupted" where the program was killed.
+        answer: the answer as a sentence.
+        answers: the bare answers.
+        confidence: probability that the answer is right; None where it is not known.
+        basis: "model" where the answer comes from the model's own knowledge and not from evidence.
+        plan: the plan that was executed.
+        nodes: the nodes of the plan, with their results.
+        evidence: all evidence that was retrieved.
+        totals: sums over the whole question.
+        warnings: what the user was warned of.
+        left_machine: what was sent to other machines; empty where nothing was.
         reason: for status "unknown": why there is no answer, in a sentence; `answer` and `answers` are empty then.
         advice: what a person may do about it, one sentence each.
         guess: the best answer that was found all the same; None where there is none.
