@@ -29,9 +29,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
 from question_sets import SET_HELP, QuestionSet, prepared, question_set, question_sets, run_set
 from without_rule import RULES
 

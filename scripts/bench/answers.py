@@ -27,8 +27,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
 from question_sets import SET_HELP, QuestionSet, prepared, question_sets, run_set
 
 from atomr_local.errors import AtomrError

@@ -22,8 +22,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from atomr_local.backbone.protocol import Generation, GenerationRequest, Message, Prompt
 from atomr_local.backbone.structured_output import Grammar
 from atomr_local.catalog.find import find_model

@@ -30,8 +30,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from atomr_local import paths
 from atomr_local.assistant import Assistant
 from atomr_local.backbone.llama.cpu_variants import variants

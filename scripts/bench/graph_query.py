@@ -33,8 +33,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
 from atomr_local.indexing.names import name_key

@@ -11,16 +11,11 @@ the passages given that no name of the graph equals. By words alone, without an 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
-import sys
 from collections import defaultdict
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import itertools
 
 from graph_query import folded, misspelt
 

@@ -11,12 +11,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from atomr_local.indexing.countries import countries_in
 from atomr_local.indexing.literals import dates_in

@@ -16,21 +16,17 @@ import argparse
 import json
 import math
 import random
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import calibration_fit as fitting
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.evaluation.declining import auroc
 from atomr_local.evaluation.metrics import score_answer
 from atomr_local.parts import Parts
 from atomr_local.reasoning import signals as names
+from atomr_local.reasoning.confidence import FEATURES
 from atomr_local.reasoning.events import Event, ModelCalled
 from atomr_local.reasoning.reader import Reader, Reading
 from atomr_local.reasoning.recorder import Recorder
@@ -112,17 +108,23 @@ def percent(values: Sequence[float]) -> float:
 
 
 def combined(rows: Sequence[dict[str, Any]], folds: int = 5) -> list[float]:
-    """P(there is an answer) of each, by models fitted on the others."""
-    order = list(range(len(rows)))
-    random.Random(0).shuffle(order)
-    probabilities = [0.5] * len(rows)
-    for fold in range(folds):
-        held = order[fold::folds]
-        taken = set(held)
-        model = fitting.fit([(r["signals"], r["answerable"], 1.0) for i, r in enumerate(rows) if i not in taken])
-        for i in held:
-            probabilities[i] = model.probability(rows[i]["signals"]) if model is not None else 0.5
-    return probabilities
+    """P(there is an answer) of each, by logistic models over the signals fitted on the others."""
+    import numpy as np
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    right = [row["answerable"] for row in rows]
+    if min(right.count(True), right.count(False)) < folds:
+        return [0.5] * len(rows)
+    known = [name for name in FEATURES if any(name in row["signals"] for row in rows)]
+    signals = [[FEATURES[n](row["signals"][n]) if n in row["signals"] else np.nan for n in known] for row in rows]
+    model = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), LogisticRegression())
+    split = StratifiedKFold(folds, shuffle=True, random_state=0)
+    found = cross_val_predict(model, np.array(signals), right, cv=split, method="predict_proba")
+    return [float(probability) for probability in found[:, 1]]
 
 
 def report(rows: Sequence[dict[str, Any]]) -> None:

@@ -31,8 +31,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
 from question_sets import SET_HELP, QuestionSet, changed_by, prepared, question_sets
 
 from atomr_local import Assistant

@@ -28,8 +28,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import find_embedder
 from atomr_local.errors import AtomrError

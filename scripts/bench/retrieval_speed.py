@@ -25,8 +25,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import find_embedder
 from atomr_local.errors import AtomrError

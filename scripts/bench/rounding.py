@@ -21,8 +21,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 import numpy as np
 
 from atomr_local import paths

@@ -22,9 +22,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, PlanTrace, Trace
 from atomr_local.tree.compact import parse_compact

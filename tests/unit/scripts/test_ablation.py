@@ -9,13 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import ablation
 import pytest
-from script_loader import load_script
 
 from atomr_local.errors import InputError
 from atomr_local.settings import MeansSettings, load_settings
-
-ablation = load_script("bench/ablation")
 
 
 def given(out: Path, **changed: Any) -> argparse.Namespace:

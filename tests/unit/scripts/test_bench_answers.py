@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import answers
 import pytest
+import question_sets as sets
 from bench_runs import declined, told, write_run
-from script_loader import SCRIPTS, load_script
 
 from atomr_local.errors import InputError
-
-sys.path.insert(0, str(SCRIPTS / "bench"))
-answers = load_script("bench/answers")
-sets = sys.modules["question_sets"]
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from script_loader import SCRIPTS, load_script
 
 pytest.importorskip("sklearn")
-sys.path.insert(0, str(SCRIPTS))
-bench = load_script("bench/reading")
+import reading as bench
 
 
 def rows() -> list[dict[str, Any]]:

@@ -6,12 +6,11 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+import reliability
 from bench_runs import declined, told, write_run
-from script_loader import load_script
 
 from atomr_local.errors import InputError
 
-reliability = load_script("bench/reliability")
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import question_sets as sets
+import removal
 from bench_runs import declined, told, write_run
-from script_loader import SCRIPTS, load_script
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Question
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value
-
-sys.path.insert(0, str(SCRIPTS / "bench"))
-removal = load_script("bench/removal")
-sets = sys.modules["question_sets"]
 
 
 class Source:

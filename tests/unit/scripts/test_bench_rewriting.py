@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import rewriting as bench
 from fake_parts import FakeBackbone
-from script_loader import SCRIPTS, load_script
+from training.splits import for_calibration
 
 from atomr_local.errors import InputError
 from atomr_local.parts import Parts
 from atomr_local.settings import load_settings
-
-sys.path.insert(0, str(SCRIPTS / "bench"))
-bench = load_script("bench/rewriting")
 
 
 def written(path: Path, *lines: dict[str, Any]) -> Path:
@@ -33,7 +30,7 @@ def dialogue(first: str, *others: tuple[str, str]) -> dict[str, Any]:
 def held_out(count: int) -> list[str]:
     """First questions that are kept out of training."""
     asked = (f"Who wrote book {number}?" for number in range(10_000))
-    kept = (text for text in asked if bench.for_calibration({"question": text}, "dialogues"))
+    kept = (text for text in asked if for_calibration({"question": text}, "dialogues"))
     return [next(kept) for _ in range(count)]
 
 
@@ -45,7 +42,7 @@ def of_canard(dialog: int, *history: str, question: str = "When?", **changed: An
 
 def test_only_dialogues_that_are_kept_out_of_training_are_asked(tmp_path: Path) -> None:
     (first,) = held_out(1)
-    trained = next(t for t in map(str, range(99)) if not bench.for_calibration({"question": t}, "dialogues"))
+    trained = next(t for t in map(str, range(99)) if not for_calibration({"question": t}, "dialogues"))
     lines = [dialogue(text, ("and when?", "When was it?"), ("why?", "Why then?")) for text in (trained, first)]
     one, other = bench.ours(written(tmp_path / "dialogues.jsonl", *lines))
     assert (one.typed, one.reference, one.id) == ("and when?", "When was it?", "2.1")

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import random
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from script_loader import SCRIPTS, load_script
 
 from atomr_local.reasoning.confidence import Calibration, LogisticModel
 
 pytest.importorskip("sklearn")
-sys.path.insert(0, str(SCRIPTS))
-fitting = load_script("calibration_fit")
-measuring = load_script("calibration_rows")
+from training.calibration import fitting
+from training.calibration import rows as measuring
 
 Row = dict[str, Any]
 

@@ -6,13 +6,11 @@ import json
 import sys
 
 import pytest
-from script_loader import load_script
+from training.plans import gold as gold_plans
 
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import NodeKind
 from atomr_local.tree.validation import Limits, validate
-
-gold_plans = load_script("gold_plans")
 
 
 def record(kind: str, question: str, *facts: tuple[str, str, str]) -> dict[str, object]:

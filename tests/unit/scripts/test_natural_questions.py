@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from script_loader import SCRIPTS
-
-sys.path.append(str(SCRIPTS))
-
-from natural_questions import kinds_compare, kinds_lookup, kinds_members, make, surface
-from natural_questions.check import is_run, problem
-from natural_questions.make import build
-from natural_questions.plans import Value
-from natural_questions.tables import held_out, names
-from natural_questions.world import Pool, World, order_of, starter
+from training.files import QUESTIONS, STARTER
+from training.natural_questions import kinds_compare, kinds_lookup, kinds_members, make, surface
+from training.natural_questions.check import is_run, problem
+from training.natural_questions.make import build
+from training.natural_questions.plans import Value
+from training.natural_questions.tables import held_out, names
+from training.natural_questions.world import Pool, World, order_of, starter
 
 DATA = Path("../shared/data")
-STARTER = SCRIPTS.parent / "indexes/starter"
-DEVELOPMENT = SCRIPTS / "training_questions/natural_dev.jsonl"
+DEVELOPMENT = QUESTIONS / "natural_dev.jsonl"
 
 
 def pool(seed: int = 1) -> Pool:

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 from fake_embedder import FakeEmbedder
-from script_loader import load_script
+from training.models import reranker as script
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.indexing.text_index import build_text_index
 from atomr_local.sources.reranking import CrossEncoderReranker
 
-script = load_script("train_reranker")
 Query = script.Query
 
 PAGES = {

@@ -6,13 +6,14 @@ import json
 import random
 
 import pytest
-from script_loader import SCRIPTS, load_script
+from training.data import own_questions
+from training.files import QUESTIONS
+from training.plans import composed as compose
+from training.plans import published
 
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.validation import Limits, validate
 
-data = load_script("build_training_data")
-compose = load_script("compose_questions")
 LABELS = {"P36": {"label": "capital"}, "P138": {"label": "named after"}}
 
 
@@ -27,7 +28,7 @@ def broken(question: str, *steps: str, operators: str) -> dict[str, str]:
 
 def test_a_question_of_one_hop_becomes_one_look_up() -> None:
     asked = "Which city is the capital of Upper Egypt?"
-    assert data.rubq_plan(rubq(asked, "wdt:P36"), LABELS) == f'1. {asked} = Relate("Upper Egypt", "capital")'
+    assert published.rubq_plan(rubq(asked, "wdt:P36"), LABELS) == f'1. {asked} = Relate("Upper Egypt", "capital")'
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,7 @@ def test_a_question_of_one_hop_becomes_one_look_up() -> None:
     ],
 )
 def test_questions_whose_entity_or_relation_is_not_sure_are_left_out(item: dict[str, object]) -> None:
-    assert data.rubq_plan(item, LABELS) is None
+    assert published.rubq_plan(item, LABELS) is None
 
 
 def test_a_chain_of_a_decomposition_becomes_a_tree() -> None:
@@ -55,7 +56,7 @@ def test_a_chain_of_a_decomposition_becomes_a_tree() -> None:
         "the name of #3",
         operators="select project filter project",
     )
-    assert data.break_plan(row) == (
+    assert published.break_plan(row) == (
         '1. What is the country that uses the Polish Zloty? = Relate("Polish Zloty", "country that uses")\n'
         '2. What is the rivers of [1]? = Relate([1], "rivers")\n'
         '3. Which of [2] flows into the Baltic? = Filter([2], "flows into the Baltic")'
@@ -73,7 +74,7 @@ def test_a_chain_of_a_decomposition_becomes_a_tree() -> None:
     ],
 )
 def test_other_decompositions_are_left_out(row: dict[str, str]) -> None:
-    assert data.break_plan(row) is None
+    assert published.break_plan(row) is None
 
 
 def test_a_subject_is_put_as_a_description_and_the_plan_finds_it_first() -> None:
@@ -127,10 +128,10 @@ def test_kinds_of_articles(text: str, kind: str | None) -> None:
 
 
 def test_our_own_questions_hold_valid_plans_that_name_what_the_question_names() -> None:
-    files = [SCRIPTS / "training_questions" / f"{name}.jsonl" for name in (*data.OWN, data.HELD_BACK)]
+    files = [QUESTIONS / f"{name}.jsonl" for name in (*own_questions.OWN, own_questions.HELD_BACK)]
     lines = [json.loads(line) for path in files for line in path.open(encoding="utf-8")]
     assert len(lines) > 2000
     for item in lines:
         plan = item["plan"] if "plan" in item else f"1. {item['question']} = {item['operation']}"
         assert not validate(parse_compact(plan, item["question"]), Limits()), item["question"]
-        assert item["kind"] == "plan" or data.authored_titles(item)
+        assert item["kind"] == "plan" or own_questions.authored_titles(item)

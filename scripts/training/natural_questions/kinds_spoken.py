@@ -6,12 +6,12 @@ import re
 from functools import cache
 from typing import Any
 
-from natural_questions.kinds_compare import extreme
-from natural_questions.kinds_lookup import _OUT, name_for
-from natural_questions.kinds_sets import attribute_step, direction_of, set_of
-from natural_questions.plans import Value
-from natural_questions.questions import Core, Question, noun_phrase, told
-from natural_questions.tables import (
+from training.natural_questions.kinds_compare import extreme
+from training.natural_questions.kinds_lookup import _OUT, name_for
+from training.natural_questions.kinds_sets import attribute_step, direction_of, set_of
+from training.natural_questions.plans import Value
+from training.natural_questions.questions import Core, Question, noun_phrase, told
+from training.natural_questions.tables import (
     KIND_WORDS,
     PERSONS,
     Attribute,
@@ -21,7 +21,7 @@ from natural_questions.tables import (
     relations,
     sets,
 )
-from natural_questions.world import Name, Pool, year_of
+from training.natural_questions.world import Name, Pool, year_of
 
 _WORDS_OF_COUNT = {"two": "2", "three": "3", "four": "4", "five": "5", "2": "2", "3": "3", "4": "4"}
 # Their first is not the one that was founded first.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections import defaultdict
@@ -10,13 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from natural_questions.plans import Value
-from natural_questions.tables import PERSONS, held_out, names
+from training.dates import MONTHS
+from training.files import read_lines
+from training.natural_questions.plans import Value
+from training.natural_questions.tables import PERSONS, held_out, names
+from training.splits import development_part, training_part
 
-MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
 _TYPES = {
     "novel": "book", "novella": "book", "poem": "book", "fairy tale": "book", "scientific book": "book", "play": "play",
     "film": "film", "opera": "music", "ballet": "music", "oratorio": "music", "symphony": "music",
@@ -116,9 +114,9 @@ class World:
 
 def starter(home: Path) -> World:
     """The facts that come with the program."""
-    rows = [json.loads(line) for line in (home / "facts.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = read_lines(home / "facts.jsonl")
     world = World("starter", ((row["s"], row["p"], row["o"]) for row in rows), complete=True)
-    world.pages = {json.loads(line)["title"] for line in (home / "articles.jsonl").open(encoding="utf-8")}
+    world.pages = {row["title"] for row in read_lines(home / "articles.jsonl")}
     for label in dict.fromkeys(row["s"] for row in rows):
         kinds = [_TYPES[one] for one in world.facts[label, "instance of"] if one in _TYPES]
         sex = {"male": "m", "female": "f"}.get("".join(world.facts[label, "sex or gender"]), "")
@@ -136,19 +134,15 @@ def starter(home: Path) -> World:
 
 def two_wiki(data: Path) -> World:
     """The labelled facts of 2WikiMultihopQA's training part, none that a question of the last fifth stands on."""
-    questions = [json.loads(line) for line in (data / "qa/2wiki_train500_questions.jsonl").open(encoding="utf-8")]
-    cut = len(questions) * 4 // 5
-    kept = {_KIND_IN_NAME.sub("", title) for row in questions[cut:] for title in row["gold_titles"]}
-    kept |= {text for row in questions[cut:] for subject, _, value in row["evidences"] for text in (subject, value)}
-    triples = [tuple(fact) for row in questions[:cut] for fact in row["evidences"]]
-    for line in (data / "kg/2wiki_train_triples.jsonl").open(encoding="utf-8"):
-        row = json.loads(line)
-        triples.append((row["s"], row["p"], row["o"]))
+    questions = read_lines(data / "qa/2wiki_train500_questions.jsonl")
+    development, training = development_part(questions), training_part(questions)
+    kept = {_KIND_IN_NAME.sub("", title) for row in development for title in row["gold_titles"]}
+    kept |= {text for row in development for subject, _, value in row["evidences"] for text in (subject, value)}
+    triples = [tuple(fact) for row in training for fact in row["evidences"]]
+    triples += [(row["s"], row["p"], row["o"]) for row in read_lines(data / "kg/2wiki_train_triples.jsonl")]
     world = World("2wiki", (fact for fact in triples if fact[0] not in kept), complete=False)
-    world.pages = {
-        json.loads(line)["title"] for line in (data / "qa/2wiki_train500_corpus.jsonl").open(encoding="utf-8")
-    }
-    titles = [title for row in questions[:cut] for title in row["gold_titles"]]
+    world.pages = {row["title"] for row in read_lines(data / "qa/2wiki_train500_corpus.jsonl")}
+    titles = [title for row in training for title in row["gold_titles"]]
     qualifiers = {
         _KIND_IN_NAME.sub("", title): match[1]
         for title in titles

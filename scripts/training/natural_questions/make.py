@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from natural_questions import (
+from training.natural_questions import (
     kinds_amounts,
     kinds_compare,
     kinds_lookup,
@@ -18,9 +18,9 @@ from natural_questions import (
     kinds_spoken_pairs,
     kinds_values,
 )
-from natural_questions.check import problem
-from natural_questions.questions import Question
-from natural_questions.world import Pool, starter, two_wiki
+from training.natural_questions.check import problem
+from training.natural_questions.questions import Question
+from training.natural_questions.world import Pool, starter, two_wiki
 
 Maker = Callable[[Pool], Question | None]
 # How many of each kind in 8,000.

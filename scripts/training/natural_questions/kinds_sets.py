@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from natural_questions.kinds_compare import extreme
-from natural_questions.kinds_lookup import name_for
-from natural_questions.plans import Step, name_mark
-from natural_questions.questions import Core, Question, told
-from natural_questions.tables import Attribute, Relation, attributes, sets, wording
-from natural_questions.world import Name, Pool, number_of, order_of
+from training.natural_questions.kinds_compare import extreme
+from training.natural_questions.kinds_lookup import name_for
+from training.natural_questions.plans import Step, name_mark
+from training.natural_questions.questions import Core, Question, told
+from training.natural_questions.tables import Attribute, Relation, attributes, sets, wording
+from training.natural_questions.world import Name, Pool, number_of, order_of
 
 _COUNTS = {"two": "2", "three": "3", "four": "4", "five": "5", "3": "3", "5": "5", "ten": "10", "2": "2"}
 

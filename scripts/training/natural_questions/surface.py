@@ -7,8 +7,8 @@ import re
 from functools import cache
 from typing import Any
 
-from natural_questions.plans import is_name_mark
-from natural_questions.tables import read
+from training.natural_questions.plans import is_name_mark
+from training.natural_questions.tables import read
 
 _WORD = re.compile(r"[A-Za-z]+")
 _KEYS = "qwertyuiop asdfghjkl zxcvbnm"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from natural_questions.kinds_lookup import name_for
-from natural_questions.plans import Step
-from natural_questions.questions import Core, Question, noun_phrase
-from natural_questions.tables import attributes, relations, wording
-from natural_questions.world import MONTHS, Pool, number_of, order_of, year_of
+from training.dates import MONTHS
+from training.natural_questions.kinds_lookup import name_for
+from training.natural_questions.plans import Step
+from training.natural_questions.questions import Core, Question, noun_phrase
+from training.natural_questions.tables import attributes, relations, wording
+from training.natural_questions.world import Pool, number_of, order_of, year_of
 
 _PARTS = wording("sets", "parts")
 _HAPPENED = wording("sets", "happened")

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-_DATE = rf"(?:\d{{1,2}} {_MONTH} \d{{4}}|{_MONTH} \d{{1,2}}, \d{{4}})"
+from training.dates import MONTH
+
+_DATE = rf"(?:\d{{1,2}} {MONTH} \d{{4}}|{MONTH} \d{{1,2}}, \d{{4}})"
 _WORD = r"(?:(?:Jr|Sr|St|Dr|Mrs?)\.|[A-Z][\w'’\-]*\w|[A-Z]\.)"
 _PARTICLE = r"(?:de|von|van|of|the|la|le|di|da|del|der|den|af|al|el|bin|ibn)"
 _NAME = rf"{_WORD}(?:(?:-? {_PARTICLE}){{0,2}}-? ?{_WORD})*"

@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from natural_questions import surface
-from natural_questions.plans import Plan, Step, Value, name_mark
-from natural_questions.tables import KIND_WORDS, Relation
-from natural_questions.world import Name, Pool, World, forms
+from training.natural_questions import surface
+from training.natural_questions.plans import Plan, Step, Value, name_mark
+from training.natural_questions.tables import KIND_WORDS, Relation
+from training.natural_questions.world import Name, Pool, World, forms
 
 _MOST_TITLES = 12
 _YEAR = re.compile(r"\byears?\b", re.IGNORECASE)

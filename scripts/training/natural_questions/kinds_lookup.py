@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from natural_questions.plans import Value, name_mark
-from natural_questions.questions import Core, Question, noun_phrase, relation_core, told
-from natural_questions.tables import PERSONS, Relation, attributes, read, relations, sets, wording
-from natural_questions.world import Name, Pool, forms, with_article, year_of
+from training.natural_questions.plans import Value, name_mark
+from training.natural_questions.questions import Core, Question, noun_phrase, relation_core, told
+from training.natural_questions.tables import PERSONS, Relation, attributes, read, relations, sets, wording
+from training.natural_questions.world import Name, Pool, forms, with_article, year_of
 
 # Kinds of names that the values of a relation are, for the hop that follows.
 _OUT = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from natural_questions.kinds_lookup import name_for, source_for
-from natural_questions.kinds_sets import attribute_step, direction_of, members_of, set_of
-from natural_questions.plans import Value, name_mark
-from natural_questions.questions import Core, Question, noun_phrase, told
-from natural_questions.tables import Relation, attributes, relations, sets, wording
-from natural_questions.world import Pool, number_of, year_of
+from training.natural_questions.kinds_lookup import name_for, source_for
+from training.natural_questions.kinds_sets import attribute_step, direction_of, members_of, set_of
+from training.natural_questions.plans import Value, name_mark
+from training.natural_questions.questions import Core, Question, noun_phrase, told
+from training.natural_questions.tables import Relation, attributes, relations, sets, wording
+from training.natural_questions.world import Pool, number_of, year_of
 
 
 def limit_number(text: str) -> float | None:

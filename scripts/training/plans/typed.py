@@ -9,10 +9,11 @@ training data is made; the program itself does not use them.
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Callable, Sequence
+
+from training.dates import DAY_AND_MONTH
 
 _TYPES_OF_NOUNS = {
     "person": (
@@ -74,10 +75,7 @@ _QUESTION_WORDS = re.compile(
     r"|how (?:old|tall|long|high|far|deep|large|big|wide|heavy|fast)|how|which|what)\b(?P<behind>(?:\W+[\w'’-]+){0,5})",
     re.I,
 )
-_DATE = re.compile(
-    r"(?:\d{1,2} )?(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-    r"(?: \d{1,2},?)? \d{3,4}|\d{4}-\d{2}-\d{2}"
-)
+_DATE = re.compile(rf"{DAY_AND_MONTH} \d{{3,4}}|\d{{4}}-\d{{2}}-\d{{2}}")
 _DATES_ASKED = re.compile(
     r"\b(?:dates?|years?|born|birth|died|death|released?|founded|publi(?:shed|cation)|inception|established|opened|built|started|formed"
     r"|premiered|when|settled|appeared|launched|came out|created|written|recorded|begun|began)\b",
@@ -308,7 +306,3 @@ def _capitalised(match: re.Match[str]) -> str:
     name, kind = re.fullmatch(r"(.*?)( \([^()]*\))?", match[2], re.DOTALL).groups()  # type: ignore[union-attr]
     words = [word[:1] + word[1:].lower() if word[:1].isupper() else word.lower() for word in name.split(" ")]
     return f"{match[1]}{' '.join(words)}{kind or ''}{match[3]}"
-
-
-def quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

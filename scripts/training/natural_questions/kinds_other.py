@@ -6,11 +6,11 @@ import re
 from functools import cache
 from typing import Any
 
-from natural_questions.kinds_lookup import name_for, source_for
-from natural_questions.plans import Step
-from natural_questions.questions import Core, Question
-from natural_questions.tables import KIND_WORDS, PERSONS, read, relations, wording
-from natural_questions.world import Pool, forms
+from training.natural_questions.kinds_lookup import name_for, source_for
+from training.natural_questions.plans import Step
+from training.natural_questions.questions import Core, Question
+from training.natural_questions.tables import KIND_WORDS, PERSONS, read, relations, wording
+from training.natural_questions.world import Pool, forms
 
 
 @cache

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from natural_questions.kinds_lookup import source_for
-from natural_questions.plans import Step, Value, name_mark
-from natural_questions.questions import Core, Question, told
-from natural_questions.tables import KIND_WORDS, PERSONS, Attribute, attributes, relations, wording
-from natural_questions.world import Name, Pool, forms, order_of, with_article
+from training.natural_questions.kinds_lookup import source_for
+from training.natural_questions.plans import Step, Value, name_mark
+from training.natural_questions.questions import Core, Question, told
+from training.natural_questions.tables import KIND_WORDS, PERSONS, Attribute, attributes, relations, wording
+from training.natural_questions.world import Name, Pool, forms, order_of, with_article
 
 _TWO = wording("compare", "two")
 _THREE = wording("compare", "three")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from natural_questions.kinds_compare import answer_type, extreme, joined_values, of_kind
-from natural_questions.kinds_lookup import name_for, source_for
-from natural_questions.kinds_spoken import limit_of, picked, shapes
-from natural_questions.plans import Step, Value, name_mark
-from natural_questions.questions import Question, told
-from natural_questions.tables import KIND_WORDS, PERSONS, attributes, relations, sets
-from natural_questions.world import Pool
+from training.natural_questions.kinds_compare import answer_type, extreme, joined_values, of_kind
+from training.natural_questions.kinds_lookup import name_for, source_for
+from training.natural_questions.kinds_spoken import limit_of, picked, shapes
+from training.natural_questions.plans import Step, Value, name_mark
+from training.natural_questions.questions import Question, told
+from training.natural_questions.tables import KIND_WORDS, PERSONS, attributes, relations, sets
+from training.natural_questions.world import Pool
 
 
 def compare(pool: Pool) -> Question | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from atomr_local.reasoning.events import Finished
 from atomr_local.reasoning.rivals import agree
 from atomr_local.reasoning.trace import NodeTrace, Trace
 from atomr_local.settings import load_settings
+from training.files import read_lines
 
 Row = dict[str, Any]
 
@@ -46,7 +46,7 @@ class QuestionSet:
 
     def groups(self, limit: int) -> dict[str, list[Row]]:
         """The first questions of the file, by index."""
-        records = [json.loads(line) for line in self.path.read_text("utf-8").splitlines() if line.strip()]
+        records = read_lines(self.path)
         if self.index is not None:
             records = [r for r in records if r.get("corpus", self.index) == self.index]
         groups: dict[str, list[Row]] = {}

@@ -1,0 +1,1 @@
+"""Fitting the confidence of an adapter."""

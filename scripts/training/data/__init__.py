@@ -1,0 +1,1 @@
+"""Builders of training data, one module for each source."""

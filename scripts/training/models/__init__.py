@@ -1,0 +1,1 @@
+"""Training loops and the files that they write."""

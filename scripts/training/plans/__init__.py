@@ -1,0 +1,1 @@
+"""Reasoning plans as training targets: from gold evidence, published decompositions and our own questions."""
