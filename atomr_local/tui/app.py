@@ -20,9 +20,9 @@ from textual.widgets import TextArea
 from atomr_local.errors import AtomrError
 from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.opening import Opening
-from atomr_local.tui.screens.ask import AskScreen
-from atomr_local.tui.screens.ask_windows import AskWindows
-from atomr_local.tui.screens.talking import Talking
+from atomr_local.tui.screens.ask.screen import AskScreen
+from atomr_local.tui.screens.ask.talking import Talking
+from atomr_local.tui.screens.ask.windows import AskWindows
 from atomr_local.tui.themes import choose
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.source_switches import SourceSwitches
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from atomr_local.tui.core import Answerer
-    from atomr_local.tui.screens.holdings import LibraryScreen
+    from atomr_local.tui.screens.library.screen import LibraryScreen
     from atomr_local.tui.widgets.beginning import Beginning
 
 
@@ -149,7 +149,7 @@ class AtomrApp(Opening):
     # The windows
 
     def action_history(self) -> None:
-        from atomr_local.tui.screens.history import HistoryChoice, HistoryScreen
+        from atomr_local.tui.screens.history.screen import HistoryChoice, HistoryScreen
 
         def chosen(choice: HistoryChoice | None) -> None:
             if choice is None:
@@ -163,7 +163,7 @@ class AtomrApp(Opening):
 
     def action_settings(self) -> None:
         from atomr_local.settings_file import save_settings
-        from atomr_local.tui.screens.settings import SettingsScreen
+        from atomr_local.tui.screens.settings.screen import SettingsScreen
 
         if self.ask_screen.state.running:
             self.ask_screen.tell("A question is being answered. Escape cancels it.")
@@ -200,7 +200,7 @@ class AtomrApp(Opening):
         self._open_library()
 
     def _open_library(self) -> LibraryScreen:
-        from atomr_local.tui.screens.holdings import LibraryScreen
+        from atomr_local.tui.screens.library.screen import LibraryScreen
 
         library = LibraryScreen(lambda: self.assistant.settings, self.jobs, self._use)
         self.push_screen(library)
@@ -225,7 +225,7 @@ class AtomrApp(Opening):
 
     @on(JobChanged)
     def _job_changed(self, message: JobChanged) -> None:
-        from atomr_local.tui.screens.holdings import LibraryScreen
+        from atomr_local.tui.screens.library.screen import LibraryScreen
 
         job = message.job
         if isinstance(self.screen, LibraryScreen):

@@ -10,16 +10,14 @@ from functools import cache
 from textual.binding import Binding
 from textual.dom import DOMNode
 
-from atomr_local.tui import screens, widgets
+from atomr_local import tui
 
 
 @cache
 def binding_ids() -> frozenset[str]:
     """All of them. It imports every screen, a third of a second: call it from a worker first."""
-    importlib.import_module("atomr_local.tui.app")
-    for room in (screens, widgets):
-        for module in pkgutil.iter_modules(room.__path__):
-            importlib.import_module(f"{room.__name__}.{module.name}")
+    for module in pkgutil.walk_packages(tui.__path__, f"{tui.__name__}."):
+        importlib.import_module(module.name)
     bindings = (binding for kind in _kinds(DOMNode) for binding in vars(kind).get("BINDINGS", ()))
     return frozenset(binding.id for binding in bindings if isinstance(binding, Binding) and binding.id)
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text
 from atomr_local.sanitize import sanitize, sanitize_line
-from atomr_local.tui.sparql import formatted
+from atomr_local.tui.rendering.sparql import formatted
 
 if TYPE_CHECKING:
     from textual.app import App
 
     from atomr_local.reasoning.trace import EvidenceTrace, Trace
     from atomr_local.sources.protocol import Evidence
-    from atomr_local.tui.state import QuestionState
+    from atomr_local.tui.question.state import QuestionState
 
 _PATIENCE = 0.04  # seconds that the screen waits for a program that takes the text; most need half of it
 _LIMIT = 5.0  # seconds after which it is ended

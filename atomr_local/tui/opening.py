@@ -18,7 +18,7 @@ from textual.worker import Worker, WorkerState
 
 from atomr_local.errors import AtomrError
 from atomr_local.tui.faults import fault
-from atomr_local.tui.screens.ask import AskScreen
+from atomr_local.tui.screens.ask.screen import AskScreen
 from atomr_local.tui.themes import choose, register
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Opening(App[None]):
     @work(thread=True, exit_on_error=False, group="keys")
     def _check_keys(self, keys: Mapping[str, str]) -> None:
         from atomr_local.tui.binding_ids import binding_ids
-        from atomr_local.tui.settings_form import wrong_keys
+        from atomr_local.tui.screens.settings.form import wrong_keys
 
         problems = list(wrong_keys(keys, binding_ids()))
         if problems:

@@ -18,10 +18,10 @@ from atomr_local.history.store import History
 from atomr_local.reasoning.events import Event
 from atomr_local.settings import load_settings
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.screens.ask import AskScreen
-from atomr_local.tui.screens.ask_windows import AskWindows
-from atomr_local.tui.screens.history import HistoryScreen
-from atomr_local.tui.screens.recall import RecallScreen
+from atomr_local.tui.screens.ask.recall import RecallScreen
+from atomr_local.tui.screens.ask.screen import AskScreen
+from atomr_local.tui.screens.ask.windows import AskWindows
+from atomr_local.tui.screens.history.screen import HistoryScreen
 from atomr_local.tui.widgets.node_panel import NodePanel
 from atomr_local.tui.widgets.question_box import QuestionBox
 

@@ -14,9 +14,9 @@ from atomr_local.settings import load_settings
 from atomr_local.settings_file import save_settings
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.first_run import only_the_starter
-from atomr_local.tui.screens.build import BuildScreen
-from atomr_local.tui.screens.fetch import FetchScreen
-from atomr_local.tui.screens.holdings import LibraryScreen
+from atomr_local.tui.screens.library.build import BuildScreen
+from atomr_local.tui.screens.library.fetch import FetchScreen
+from atomr_local.tui.screens.library.screen import LibraryScreen
 from atomr_local.tui.widgets.beginning import Beginning
 from atomr_local.tui.widgets.question_box import QuestionBox
 

@@ -15,9 +15,9 @@ from atomr_local.errors import InputError
 from atomr_local.reasoning.events import Event, EvidenceFound, ModelCalled, PlanReady
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.screens.calls import CallsScreen
+from atomr_local.tui.screens.ask.calls import CallsScreen
+from atomr_local.tui.screens.ask.evidence import EvidenceScreen
 from atomr_local.tui.screens.console import ConsoleScreen
-from atomr_local.tui.screens.evidence import EvidenceScreen
 from atomr_local.tui.screens.jump import JumpScreen
 from atomr_local.tui.widgets.node_panel import NodePanel
 from atomr_local.tui.widgets.reasoning_tree import ReasoningTree

@@ -19,7 +19,7 @@ from atomr_local.history.share import read_shared
 from atomr_local.history.store import History, history_file
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.screens.export import FORMATS, ExportScreen, free_name
+from atomr_local.tui.screens.history.export import FORMATS, ExportScreen, free_name
 
 NAME = "who-is-the-mother-of-the-author-of-frankenstein"
 

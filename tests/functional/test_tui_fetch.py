@@ -27,9 +27,9 @@ from atomr_local.settings_file import save_settings
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import JobState
 from atomr_local.tui.screens.confirm import Confirm
-from atomr_local.tui.screens.fetch import Fetch, FetchScreen
-from atomr_local.tui.screens.holdings import LibraryScreen
-from atomr_local.tui.text_indexes import TextIndex, site_of, text_indexes
+from atomr_local.tui.screens.library.fetch import Fetch, FetchScreen
+from atomr_local.tui.screens.library.screen import LibraryScreen
+from atomr_local.tui.screens.library.text_indexes import TextIndex, site_of, text_indexes
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 INDEXES = [TextIndex("news\x1b[2J", 100, "enwiki"), TextIndex("towns", 20_000, "simplewiki")]

@@ -25,8 +25,8 @@ from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, PlanTrace, Tra
 from atomr_local.tui.screens.ask_path import AskPath
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.screens.export import ExportScreen
-from atomr_local.tui.screens.history import HistoryChoice, HistoryScreen
+from atomr_local.tui.screens.history.export import ExportScreen
+from atomr_local.tui.screens.history.screen import HistoryChoice, HistoryScreen
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 QUESTIONS = [

@@ -13,7 +13,7 @@ from test_tui_history import QUESTIONS, SIZES, Bare, keep
 from textual.pilot import Pilot
 
 from atomr_local.tui.screens.confirm import Confirm
-from atomr_local.tui.screens.export import ExportScreen
+from atomr_local.tui.screens.history.export import ExportScreen
 
 
 @pytest.fixture(autouse=True)

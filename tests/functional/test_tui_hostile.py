@@ -47,27 +47,27 @@ from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tree.nodes import Literal, Node, Operator, OperatorCall, Tree
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import Job, Jobs, JobState
+from atomr_local.tui.question.state import NodeView
+from atomr_local.tui.screens.ask.calls import CallsScreen
+from atomr_local.tui.screens.ask.evidence import EvidenceScreen
+from atomr_local.tui.screens.ask.node_editor import NodeEditor
+from atomr_local.tui.screens.ask.plan_editor import PlanEditor
+from atomr_local.tui.screens.ask.recall import RecallScreen
+from atomr_local.tui.screens.ask.reword import RewordScreen
 from atomr_local.tui.screens.ask_path import AskPath
-from atomr_local.tui.screens.build import BuildScreen
-from atomr_local.tui.screens.calls import CallsScreen
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.console import ConsoleScreen
 from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.screens.evidence import EvidenceScreen
 from atomr_local.tui.screens.examples import ExamplesScreen
-from atomr_local.tui.screens.export import ExportScreen
-from atomr_local.tui.screens.fetch import FetchScreen
 from atomr_local.tui.screens.help import HelpScreen
-from atomr_local.tui.screens.history import HistoryScreen
-from atomr_local.tui.screens.holdings import LibraryScreen
-from atomr_local.tui.screens.node_editor import NodeEditor
-from atomr_local.tui.screens.plan_editor import PlanEditor
-from atomr_local.tui.screens.recall import RecallScreen
-from atomr_local.tui.screens.reword import RewordScreen
-from atomr_local.tui.screens.settings import SettingsScreen
-from atomr_local.tui.settings_choices import Choice
-from atomr_local.tui.state import NodeView
-from atomr_local.tui.text_indexes import TextIndex
+from atomr_local.tui.screens.history.export import ExportScreen
+from atomr_local.tui.screens.history.screen import HistoryScreen
+from atomr_local.tui.screens.library.build import BuildScreen
+from atomr_local.tui.screens.library.fetch import FetchScreen
+from atomr_local.tui.screens.library.screen import LibraryScreen
+from atomr_local.tui.screens.library.text_indexes import TextIndex
+from atomr_local.tui.screens.settings.choices import Choice
+from atomr_local.tui.screens.settings.screen import SettingsScreen
 from atomr_local.tui.widgets.beginning import Beginning
 from atomr_local.tui.widgets.question_box import QuestionBox
 
@@ -540,8 +540,8 @@ def test_every_screen_is_given_hostile_text_somewhere_here() -> None:
     room = atomr_local.tui.screens
     found = {
         name
-        for module in pkgutil.iter_modules(room.__path__)
-        for name, kind in vars(importlib.import_module(f"{room.__name__}.{module.name}")).items()
+        for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}.")
+        for name, kind in vars(importlib.import_module(module.name)).items()
         if isinstance(kind, type) and issubclass(kind, Screen) and kind.__module__.startswith(room.__name__)
     }
     # Those that show nothing from outside, and those that are tested as the screen that they are a part of.

@@ -20,8 +20,8 @@ from textual.widgets import DataTable, Input, Select, TextArea
 from atomr_local import __version__
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import Job, Jobs, JobState
-from atomr_local.tui.screens.build import Build, BuildScreen
-from atomr_local.tui.screens.holdings import Holding, LibraryScreen
+from atomr_local.tui.screens.library.build import Build, BuildScreen
+from atomr_local.tui.screens.library.screen import Holding, LibraryScreen
 
 SIZE = (120, 40)
 FACTS = [

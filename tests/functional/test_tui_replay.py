@@ -9,8 +9,8 @@ from fake_assistant import PLAN, QUESTION, script
 from atomr_local.reasoning.events import EvidenceFound, QuestionAsked
 from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.trace import Trace
-from atomr_local.tui.replay import replay
-from atomr_local.tui.state import QuestionState
+from atomr_local.tui.question.replay import replay
+from atomr_local.tui.question.state import QuestionState
 
 
 def answered_trace() -> Trace:

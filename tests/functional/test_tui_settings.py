@@ -16,11 +16,11 @@ from atomr_local.errors import InputError, SettingsError
 from atomr_local.settings import Settings, load_settings
 from atomr_local.settings_file import save_settings
 from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.screens.settings import SettingsScreen
-from atomr_local.tui.screens.unsaved import Unsaved
-from atomr_local.tui.settings_choices import Choice, Choices
-from atomr_local.tui.widgets.picker import Picker
-from atomr_local.tui.widgets.setting_row import SettingRow
+from atomr_local.tui.screens.settings.choices import Choice, Choices
+from atomr_local.tui.screens.settings.picker import Picker
+from atomr_local.tui.screens.settings.row import SettingRow
+from atomr_local.tui.screens.settings.screen import SettingsScreen
+from atomr_local.tui.screens.settings.unsaved import Unsaved
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 OFFERED: Choices = {

@@ -27,7 +27,7 @@ from atomr_local.settings import Settings
 from atomr_local.sources.protocol import SourceName
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.confirm import Confirm
-from atomr_local.tui.screens.holdings import Holding
+from atomr_local.tui.screens.library.screen import Holding
 from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
@@ -236,7 +236,7 @@ def as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same examples and models on every machine, and no colours of the terminal's own."""
     for name in ("NO_COLOR", "COLORFGBG", "COLORTERM"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("atomr_local.tui.screens.holdings.holdings", lambda _settings: HOLDINGS)
+    monkeypatch.setattr("atomr_local.tui.screens.library.screen.holdings", lambda _settings: HOLDINGS)
     file = paths.examples_file()
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({"question": QUESTION, "plan": PLAN}) + "\n", encoding="utf-8")

@@ -15,8 +15,8 @@ from textual.widgets import Footer, Static, TextArea
 
 from atomr_local.errors import AtomrError
 from atomr_local.tui.clipboard import copy_text
+from atomr_local.tui.rendering.sparql import formatted
 from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.sparql import formatted
 from atomr_local.tui.widgets.clean_area import CleanArea
 from atomr_local.tui.widgets.rows_table import RowsTable
 

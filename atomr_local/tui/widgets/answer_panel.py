@@ -10,8 +10,8 @@ from textual.containers import VerticalScroll
 from textual.message import Message
 
 from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text
-from atomr_local.tui.markdown import plain
-from atomr_local.tui.state import QuestionState
+from atomr_local.tui.question.state import QuestionState
+from atomr_local.tui.rendering.markdown import plain
 
 if TYPE_CHECKING:
     from textual.widgets import Markdown

@@ -12,7 +12,7 @@ from textual.widgets.tree import TreeNode
 
 from atomr_local.reasoning.confidence_words import NOT_FOUND
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tui.state import NodeState, NodeView, QuestionState
+from atomr_local.tui.question.state import NodeState, NodeView, QuestionState
 
 if TYPE_CHECKING:
     from atomr_local.tree.nodes import Node

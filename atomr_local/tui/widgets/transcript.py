@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 
 from atomr_local.reasoning.confidence_words import NOT_FOUND
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tui.talk import Turn
+from atomr_local.tui.question.talk import Turn
 
 _LONGEST = 300  # characters of a question or an answer; a trace from elsewhere may hold a million
 

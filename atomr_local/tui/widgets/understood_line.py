@@ -8,7 +8,7 @@ from rich.text import Text
 from textual.widgets import Static
 
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tui.state import QuestionState
+from atomr_local.tui.question.state import QuestionState
 
 _LONGEST = 400
 

@@ -12,7 +12,7 @@ from atomr_local.history.share import parse_trace, read_shared
 from atomr_local.history.store import History
 from atomr_local.reasoning.trace import SCHEMA, Trace
 from atomr_local.sanitize import sanitize
-from atomr_local.tui.replay import replay
+from atomr_local.tui.question.replay import replay
 from fuzz.graph import fresh_directory
 from fuzz.properties import Broken, as_file, expect, repeated
 

@@ -25,7 +25,7 @@ from atomr_local.reasoning.trace import Departure, Trace, left_machine
 from atomr_local.settings import load_settings
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.web import SEARCH_HOST, WebSource
-from atomr_local.tui.replay import replay
+from atomr_local.tui.question.replay import replay
 from atomr_local.tui.widgets.answer_panel import answer_of
 
 

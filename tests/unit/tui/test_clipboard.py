@@ -14,8 +14,8 @@ from textual.app import App
 
 from atomr_local.reasoning.trace import EvidenceTrace, Guess, NodeTrace, Trace
 from atomr_local.tui.clipboard import answer_text, clipboard_program, copy_text, evidence_text, sparql_text
-from atomr_local.tui.replay import replay
-from atomr_local.tui.state import QuestionState
+from atomr_local.tui.question.replay import replay
+from atomr_local.tui.question.state import QuestionState
 
 HOSTILE = "\x1b]52;c;aGFja2Vk\x07\x9b31mtext\u202e\x00"
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -8,9 +8,9 @@ from rich.text import Text
 from atomr_local.settings import LimitSettings
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
-from atomr_local.tui.correction import check_plan, operation_of, with_step
-from atomr_local.tui.screens.plan_editor import _plan_text
-from atomr_local.tui.state import NodeView
+from atomr_local.tui.question.correction import check_plan, operation_of, with_step
+from atomr_local.tui.question.state import NodeView
+from atomr_local.tui.screens.ask.plan_editor import _plan_text
 from atomr_local.tui.widgets.node_panel import describe
 from atomr_local.tui.widgets.reasoning_tree import label_of
 

@@ -6,9 +6,9 @@ from atomr_local.reasoning.events import PlanReady, QuestionAsked, QuestionUnder
 from atomr_local.reasoning.trace import NodeTrace, Status, Trace
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tui.clipboard import answer_text
-from atomr_local.tui.replay import replay
-from atomr_local.tui.state import QuestionState
-from atomr_local.tui.talk import Talk
+from atomr_local.tui.question.replay import replay
+from atomr_local.tui.question.state import QuestionState
+from atomr_local.tui.question.talk import Talk
 from atomr_local.tui.widgets.understood_line import told
 
 

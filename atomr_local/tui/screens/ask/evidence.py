@@ -21,10 +21,10 @@ from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tui.clipboard import copy_text
-from atomr_local.tui.place import place_of
+from atomr_local.tui.rendering.place import place_of
+from atomr_local.tui.rendering.sparql import highlighted
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.sparql import highlighted
 from atomr_local.tui.widgets.node_panel import field, marked
 from atomr_local.tui.widgets.rows_table import RowsTable, table_of
 

@@ -8,9 +8,9 @@ from textual import events
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, TextArea
 
-from atomr_local.tui.settings_entry import SettingEntry
+from atomr_local.tui.screens.settings.entry import SettingEntry
+from atomr_local.tui.screens.settings.picker import Picker
 from atomr_local.tui.widgets.clean_input import CleanInput
-from atomr_local.tui.widgets.picker import Picker
 
 
 class Editor(Protocol):

@@ -10,8 +10,8 @@ from textual.screen import Screen
 
 from atomr_local.sanitize import sanitize
 from atomr_local.tui.core import Answerer, Asked
-from atomr_local.tui.state import QuestionState
-from atomr_local.tui.talk import Talk
+from atomr_local.tui.question.state import QuestionState
+from atomr_local.tui.question.talk import Talk
 from atomr_local.tui.widgets.question_box import LONGEST, QuestionBox
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Talking(Screen[None]):
         self.talk.open(conversation or [trace])
         place = self.talk.place(trace)
         if place is None:
-            from atomr_local.tui.replay import replay
+            from atomr_local.tui.question.replay import replay
 
             self._look_at(replay(trace))
         else:
@@ -133,7 +133,7 @@ class Talking(Screen[None]):
         self.tell("New conversation.")
 
     def action_reword(self) -> None:
-        from atomr_local.tui.screens.reword import RewordScreen
+        from atomr_local.tui.screens.ask.reword import RewordScreen
 
         state = self.state
         if state.trace is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import Binding, BindingType
 
 from atomr_local.tui.core import Asked
-from atomr_local.tui.screens.talking import Talking
+from atomr_local.tui.screens.ask.talking import Talking
 from atomr_local.tui.widgets.question_box import QuestionBox
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class AskWindows(Talking):
             self._open_piece(message.option_id or "")
 
     def _open_piece(self, evidence_id: str) -> None:
-        from atomr_local.tui.screens.evidence import Chosen, EvidenceScreen
+        from atomr_local.tui.screens.ask.evidence import Chosen, EvidenceScreen
 
         state = self.state
         item = state.evidence.get(evidence_id)
@@ -78,7 +78,7 @@ class AskWindows(Talking):
         self.app.push_screen(ConsoleScreen(self._assistant, sparql))
 
     def action_calls(self) -> None:
-        from atomr_local.tui.screens.calls import CallsScreen
+        from atomr_local.tui.screens.ask.calls import CallsScreen
 
         state = self.state
         view = state.nodes.get(self._selected) if self._selected is not None else None
@@ -93,7 +93,7 @@ class AskWindows(Talking):
     # Correcting
 
     def action_edit_plan(self) -> None:
-        from atomr_local.tui.screens.plan_editor import PlanEditor
+        from atomr_local.tui.screens.ask.plan_editor import PlanEditor
 
         state = self.state
         assert state.tree is not None
@@ -101,7 +101,7 @@ class AskWindows(Talking):
         self.app.push_screen(editor, lambda tree: None if tree is None else self._correct(tree))
 
     def action_edit_step(self) -> None:
-        from atomr_local.tui.screens.node_editor import Changed, NodeEditor
+        from atomr_local.tui.screens.ask.node_editor import Changed, NodeEditor
 
         state = self.state
         view = state.nodes.get(self._selected) if self._selected is not None else None
@@ -170,14 +170,14 @@ class AskWindows(Talking):
             self.tell("Put the cursor on a piece of evidence first." if what == "evidence" else f"No {what} to copy.")
 
     def action_export(self) -> None:
-        from atomr_local.tui.screens.export import ExportScreen
+        from atomr_local.tui.screens.history.export import ExportScreen
 
         if self.state.trace is not None:
             conversation = [turn.trace for turn in self.talk.turns]
             self.app.push_screen(ExportScreen(self.state.trace, conversation=conversation))
 
     def action_recall(self) -> None:
-        from atomr_local.tui.screens.recall import RecallScreen
+        from atomr_local.tui.screens.ask.recall import RecallScreen
 
         def recalled(question: str | None) -> None:
             if question is not None:

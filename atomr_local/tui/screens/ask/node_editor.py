@@ -18,12 +18,12 @@ from atomr_local.sanitize import sanitize_line
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import ROOT_ID, Operator, Tree
 from atomr_local.tree.operations import Operation
-from atomr_local.tui.correction import DIRECT, Checked, check_tree, operation_of, with_step
+from atomr_local.tui.question.correction import DIRECT, Checked, check_tree, operation_of, with_step
 from atomr_local.tui.widgets.clean_input import CleanInput
 
 if TYPE_CHECKING:
     from atomr_local.settings import LimitSettings
-    from atomr_local.tui.state import NodeView
+    from atomr_local.tui.question.state import NodeView
 
 _NONE = "none"
 

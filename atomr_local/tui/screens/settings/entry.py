@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from atomr_local.sanitize import sanitize, sanitize_line
-from atomr_local.tui.settings_choices import Choice
-from atomr_local.tui.settings_form import Check, FieldError, FormField, checked
+from atomr_local.tui.screens.settings.choices import Choice
+from atomr_local.tui.screens.settings.form import Check, FieldError, FormField, checked
 
 
 class SettingEntry:
@@ -34,7 +34,7 @@ class SettingEntry:
 
         Args:
             value: what is in force.
-            origin: where that comes from; see :func:`atomr_local.tui.settings_form.where_from`.
+            origin: where that comes from; see :func:`atomr_local.tui.screens.settings.form.where_from`.
             choices: what is offered; None: nothing is, or it is told later by :attr:`offered`.
             free: whether there is something to choose from, and something else may be entered besides.
             check: raises an AtomrError where there is not what a value names.

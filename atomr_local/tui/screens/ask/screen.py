@@ -17,7 +17,7 @@ from textual.message import Message
 
 from atomr_local.errors import AtomrError
 from atomr_local.tui.core import Answerer, Asked
-from atomr_local.tui.screens.asking import GUESS_KEY, Asking
+from atomr_local.tui.screens.ask.asking import GUESS_KEY, Asking
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.status_line import StatusLine
 

@@ -18,7 +18,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tui.settings_choices import Choice
+from atomr_local.tui.screens.settings.choices import Choice
 
 _OTHER = "\0other"  # no setting can be this
 

@@ -36,7 +36,7 @@ from atomr_local.indexing.space import human_size
 from atomr_local.indexing.store import check_name
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.screens.confirm import Confirm
-from atomr_local.tui.text_indexes import TextIndex, text_indexes
+from atomr_local.tui.screens.library.text_indexes import TextIndex, text_indexes
 from atomr_local.tui.widgets.clean_input import CleanInput
 
 _ADDRESS, _WIKIPEDIA, _FACTS = "address", "wikipedia", "facts"

@@ -17,12 +17,12 @@ from textual.widgets.option_list import Option
 
 from atomr_local.history.store import History, Summary
 from atomr_local.sanitize import sanitize, sanitize_line
-from atomr_local.tui.kept_text import listed, previewed
 from atomr_local.tui.screens.ask_path import AskPath
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.screens.export import ExportScreen
-from atomr_local.tui.screens.history_work import (
+from atomr_local.tui.screens.history.export import ExportScreen
+from atomr_local.tui.screens.history.preview import listed, previewed
+from atomr_local.tui.screens.history.work import (
     Deleted,
     Failed,
     HistoryChoice,

@@ -10,10 +10,10 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, TextArea
 
-from atomr_local.tui.settings_entry import SettingEntry
-from atomr_local.tui.settings_form import FormField
-from atomr_local.tui.widgets.picker import Picker
-from atomr_local.tui.widgets.setting_editor import editor_of
+from atomr_local.tui.screens.settings.editor import editor_of
+from atomr_local.tui.screens.settings.entry import SettingEntry
+from atomr_local.tui.screens.settings.form import FormField
+from atomr_local.tui.screens.settings.picker import Picker
 
 _NAME = 18  # columns; the margin of the first editor in the style below
 _RESET = 8

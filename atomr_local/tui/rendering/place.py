@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tui.sparql import highlighted
+from atomr_local.tui.rendering.sparql import highlighted
 
 _ROWS_SHOWN = 20
 

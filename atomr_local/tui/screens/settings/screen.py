@@ -24,12 +24,12 @@ from atomr_local.errors import AtomrError
 from atomr_local.settings import Settings
 from atomr_local.tui.binding_ids import binding_ids
 from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.screens.unsaved import Leaving, Unsaved
-from atomr_local.tui.settings_choices import FREE, Choices, at_hand, checks, known
-from atomr_local.tui.settings_entry import SettingEntry
-from atomr_local.tui.settings_form import check_keys, form_fields, group_title, value_of, where_from
+from atomr_local.tui.screens.settings.choices import FREE, Choices, at_hand, checks, known
+from atomr_local.tui.screens.settings.entry import SettingEntry
+from atomr_local.tui.screens.settings.form import check_keys, form_fields, group_title, value_of, where_from
+from atomr_local.tui.screens.settings.row import SettingRow
+from atomr_local.tui.screens.settings.unsaved import Leaving, Unsaved
 from atomr_local.tui.widgets.clean_input import CleanInput
-from atomr_local.tui.widgets.setting_row import SettingRow
 from atomr_local.tui.widgets.steady_footer import SteadyFooter
 
 Save = Callable[[dict[str, Any]], object]
@@ -41,7 +41,7 @@ _KEYS = "ui.keys"
 class SettingsScreen(Screen[dict[str, Any]]):
     """Closes with what was saved, by dotted key; None: what the file, the environment or the default says.
 
-    Empty when nothing was saved. :func:`atomr_local.tui.settings_form.nested` makes of it what
+    Empty when nothing was saved. :func:`atomr_local.tui.screens.settings.form.nested` makes of it what
     :meth:`Assistant.reconfigure` takes.
     """
 

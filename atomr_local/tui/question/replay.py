@@ -21,7 +21,7 @@ from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Tree
-from atomr_local.tui.state import QuestionState
+from atomr_local.tui.question.state import QuestionState
 
 
 def replay(trace: Trace) -> QuestionState:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from atomr_local.reasoning.conversation import Conversation
     from atomr_local.reasoning.trace import Trace
-    from atomr_local.tui.state import QuestionState
+    from atomr_local.tui.question.state import QuestionState
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Turn:
     def shown(self) -> QuestionState:
         """The state to show; read out of the trace when that is wanted first."""
         if self.state is None:
-            from atomr_local.tui.replay import replay
+            from atomr_local.tui.question.replay import replay
 
             self.state = replay(self.trace)
         return self.state

@@ -172,7 +172,7 @@ class LibraryScreen(Screen[None]):
             self.refresh_list()
 
     def action_build(self) -> None:
-        from atomr_local.tui.screens.build import Build, BuildScreen
+        from atomr_local.tui.screens.library.build import Build, BuildScreen
 
         def chosen(build: Build | None) -> None:
             if build is not None:
@@ -183,7 +183,7 @@ class LibraryScreen(Screen[None]):
         self.app.push_screen(BuildScreen(names), chosen)
 
     def action_pull(self) -> None:
-        from atomr_local.tui.screens.fetch import Fetch, FetchScreen
+        from atomr_local.tui.screens.library.fetch import Fetch, FetchScreen
 
         def chosen(fetch: Fetch | None) -> None:
             if fetch is not None:

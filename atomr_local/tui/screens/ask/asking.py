@@ -12,8 +12,8 @@ from textual.worker import Worker, WorkerState
 
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.tui.core import Answerer, Asked
-from atomr_local.tui.screens.ask_windows import AskWindows
-from atomr_local.tui.state import QuestionState
+from atomr_local.tui.question.state import QuestionState
+from atomr_local.tui.screens.ask.windows import AskWindows
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.source_switches import SourceSwitches
 from atomr_local.tui.widgets.status_line import StatusLine

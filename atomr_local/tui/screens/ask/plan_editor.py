@@ -16,7 +16,7 @@ from atomr_local.errors import AtomrError
 from atomr_local.planning.examples import check_example, keep_example
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tree.compact import to_compact
-from atomr_local.tui.correction import check_plan
+from atomr_local.tui.question.correction import check_plan
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.widgets.clean_area import CleanArea
