@@ -6,6 +6,7 @@ The assistant works on worker threads that only post messages; the handlers here
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -71,12 +72,11 @@ class AtomrApp(Opening):
         Binding("ctrl+q", "quit", "Quit", priority=True, tooltip="Quit, also while a question runs", id="app.quit"),
     ]  # fmt: skip
 
+    @dataclass
     class JobChanged(Message):
         """A job in the background has said something, or ended."""
 
-        def __init__(self, job: Job) -> None:
-            super().__init__()
-            self.job = job
+        job: Job
 
     def __init__(
         self, assistant: Answerer | Callable[[], Answerer], *, clock: Callable[[], float] = time.monotonic

@@ -9,6 +9,7 @@ import gc
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual import on, work
@@ -33,32 +34,28 @@ _TOLD = 3  # wrong entries told in one notice
 class Opening(App[None]):
     """The part of the program that opens what the rest of it needs, and tells what cannot be opened."""
 
+    @dataclass
     class Opened(Message):
         """The settings are read and the assistant is there, or it could not be opened."""
 
-        def __init__(self, assistant: Answerer | None, error: AtomrError | None = None) -> None:
-            super().__init__()
-            self.assistant = assistant
-            self.error = error
+        assistant: Answerer | None
+        error: AtomrError | None = None
 
+    @dataclass
     class Staged(Message):
-        def __init__(self, stage: str) -> None:
-            super().__init__()
-            self.stage = stage
+        stage: str
 
+    @dataclass
     class Loaded(Message):
         """The model and the indexes are ready, or loading failed."""
 
-        def __init__(self, error: AtomrError | None) -> None:
-            super().__init__()
-            self.error = error
+        error: AtomrError | None
 
+    @dataclass
     class KeysWrong(Message):
         """Entries of `ui.keys` in the settings that do nothing, and why."""
 
-        def __init__(self, problems: list[str]) -> None:
-            super().__init__()
-            self.problems = problems
+        problems: list[str]
 
     class FirstStart(Message):
         """Nothing but the starter is at hand, and how to begin was never chosen."""

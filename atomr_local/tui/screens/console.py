@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -42,19 +43,17 @@ class ConsoleScreen(Screen[None]):
         Binding("f10", "copy", "Copy", priority=True, tooltip="Copy the query", id="console.copy"),
     ]
 
+    @dataclass
     class Ran(Message):
-        def __init__(self, number: int, columns: Sequence[str], rows: Sequence[Sequence[str]], told: str) -> None:
-            super().__init__()
-            self.number = number
-            self.columns = columns
-            self.rows = rows
-            self.told = told
+        number: int
+        columns: Sequence[str]
+        rows: Sequence[Sequence[str]]
+        told: str
 
+    @dataclass
     class Failed(Message):
-        def __init__(self, number: int, error: AtomrError) -> None:
-            super().__init__()
-            self.number = number
-            self.error = error
+        number: int
+        error: AtomrError
 
     def __init__(self, assistant: Answerer, sparql: str = "") -> None:
         super().__init__()

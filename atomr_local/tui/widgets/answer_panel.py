@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual.containers import VerticalScroll
@@ -26,12 +27,11 @@ class AnswerPanel(VerticalScroll):
 
     BORDER_TITLE = "Answer"
 
+    @dataclass
     class CitationChosen(Message):
         """The user wants to see this evidence."""
 
-        def __init__(self, evidence_id: str) -> None:
-            super().__init__()
-            self.evidence_id = evidence_id
+        evidence_id: str
 
     def __init__(self) -> None:
         super().__init__(id="answer")

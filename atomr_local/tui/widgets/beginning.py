@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from rich.text import Text
@@ -24,12 +25,11 @@ class Beginning(OptionList):
     Beginning { height: auto; border: round $accent; scrollbar-size-vertical: 0; }
     """
 
+    @dataclass
     class Chosen(Message):
         """The user wants to begin this way."""
 
-        def __init__(self, way: Way) -> None:
-            super().__init__()
-            self.way = way
+        way: Way
 
     def __init__(self) -> None:
         super().__init__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
@@ -24,12 +25,11 @@ class QuestionBox(CleanArea):
         Binding("down", "later", "Later", show=False, tooltip="The question asked after", id="question.later"),
     ]
 
+    @dataclass
     class Submitted(Message):
         """The user wants this answered."""
 
-        def __init__(self, value: str) -> None:
-            super().__init__()
-            self.value = value
+        value: str
 
     def __init__(self) -> None:
         super().__init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from textual.app import ComposeResult
@@ -26,12 +27,11 @@ class SourceSwitches(Horizontal):
 
     _NAMES: ClassVar[tuple[tuple[Name, str], ...]] = (("text", "Text"), ("graph", "Graph"), ("web", "Web"))
 
+    @dataclass
     class Toggled(Message):
         """The user clicked a switch."""
 
-        def __init__(self, name: Name) -> None:
-            super().__init__()
-            self.name = name
+        name: Name
 
     def compose(self) -> ComposeResult:
         for name, title in self._NAMES:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from textual import events
 from textual.message import Message
 from textual.widgets import Static
@@ -12,12 +14,11 @@ LEAST, MOST = 20, 80  # percent
 class Splitter(Static):
     """Posts where it was dragged to; the screen sets the widths."""
 
+    @dataclass
     class Moved(Message):
         """`share`: percent of the body that the tree shall have."""
 
-        def __init__(self, share: int) -> None:
-            super().__init__()
-            self.share = share
+        share: int
 
     def __init__(self) -> None:
         super().__init__("", id="splitter", markup=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual import on, work
@@ -35,35 +36,31 @@ GUESS_KEY = "answer.guess"  # the id of the binding
 class Asking(AskWindows):
     """The part of the main screen that owns the state of the question shown. The assistant works on a thread."""
 
+    @dataclass
     class Happened(Message):
         """An event of the running question, the `number`th of this session."""
 
-        def __init__(self, number: int, event: Event) -> None:
-            super().__init__()
-            self.number = number
-            self.event = event
+        number: int
+        event: Event
 
+    @dataclass
     class Broke(Message):
         """The question could not be asked."""
 
-        def __init__(self, number: int, error: AtomrError) -> None:
-            super().__init__()
-            self.number = number
-            self.error = error
+        number: int
+        error: AtomrError
 
+    @dataclass
     class Ended(Message):
         """A question has come to its end; its trace is whole."""
 
-        def __init__(self, trace: Trace) -> None:
-            super().__init__()
-            self.trace = trace
+        trace: Trace
 
+    @dataclass
     class NotKept(Message):
         """The question could not be kept in the history, or not as it should; `notes` say why."""
 
-        def __init__(self, notes: Sequence[str]) -> None:
-            super().__init__()
-            self.notes = notes
+        notes: Sequence[str]
 
     def __init__(self, *, clock: Callable[[], float]) -> None:
         super().__init__()

@@ -58,19 +58,17 @@ class EvidenceScreen(ModalScreen[Chosen | None]):
         Binding("y", "copy", "Copy", tooltip="Copy the evidence", id="piece.copy"),
     ]
 
+    @dataclass
     class Ran(Message):
         """The query has been run again, or could not be."""
 
-        def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[str]], told: str) -> None:
-            super().__init__()
-            self.columns = columns
-            self.rows = rows
-            self.told = told
+        columns: Sequence[str]
+        rows: Sequence[Sequence[str]]
+        told: str
 
+    @dataclass
     class Failed(Message):
-        def __init__(self, error: AtomrError) -> None:
-            super().__init__()
-            self.error = error
+        error: AtomrError
 
     def __init__(
         self,

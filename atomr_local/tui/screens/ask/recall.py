@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.text import Text
@@ -35,12 +36,11 @@ class RecallScreen(ModalScreen[str | None]):
         Binding("enter", "choose", "Take", priority=True, tooltip="Put it into the question box", id="recall.take"),
     ]
 
+    @dataclass
     class Found(Message):
-        def __init__(self, containing: str, questions: list[str], problem: str = "") -> None:
-            super().__init__()
-            self.containing = containing
-            self.questions = questions
-            self.problem = problem
+        containing: str
+        questions: list[str]
+        problem: str = ""
 
     def __init__(self) -> None:
         super().__init__()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -68,19 +69,17 @@ class AskScreen(Asking):
     class Furnished(Message):
         """All of the screen is there."""
 
+    @dataclass
     class Recalled(Message):
         """Questions asked before, the latest first."""
 
-        def __init__(self, questions: list[str]) -> None:
-            super().__init__()
-            self.questions = questions
+        questions: list[str]
 
+    @dataclass
     class SharesChanged(Message):
         """The user moved the bar between the panes."""
 
-        def __init__(self, share: int) -> None:
-            super().__init__()
-            self.share = share
+        share: int
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         """Make the screen; it takes questions at once, and asks them once `attach` has given it the assistant."""

@@ -6,6 +6,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -69,20 +70,17 @@ class ExportScreen(ModalScreen[Path | None]):
     ExportScreen Button { margin-right: 2; }
     """
 
+    @dataclass
     class Written(Message):
-        def __init__(self, path: Path) -> None:
-            super().__init__()
-            self.path = path
+        path: Path
 
+    @dataclass
     class Exists(Message):
-        def __init__(self, path: Path) -> None:
-            super().__init__()
-            self.path = path
+        path: Path
 
+    @dataclass
     class Failed(Message):
-        def __init__(self, error: AtomrError) -> None:
-            super().__init__()
-            self.error = error
+        error: AtomrError
 
     def __init__(
         self,

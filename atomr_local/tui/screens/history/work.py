@@ -32,12 +32,15 @@ class HistoryChoice:
     conversation: tuple[Trace, ...] = ()
 
 
+@dataclass
 class Listed(Message):
     """A page of the list; `told` says in words why there is nothing."""
 
-    def __init__(self, turn: int, items: list[Summary], *, first: bool, total: int, told: str = "") -> None:
-        super().__init__()
-        self.turn, self.items, self.first, self.total, self.told = turn, items, first, total, told
+    turn: int
+    items: list[Summary]
+    first: bool
+    total: int
+    told: str = ""
 
 
 class Read(Message):
@@ -48,36 +51,35 @@ class Read(Message):
         self.purpose, self.number, self.kept, self.conversation = purpose, number, kept, tuple(conversation)
 
 
+@dataclass
 class Unreadable(Message):
     """One question cannot be shown beside the list."""
 
-    def __init__(self, number: int, error: AtomrError) -> None:
-        super().__init__()
-        self.number, self.error = number, error
+    number: int
+    error: AtomrError
 
 
+@dataclass
 class Deleted(Message):
-    def __init__(self, number: int, erased: bool) -> None:
-        super().__init__()
-        self.number, self.erased = number, erased
+    number: int
+    erased: bool
 
 
+@dataclass
 class Imported(Message):
-    def __init__(self, new: int, known: int) -> None:
-        super().__init__()
-        self.new, self.known = new, known
+    new: int
+    known: int
 
 
+@dataclass
 class Failed(Message):
-    def __init__(self, error: AtomrError, *, listing: bool = False) -> None:
-        super().__init__()
-        self.error, self.listing = error, listing
+    error: AtomrError
+    listing: bool = False
 
 
+@dataclass
 class Noted(Message):
-    def __init__(self, notes: list[str]) -> None:
-        super().__init__()
-        self.notes = notes
+    notes: list[str]
 
 
 class HistoryWork(Screen[HistoryChoice | None]):

@@ -90,10 +90,9 @@ class FetchScreen(ModalScreen[Fetch | None]):
                 id="fetch.start"),
     ]  # fmt: skip
 
+    @dataclass
     class IndexesFound(Message):
-        def __init__(self, indexes: list[TextIndex]) -> None:
-            super().__init__()
-            self.indexes = indexes
+        indexes: list[TextIndex]
 
     def __init__(self, *, find: Callable[[], list[TextIndex]] | None = None) -> None:
         """Make the screen; `find` gives the text indexes at hand, and runs on a thread."""

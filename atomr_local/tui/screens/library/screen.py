@@ -68,10 +68,9 @@ class LibraryScreen(Screen[None]):
         Binding("s", "stop", "Stop job", tooltip="Stop the job that runs; begun again, it goes on", id="library.stop"),
     ]  # fmt: skip
 
+    @dataclass
     class Listed(Message):
-        def __init__(self, holdings: list[Holding]) -> None:
-            super().__init__()
-            self.holdings = holdings
+        holdings: list[Holding]
 
     def __init__(self, settings: Callable[[], Settings], jobs: Jobs, use: Callable[[str, str], None]) -> None:
         """Make the screen.

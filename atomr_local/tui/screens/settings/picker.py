@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.text import Text
@@ -36,12 +37,11 @@ class Picker(Widget, can_focus=True):
     Picker:focus { background: $primary 25%; text-style: bold; }
     """
 
+    @dataclass
     class Picked(Message):
         """Another choice was made."""
 
-        def __init__(self, picker: Picker) -> None:
-            super().__init__()
-            self.picker = picker
+        picker: Picker
 
     def __init__(self, title: str, value: str, choices: Sequence[Choice], *, free: bool = False) -> None:
         """Make the line.

@@ -6,6 +6,7 @@ One section is mounted at a time, or what a search finds; what is entered lives 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, ClassVar
 
@@ -77,13 +78,12 @@ class SettingsScreen(Screen[dict[str, Any]]):
     SettingsScreen .more, SettingsScreen .none { color: $text-muted; }
     """
 
+    @dataclass
     class Found(Message):
         """What is at hand, or why that cannot be told."""
 
-        def __init__(self, choices: Choices, error: AtomrError | None = None) -> None:
-            super().__init__()
-            self.choices = choices
-            self.error = error
+        choices: Choices
+        error: AtomrError | None = None
 
     def __init__(
         self,
