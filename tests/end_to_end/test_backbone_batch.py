@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.llama.engine import AbortFlag, Part
 from atomr_local.backbone.protocol import Generation, GenerationRequest, Message, Prompt
+from atomr_local.backbone.structured_output import Grammar
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.find import find_adapter
 from atomr_local.catalog.starter import starter_model_path
@@ -57,8 +59,9 @@ def prompt(question: str) -> Prompt:
     return Prompt((Message("system", "You answer in one short sentence."),), (Message("user", question),))
 
 
-def ask(backbone: LlamaBackbone, question: str, **options: object) -> Generation:
-    return backbone.generate(GenerationRequest(prompt(question), max_tokens=24, **options))  # type: ignore[arg-type]
+def ask(backbone: LlamaBackbone, question: str, grammar: str = "", **options: Any) -> Generation:
+    output = Grammar(grammar) if grammar else None
+    return backbone.generate(GenerationRequest(prompt(question), max_tokens=24, output=output, **options))
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
