@@ -20,7 +20,7 @@ def word_budgets(words: int, count: int, *, whole: bool) -> list[int]:
     """Words of each of `count` passages, best first.
 
     A look-up is mostly answered by the first passage, the others get half of `words`: measured on 2Wiki's hops, the
-    answer stays in 96.4% of the prompts with 77% of the words (`scripts/bench/cutting.py`). A passage read alone gets
+    answer stays in 96.4% of the prompts with 77% of the words (`scripts/measure_cutting.py`). A passage read alone gets
     twice as many. A question as a whole (`whole`) needs several passages alike and gets seven tenths for each.
     """
     if count == 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -114,12 +113,11 @@ def test_gold_evidences_give_the_structure() -> None:
     assert gold_structure(Question("3", "Who?", ("Ann",))) is None
 
 
-def test_gold_evidences_and_plans_written_from_them_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gold_evidences_and_plans_written_from_them_agree() -> None:
     file = SHARED / "qa" / "2wiki_train500_questions.jsonl"
     if not file.exists():
         pytest.skip(f"{file} is not here")
-    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[3] / "scripts"))
-    from gold_plans import plan
+    from training.plans.gold import plan
 
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         record = json.loads(line)
