@@ -42,7 +42,7 @@ class LinearModel:
 
 
 def from_json(data: Mapping[str, Any]) -> LinearModel:
-    """The model that a file of `scripts/training/models/linear.py` holds; zeros at the end of weights are left out there."""
+    """A model in a file of `scripts/training/models/linear.py`; zeros at the end of weights are left out there."""
     return LinearModel(
         tuple(data["classes"]),
         tuple(data["bias"]),
