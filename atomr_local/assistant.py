@@ -17,8 +17,10 @@ from atomr_local.parts import Parts, Stage
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.conversation import Conversation
-from atomr_local.reasoning.event_log import logged
-from atomr_local.reasoning.events import (
+from atomr_local.reasoning.reading.topic_pages import is_sentence
+from atomr_local.reasoning.revision import Memory, Revision
+from atomr_local.reasoning.trace.event_log import logged
+from atomr_local.reasoning.trace.events import (
     AnswerReady,
     Event,
     Finished,
@@ -27,11 +29,9 @@ from atomr_local.reasoning.events import (
     StageChanged,
     WarningRaised,
 )
-from atomr_local.reasoning.recorder import Recorder
-from atomr_local.reasoning.revision import Memory, Revision
-from atomr_local.reasoning.topics import is_sentence
-from atomr_local.reasoning.trace import Basis, PlanOrigin, Trace
-from atomr_local.reasoning.verdict import AtHand, Verdict, judge
+from atomr_local.reasoning.trace.recorder import Recorder
+from atomr_local.reasoning.trace.schema import Basis, PlanOrigin, Trace
+from atomr_local.reasoning.verdict.judge import AtHand, Verdict, judge
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import Settings, load_settings
 from atomr_local.settings_file import changed_settings

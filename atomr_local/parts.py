@@ -15,7 +15,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.free_memory import give_back_memory, limit_arenas
 from atomr_local.planning.forms import PlanForm, plan_form
-from atomr_local.reasoning.confidence import Calibration
+from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.settings import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
 

@@ -53,7 +53,7 @@ from atomr_local.indexing.graph_index import build_graph_index
 from atomr_local.indexing.store import index_path
 from atomr_local.indexing.text_index import build_text_index
 from atomr_local.planning.planner import fallback_tree
-from atomr_local.reasoning.events import RetrievalStarted
+from atomr_local.reasoning.trace.events import RetrievalStarted
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
 from atomr_local.sources.graph import GraphSource

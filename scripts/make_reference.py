@@ -170,7 +170,7 @@ def _commands(name: str, command: click.Command, parent: click.Context | None) -
 
 def trace_schema() -> dict[str, Any]:
     """JSON Schema of a trace as `Trace.to_dict` writes it."""
-    from atomr_local.reasoning.trace import SCHEMA, Trace
+    from atomr_local.reasoning.trace.schema import SCHEMA, Trace
 
     schema = TypeAdapter(Trace).json_schema(mode="serialization")
     properties = {"schema": {"const": SCHEMA, "title": "Schema", "type": "string"}} | schema.pop("properties")
@@ -180,8 +180,8 @@ def trace_schema() -> dict[str, Any]:
 
 
 def trace_page() -> str:
-    from atomr_local.reasoning import trace
-    from atomr_local.reasoning.trace import SCHEMA
+    from atomr_local.reasoning.trace import schema as trace
+    from atomr_local.reasoning.trace.schema import SCHEMA
 
     classes = [
         found
@@ -215,7 +215,7 @@ def _literals(hint: Any) -> list[Any]:
 
 def python_page() -> str:
     from atomr_local import Assistant, errors
-    from atomr_local.reasoning import events
+    from atomr_local.reasoning.trace import events
 
     parts = [_PYTHON, f"{_plain(inspect.getdoc(Assistant))}\n"]
     for name, member in vars(Assistant).items():
@@ -223,7 +223,10 @@ def python_page() -> str:
             continue
         told = _plain(inspect.getdoc(member))
         parts += [f"### `{name}`\n", _signature(name, member), f"```text\n{told}\n```\n" if told else ""]
-    parts += ["## Events\n", "In `atomr_local.reasoning.events`; `to_dict()` is what `atomr ask --jsonl` prints.\n"]
+    parts += [
+        "## Events\n",
+        "In `atomr_local.reasoning.trace.events`; `to_dict()` is what `atomr ask --jsonl` prints.\n",
+    ]
     rows = []
     for name, found in vars(events).items():
         if inspect.isclass(found) and issubclass(found, events.Event) and found is not events.Event:

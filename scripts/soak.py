@@ -41,7 +41,7 @@ from atomr_local import Assistant, paths
 from atomr_local.errors import AtomrError
 from atomr_local.history.keeping import keep
 from atomr_local.reasoning.revision import Revision
-from atomr_local.reasoning.trace import Trace
+from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 

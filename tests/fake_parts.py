@@ -12,11 +12,11 @@ from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
-from atomr_local.reasoning.confidence import Calibration
-from atomr_local.reasoning.events import Event
-from atomr_local.reasoning.recorder import Recorder
+from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.results import Result
-from atomr_local.reasoning.trace import NodeTrace, Trace
+from atomr_local.reasoning.trace.events import Event
+from atomr_local.reasoning.trace.recorder import Recorder
+from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.settings import load_settings
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
 from atomr_local.strategies.atomr import AtomR

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text
-from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
+from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
 from atomr_local.sanitize import sanitize_line
 
 _PASSAGE = 160

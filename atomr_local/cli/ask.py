@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from atomr_local.history.pending import Pending
     from atomr_local.reasoning.conversation import Conversation
-    from atomr_local.reasoning.events import Event
-    from atomr_local.reasoning.trace import Trace
+    from atomr_local.reasoning.trace.events import Event
+    from atomr_local.reasoning.trace.schema import Trace
     from atomr_local.tree.nodes import Tree
 
 
@@ -154,7 +154,7 @@ def _status(trace: Trace) -> int:
 
 def _note(event: Event) -> None:
     """Progress on standard error, when a person is watching."""
-    from atomr_local.reasoning.events import NodeStarted, StageChanged
+    from atomr_local.reasoning.trace.events import NodeStarted, StageChanged
     from atomr_local.sanitize import sanitize_line
 
     if not sys.stderr.isatty():

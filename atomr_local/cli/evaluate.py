@@ -196,7 +196,7 @@ def _stage(stage: str) -> None:
 def _progress() -> Callable[[Progress], None]:
     """A line for each question on standard error, with the running means of this run."""
     from atomr_local.evaluation.runner import guessed_answer
-    from atomr_local.reasoning.confidence_words import status_word
+    from atomr_local.reasoning.confidence.words import status_word
 
     exact: list[float] = []
     overlap: list[float] = []

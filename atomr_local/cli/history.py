@@ -18,7 +18,7 @@ from atomr_local.sanitize import sanitize, sanitize_line
 
 if TYPE_CHECKING:
     from atomr_local.history.store import History, Kept
-    from atomr_local.reasoning.trace import Trace
+    from atomr_local.reasoning.trace.schema import Trace
 
 _NUMBER = click.IntRange(min=1, max=2**63 - 1)
 _FILE = click.Path(path_type=Path)
@@ -56,7 +56,7 @@ def list_(search: str | None, limit: int, as_json: bool) -> None:
 
     Example: atomr history list --search "mary shelley" --limit 5
     """
-    from atomr_local.reasoning.confidence_words import status_word
+    from atomr_local.reasoning.confidence.words import status_word
 
     with _opened() as opened:
         found = opened.entries(search=search, limit=limit)
@@ -89,7 +89,7 @@ def show(number: int, conversation: bool, as_json: bool) -> None:
     """
     from atomr_local.cli.answer_text import answer_text
     from atomr_local.history.export import to_json
-    from atomr_local.reasoning.confidence_words import status_word
+    from atomr_local.reasoning.confidence.words import status_word
 
     with _opened() as opened:
         found = opened.conversation(number) if conversation else [opened.get(number)]

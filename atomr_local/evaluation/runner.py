@@ -11,8 +11,8 @@ from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.evaluation.datasets import Question
 from atomr_local.evaluation.metrics import Score, score_answer
 from atomr_local.evaluation.run_directory import writing
-from atomr_local.reasoning.events import Event, Finished
-from atomr_local.reasoning.trace import PlanOrigin, Trace
+from atomr_local.reasoning.trace.events import Event, Finished
+from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
 from atomr_local.tree.nodes import Tree
 
 _FAILURES_IN_A_ROW = 5

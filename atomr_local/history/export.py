@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from atomr_local.history.store import Kept, Summary, encode
-from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text, confidence_value, status_word
-from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
+from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, confidence_value, status_word
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
 from atomr_local.sanitize import sanitize, sanitize_line
 
 _ROWS = 20

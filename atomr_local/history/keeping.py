@@ -5,7 +5,7 @@ from __future__ import annotations
 from atomr_local.errors import AtomrError
 from atomr_local.history.pending import Pending
 from atomr_local.history.store import History, digest_of
-from atomr_local.reasoning.trace import Trace
+from atomr_local.reasoning.trace.schema import Trace
 
 
 def keep(trace: Trace, pending: Pending | None = None) -> tuple[int | None, list[str]]:

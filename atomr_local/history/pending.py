@@ -25,7 +25,7 @@ except ImportError:  # Windows
 
 if TYPE_CHECKING:
     from atomr_local.history.store import History
-    from atomr_local.reasoning.trace import Trace
+    from atomr_local.reasoning.trace.schema import Trace
 
 _FOLDER = "asking"
 _ENDING = ".jsonl"
@@ -174,7 +174,7 @@ def _read(data: bytes) -> dict[str, str]:
 
 
 def _interrupted(found: dict[str, str]) -> tuple[Trace, datetime | None]:
-    from atomr_local.reasoning.trace import Trace
+    from atomr_local.reasoning.trace.schema import Trace
 
     try:
         asked_at = datetime.fromisoformat(found.get("asked_at", "")).astimezone(UTC)

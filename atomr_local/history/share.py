@@ -16,7 +16,7 @@ from typing import Any, TypeVar, get_args
 
 from atomr_local.errors import InputError
 from atomr_local.input_files import open_regular
-from atomr_local.reasoning.trace import (
+from atomr_local.reasoning.trace.schema import (
     SCHEMA,
     Basis,
     Departure,

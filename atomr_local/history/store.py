@@ -23,7 +23,7 @@ from atomr_local.history.errors import HistoryDamaged, HistoryError, HistoryRead
 from atomr_local.history.mending import sound
 from atomr_local.history.opening import open_history, open_read_only, reopen_damaged
 from atomr_local.history.share import LARGEST_TRACE, parse_trace
-from atomr_local.reasoning.trace import Trace
+from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize, sanitize_line
 
 Origin = Literal["asked", "imported"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from atomr_local.indexing.names import name_key, words
 from atomr_local.indexing.wording import STOP_WORDS
-from atomr_local.reasoning.trace import Trace
+from atomr_local.reasoning.trace.schema import Trace
 
 # Earlier turns that a follow-up question is read with.
 MOST_TURNS = 3

@@ -13,20 +13,20 @@ from dataclasses import replace
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled
+from atomr_local.reasoning.answer_selection.answer_signals import raw_confidence
+from atomr_local.reasoning.answer_selection.short_answer import year_asked_for
+from atomr_local.reasoning.answer_selection.weighing import Weighing
 from atomr_local.reasoning.arguments import fill_question, resolve_arguments
-from atomr_local.reasoning.computing import computed_node, computed_question, evidence_of
-from atomr_local.reasoning.events import NodeStarted
-from atomr_local.reasoning.expected import year_asked_for
-from atomr_local.reasoning.grounds import raw_confidence
+from atomr_local.reasoning.confidence.signals import READING
+from atomr_local.reasoning.operations.computed_nodes import computed_node, computed_question, evidence_of
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.parallel import run_graph
-from atomr_local.reasoning.reader import Reader, Reading
-from atomr_local.reasoning.recorder import Recorder
+from atomr_local.reasoning.reading.citation_verification import supported
+from atomr_local.reasoning.reading.reader import Reader, Reading
 from atomr_local.reasoning.results import Result, add_evidence, distinct, product_confidence, text_values
 from atomr_local.reasoning.revision import Kept, Memory
-from atomr_local.reasoning.signals import READING
-from atomr_local.reasoning.support import supported
-from atomr_local.reasoning.weighing import Weighing
+from atomr_local.reasoning.trace.events import NodeStarted
+from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.answer_types import NO_QUESTION, AnswerType
 from atomr_local.tree.nodes import Node, Tree

@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from atomr_local.errors import ModelError
 from atomr_local.indexing.names import base_key, comparable, name_key
+from atomr_local.reasoning.confidence.signals import AGREE, worst
 from atomr_local.reasoning.parallel import run_each
-from atomr_local.reasoning.reader import Reader, Reading
+from atomr_local.reasoning.reading.citation_verification import agreement, holds
+from atomr_local.reasoning.reading.reader import Reader, Reading
+from atomr_local.reasoning.reading.topic_pages import opening, topic_page
 from atomr_local.reasoning.results import Result, add_evidence, distinct
 from atomr_local.reasoning.retrieval import MOST_READ, Gathered, Retriever, linked_names, match_signals, sureness
-from atomr_local.reasoning.signals import AGREE, worst
-from atomr_local.reasoning.support import agreement, holds
-from atomr_local.reasoning.topics import opening, topic_page
 from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
 from atomr_local.tree.nodes import Operator
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from atomr_local.reasoning.trace import Method, Outcome
+from atomr_local.reasoning.trace.schema import Method, Outcome
 from atomr_local.sources.protocol import Evidence, Value, ValueKind
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, SourceError
-from atomr_local.reasoning.events import EvidenceFound, RetrievalStarted, SourcesSelected, WarningRaised
+from atomr_local.reasoning.confidence.signals import LINK, RELATION, TYPE_FIT, worst
 from atomr_local.reasoning.parallel import run_each
-from atomr_local.reasoning.reader import Reader
-from atomr_local.reasoning.recorder import Recorder
+from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.results import add_evidence
-from atomr_local.reasoning.signals import LINK, RELATION, TYPE_FIT, worst
+from atomr_local.reasoning.trace.events import EvidenceFound, RetrievalStarted, SourcesSelected, WarningRaised
+from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sanitize import sanitize
 from atomr_local.sources.protocol import (
     Evidence,

@@ -13,10 +13,10 @@ from typing import Any
 
 from atomr_local.errors import InputError
 from atomr_local.reasoning.arguments import fill_question
-from atomr_local.reasoning.events import EvidenceFound, NodeStarted, SourcesSelected
-from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.results import Result
-from atomr_local.reasoning.trace import NodeTrace, Trace
+from atomr_local.reasoning.trace.events import EvidenceFound, NodeStarted, SourcesSelected
+from atomr_local.reasoning.trace.recorder import Recorder
+from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence, SourceName, Value, ValueKind
 from atomr_local.tree.compact import parse_compact

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from atomr_local.planning.coverage import left_out
-from atomr_local.reasoning.events import ModelCalled, PlanFragment, PlanReady, StageChanged, WarningRaised
+from atomr_local.reasoning.answer_selection.weighing import Weighing
 from atomr_local.reasoning.executor import Executor
-from atomr_local.reasoning.reader import shown_prompt
+from atomr_local.reasoning.reading.reader import shown_prompt
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.revision import Kept
-from atomr_local.reasoning.trace import PlanOrigin
-from atomr_local.reasoning.weighing import Weighing
+from atomr_local.reasoning.trace.events import ModelCalled, PlanFragment, PlanReady, StageChanged, WarningRaised
+from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.strategies.naming import rightly_spelt
 from atomr_local.strategies.protocol import Toolbox
 from atomr_local.tree.compact import to_compact

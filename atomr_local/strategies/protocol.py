@@ -10,15 +10,15 @@ from atomr_local.backbone.protocol import Backbone
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.planning.planner import Planner
-from atomr_local.reasoning.confidence import Calibration
+from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.operators import Operators
-from atomr_local.reasoning.reader import Reader, SpanJudge
-from atomr_local.reasoning.recorder import Recorder
+from atomr_local.reasoning.reading.reader import Reader, SpanJudge
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.retrieval import Retriever
 from atomr_local.reasoning.revision import Memory, Revision
-from atomr_local.reasoning.trace import PlanOrigin
+from atomr_local.reasoning.trace.recorder import Recorder
+from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.settings import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
 from atomr_local.tree.nodes import Tree

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from atomr_local.errors import InputError
 from atomr_local.planning.planner import fallback_tree
-from atomr_local.reasoning.events import NodeStarted, PlanReady, StageChanged
+from atomr_local.reasoning.answer_selection.weighing import Weighing
+from atomr_local.reasoning.confidence.signals import GUESS
 from atomr_local.reasoning.operators import GUESSED, compared, values_read
-from atomr_local.reasoning.reader import Reading
+from atomr_local.reasoning.reading.citation_verification import supported
+from atomr_local.reasoning.reading.reader import Reading
 from atomr_local.reasoning.results import Result
-from atomr_local.reasoning.signals import GUESS
-from atomr_local.reasoning.support import supported
-from atomr_local.reasoning.trace import Method, PlanOrigin
-from atomr_local.reasoning.weighing import Weighing
+from atomr_local.reasoning.trace.events import NodeStarted, PlanReady, StageChanged
+from atomr_local.reasoning.trace.schema import Method, PlanOrigin
 from atomr_local.sources.protocol import Evidence, Request
 from atomr_local.strategies.protocol import Toolbox
 from atomr_local.tree.compact import to_compact

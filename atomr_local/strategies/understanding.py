@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atomr_local.reasoning.events import QuestionUnderstood, WarningRaised
+from atomr_local.reasoning.trace.events import QuestionUnderstood, WarningRaised
 from atomr_local.strategies.protocol import Toolbox
 
 

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text
+from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.rendering.sparql import formatted
 
 if TYPE_CHECKING:
     from textual.app import App
 
-    from atomr_local.reasoning.trace import EvidenceTrace, Trace
+    from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace
     from atomr_local.sources.protocol import Evidence
     from atomr_local.tui.question.state import QuestionState
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from atomr_local.reasoning.conversation import Conversation
-    from atomr_local.reasoning.events import Event
     from atomr_local.reasoning.revision import Revision
-    from atomr_local.reasoning.trace import PlanOrigin, Trace
+    from atomr_local.reasoning.trace.events import Event
+    from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
     from atomr_local.settings import Settings
     from atomr_local.tree.nodes import Tree
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local import Assistant, paths
-from atomr_local.reasoning.events import (
+from atomr_local.reasoning.trace.events import (
     AnswerReady,
     Event,
     EvidenceFound,

@@ -20,7 +20,7 @@ from atomr_local.indexing.literals import dates_in
 from atomr_local.indexing.names import name_key
 from atomr_local.language.answer_type import SURE, expected_type
 from atomr_local.language.numbers import number_words
-from atomr_local.reasoning.formats import capitalised
+from atomr_local.reasoning.reading.answer_formats import capitalised
 
 FORMS: dict[str, Callable[[str], str]] = {
     "as asked": lambda question: question,

@@ -25,11 +25,11 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.evaluation.declining import auroc
 from atomr_local.evaluation.metrics import score_answer
 from atomr_local.parts import Parts
-from atomr_local.reasoning import signals as names
-from atomr_local.reasoning.confidence import FEATURES
-from atomr_local.reasoning.events import Event, ModelCalled
-from atomr_local.reasoning.reader import Reader, Reading
-from atomr_local.reasoning.recorder import Recorder
+from atomr_local.reasoning.confidence import signals as names
+from atomr_local.reasoning.confidence.calibration import FEATURES
+from atomr_local.reasoning.reading.reader import Reader, Reading
+from atomr_local.reasoning.trace.events import Event, ModelCalled
+from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.settings import load_settings
 from atomr_local.sources.protocol import Evidence, SourceName
 

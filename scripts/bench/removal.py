@@ -45,9 +45,9 @@ from atomr_local.evaluation.records import Record, read_records
 from atomr_local.evaluation.run_directory import RunDirectory, write_file
 from atomr_local.evaluation.runner import run
 from atomr_local.indexing.names import base_key
-from atomr_local.reasoning.events import Event, Finished
-from atomr_local.reasoning.support import holds
-from atomr_local.reasoning.trace import PlanOrigin
+from atomr_local.reasoning.reading.citation_verification import holds
+from atomr_local.reasoning.trace.events import Event, Finished
+from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import Settings, load_settings
 from atomr_local.sources.protocol import Evidence, KnowledgeSource, Request, Retrieval, SourceName

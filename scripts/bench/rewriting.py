@@ -52,8 +52,8 @@ from atomr_local.parts import Parts
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.conversation import Conversation, Turn
-from atomr_local.reasoning.events import Event, ModelCalled
-from atomr_local.reasoning.recorder import Recorder
+from atomr_local.reasoning.trace.events import Event, ModelCalled
+from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import Settings, load_settings
 from atomr_local.strategies.protocol import Toolbox

@@ -23,7 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable
 
-from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, PlanTrace, Trace
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace
 from atomr_local.tree.compact import parse_compact
 
 _EMPTY = """

@@ -67,15 +67,15 @@ def _orders() -> None:
 
 
 def _repetition() -> None:
-    from atomr_local.reasoning import repetition
+    from atomr_local.reasoning.verdict import repetition
 
     _put(repetition, "repeats", lambda *_: False)
 
 
 def _year_asked_for() -> None:
-    from atomr_local.reasoning import expected
+    from atomr_local.reasoning.answer_selection import short_answer
 
-    _put(expected, "year_asked_for", lambda _, answer: answer)
+    _put(short_answer, "year_asked_for", lambda _, answer: answer)
 
 
 def _words(**changed: Any) -> Callable[[], None]:

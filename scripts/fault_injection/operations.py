@@ -131,7 +131,7 @@ def write_inputs(folder: Path) -> None:
     ]
     (folder / "plans.jsonl").write_text("".join(json.dumps(item) + "\n" for item in plans))
     from atomr_local.history.store import encode
-    from atomr_local.reasoning.trace import Trace
+    from atomr_local.reasoning.trace.schema import Trace
 
     traces = [
         encode(Trace(question=f"Imported {n}?", strategy="atomr", settings={}, status="answered")) for n in range(5)

@@ -23,9 +23,9 @@ from atomr_local.errors import MissingPartError
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.grammar import plan_grammar
 from atomr_local.planning.planner import Planner
-from atomr_local.reasoning.formats import FORMATS, Asked
-from atomr_local.reasoning.reader import Reader
-from atomr_local.reasoning.recorder import Recorder
+from atomr_local.reasoning.reading.answer_formats import FORMATS, Asked
+from atomr_local.reasoning.reading.reader import Reader
+from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.validation import Limits, check
 

@@ -12,8 +12,8 @@ import pytest
 
 from atomr_local import Assistant, paths
 from atomr_local.errors import MissingPartError
-from atomr_local.reasoning.events import Event, NodeFinished, NodeStarted
-from atomr_local.reasoning.trace import Trace
+from atomr_local.reasoning.trace.events import Event, NodeFinished, NodeStarted
+from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.settings import LocalSource
 from atomr_local.tree.compact import parse_compact
 

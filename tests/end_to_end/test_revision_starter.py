@@ -11,10 +11,10 @@ import pytest
 from atomr_local import Assistant
 from atomr_local.errors import MissingPartError
 from atomr_local.history.share import parse_trace
-from atomr_local.reasoning.events import AnswerReady, Event, NodeFinished, NodeStarted, RetrievalStarted
-from atomr_local.reasoning.recorder import Recorder
 from atomr_local.reasoning.revision import Revision
-from atomr_local.reasoning.trace import LlmUse, Trace
+from atomr_local.reasoning.trace.events import AnswerReady, Event, NodeFinished, NodeStarted, RetrievalStarted
+from atomr_local.reasoning.trace.recorder import Recorder
+from atomr_local.reasoning.trace.schema import LlmUse, Trace
 from atomr_local.tree.compact import parse_compact
 
 QUESTION = "In which country was the composer of Swan Lake born?"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from atomr_local.errors import AtomrError
-from atomr_local.reasoning.events import (
+from atomr_local.reasoning.trace.events import (
     AnswerReady,
     Event,
     EvidenceFound,
@@ -21,7 +21,7 @@ from atomr_local.reasoning.events import (
     RetrievalStarted,
     SourcesSelected,
 )
-from atomr_local.reasoning.trace import Trace
+from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.settings import Settings, load_settings
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tree.compact import parse_compact

@@ -15,7 +15,7 @@ from textual.binding import Binding
 from atomr_local import paths
 from atomr_local.errors import SettingsError
 from atomr_local.history.store import History
-from atomr_local.reasoning.events import Event
+from atomr_local.reasoning.trace.events import Event
 from atomr_local.settings import load_settings
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.ask.recall import RecallScreen

@@ -12,7 +12,7 @@ from test_tui import HOSTILE, ask, done, screen_text, until
 
 from atomr_local.backbone.protocol import Generation
 from atomr_local.errors import InputError
-from atomr_local.reasoning.events import Event, EvidenceFound, ModelCalled, PlanReady
+from atomr_local.reasoning.trace.events import Event, EvidenceFound, ModelCalled, PlanReady
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.ask.calls import CallsScreen

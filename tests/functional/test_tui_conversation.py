@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "history"))
 from history_fakes import a_trace
 
 from atomr_local.history.store import History
-from atomr_local.reasoning.events import AnswerReady, Event, QuestionAsked, QuestionUnderstood
+from atomr_local.reasoning.trace.events import AnswerReady, Event, QuestionAsked, QuestionUnderstood
 from atomr_local.settings import Settings
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.ask.reword import RewordScreen

@@ -21,7 +21,7 @@ from history_fakes import a_trace
 from atomr_local.history.export import to_json, unkept
 from atomr_local.history.store import History, history_file
 from atomr_local.output_files import write_output
-from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, PlanTrace, Trace
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace
 from atomr_local.tui.screens.ask_path import AskPath
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.error import ErrorScreen

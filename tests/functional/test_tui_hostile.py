@@ -27,7 +27,7 @@ from atomr_local import paths
 from atomr_local.backbone.protocol import Generation
 from atomr_local.errors import AtomrError
 from atomr_local.history.store import History, history_file
-from atomr_local.reasoning.events import (
+from atomr_local.reasoning.trace.events import (
     AnswerReady,
     Event,
     EvidenceFound,
@@ -40,7 +40,7 @@ from atomr_local.reasoning.events import (
     TextGenerated,
     WarningRaised,
 )
-from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, PlanTrace, Trace
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace
 from atomr_local.settings import Settings, load_settings
 from atomr_local.settings_file import save_settings
 from atomr_local.sources.protocol import Evidence, SourceName

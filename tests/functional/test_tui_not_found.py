@@ -6,8 +6,8 @@ import pytest
 from fake_assistant import FakeAssistant, finished, script
 from test_tui import SIZES, ask, done, screen_text, until
 
-from atomr_local.reasoning.events import AnswerReady, Event, NodeJudged
-from atomr_local.reasoning.trace import Guess
+from atomr_local.reasoning.trace.events import AnswerReady, Event, NodeJudged
+from atomr_local.reasoning.trace.schema import Guess
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.widgets.answer_panel import AnswerPanel
 from atomr_local.tui.widgets.reasoning_tree import MARKS

@@ -10,7 +10,7 @@ from fake_assistant import FakeAssistant, script
 from test_tui_settings import Form, settle
 from textual.widgets import Static
 
-from atomr_local.reasoning.events import LeavesMachine
+from atomr_local.reasoning.trace.events import LeavesMachine
 from atomr_local.settings import load_settings
 from atomr_local.tui.app import AtomrApp
 

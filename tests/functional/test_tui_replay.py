@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from fake_assistant import PLAN, QUESTION, script
 
-from atomr_local.reasoning.events import EvidenceFound, QuestionAsked
-from atomr_local.reasoning.recorder import Recorder
-from atomr_local.reasoning.trace import Trace
+from atomr_local.reasoning.trace.events import EvidenceFound, QuestionAsked
+from atomr_local.reasoning.trace.recorder import Recorder
+from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.tui.question.replay import replay
 from atomr_local.tui.question.state import QuestionState
 

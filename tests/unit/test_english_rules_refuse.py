@@ -10,10 +10,10 @@ from atomr_local.language.answer_type import expected_type
 from atomr_local.language.is_question import understands
 from atomr_local.language.numbers import number_words
 from atomr_local.language.words import english
-from atomr_local.reasoning.cutting import cut_passage
-from atomr_local.reasoning.expected import year_asked_for
-from atomr_local.reasoning.formats import FORMATS, Asked
-from atomr_local.reasoning.repetition import repeats
+from atomr_local.reasoning.answer_selection.short_answer import year_asked_for
+from atomr_local.reasoning.reading.answer_formats import FORMATS, Asked
+from atomr_local.reasoning.reading.extractive_compression import cut_passage
+from atomr_local.reasoning.verdict.repetition import repeats
 from atomr_local.sources.graph.conditions import comparison, described, is_superlative, negated
 from atomr_local.sources.graph.containment import level_asked
 from atomr_local.sources.graph.counting import asks_how_many, counted, whose_number

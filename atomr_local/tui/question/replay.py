@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atomr_local.planning.planner import fallback_tree
-from atomr_local.reasoning.events import (
+from atomr_local.reasoning.trace.events import (
     AnswerReady,
     EvidenceFound,
     Finished,
@@ -16,7 +16,7 @@ from atomr_local.reasoning.events import (
     SourcesSelected,
     WarningRaised,
 )
-from atomr_local.reasoning.trace import Trace
+from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError

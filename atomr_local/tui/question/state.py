@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from atomr_local.reasoning.events import AnswerReady, Event, LeavesMachine, ModelCalled, NodeFinished
-    from atomr_local.reasoning.trace import PlanOrigin, Trace
+    from atomr_local.reasoning.trace.events import AnswerReady, Event, LeavesMachine, ModelCalled, NodeFinished
+    from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
     from atomr_local.sources.protocol import Evidence
     from atomr_local.tree.nodes import Node, Tree
 
@@ -107,7 +107,7 @@ class QuestionState:
         """What was sent to other machines so far, on one line; empty where nothing was."""
         if not self.leaving:
             return ""
-        from atomr_local.reasoning.trace import Departure, left_machine
+        from atomr_local.reasoning.trace.schema import Departure, left_machine
 
         return left_machine([Departure(item.what, item.to, "", item.query) for item in self.leaving.values()])
 
@@ -117,7 +117,7 @@ class QuestionState:
 
     def apply(self, event: Event) -> None:
         """Take the event in."""
-        from atomr_local.reasoning import events  # there by then; the first frame does not wait for it
+        from atomr_local.reasoning.trace import events  # there by then; the first frame does not wait for it
 
         match event:
             case events.QuestionAsked():
@@ -162,7 +162,7 @@ class QuestionState:
         view = self.nodes.get(node_id) if node_id is not None else None
         if view is None:
             return
-        from atomr_local.reasoning import events
+        from atomr_local.reasoning.trace import events
 
         match event:
             case events.NodeStarted():

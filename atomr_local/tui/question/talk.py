@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from atomr_local.reasoning.conversation import Conversation
-    from atomr_local.reasoning.trace import Trace
+    from atomr_local.reasoning.trace.schema import Trace
     from atomr_local.tui.question.state import QuestionState
 
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from textual.containers import VerticalScroll
 from textual.message import Message
 
-from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text
+from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text
 from atomr_local.tui.question.state import QuestionState
 from atomr_local.tui.rendering.markdown import plain
 
 if TYPE_CHECKING:
     from textual.widgets import Markdown
 
-    from atomr_local.reasoning.events import AnswerReady
+    from atomr_local.reasoning.trace.events import AnswerReady
 
 _SCHEME = "evidence:"
 

@@ -13,7 +13,7 @@ from textual.visual import VisualType
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_value
+from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_value
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tree.answer_types import format_expects
 from atomr_local.tree.nodes import ROOT_ID
@@ -22,7 +22,7 @@ from atomr_local.tui.question.state import NodeState, NodeView, QuestionState
 from atomr_local.tui.rendering.place import place_of
 
 if TYPE_CHECKING:
-    from atomr_local.reasoning.events import NodeFinished
+    from atomr_local.reasoning.trace.events import NodeFinished
     from atomr_local.sources.protocol import Evidence
 
 _STATES = {

@@ -10,7 +10,7 @@ from textual.geometry import Offset
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
-from atomr_local.reasoning.confidence_words import NOT_FOUND
+from atomr_local.reasoning.confidence.words import NOT_FOUND
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.question.state import NodeState, NodeView, QuestionState
 

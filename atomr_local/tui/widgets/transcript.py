@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from atomr_local.reasoning.confidence_words import NOT_FOUND
+from atomr_local.reasoning.confidence.words import NOT_FOUND
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.question.talk import Turn
 

@@ -10,13 +10,13 @@ from atomr_local.errors import AtomrError, InputError
 from atomr_local.history.export import to_json, to_markdown, unkept
 from atomr_local.history.share import parse_trace, read_shared
 from atomr_local.history.store import History
-from atomr_local.reasoning.trace import SCHEMA, Trace
+from atomr_local.reasoning.trace.schema import SCHEMA, Trace
 from atomr_local.sanitize import sanitize
 from atomr_local.tui.question.replay import replay
 from fuzz.graph import fresh_directory
 from fuzz.properties import Broken, as_file, expect, repeated
 
-INSTRUMENTED = ("atomr_local.history", "atomr_local.reasoning.trace")
+INSTRUMENTED = ("atomr_local.history", "atomr_local.reasoning.trace.schema")
 DICTIONARY = (
     b'"schema": "atomr.trace/1"', b'"question": "', b'"strategy": "', b'"status": "answered"', b'"answers": ["',
     b'"confidence": 0.5', b'"basis": "model"', b'"plan": {"compact": "', b'"origin": "user"', b'"nodes": [{',

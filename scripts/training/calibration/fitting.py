@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from atomr_local.evaluation.declining import auroc, calibration_error, coverage_at
-from atomr_local.reasoning import signals as names
-from atomr_local.reasoning.confidence import FEATURES, Calibration, LogisticModel, Term
-from atomr_local.reasoning.rivals import standing
+from atomr_local.reasoning.answer_selection.candidates import standing
+from atomr_local.reasoning.confidence import signals as names
+from atomr_local.reasoning.confidence.calibration import FEATURES, Calibration, LogisticModel, Term
 
 Row = dict[str, Any]
 Sample = tuple[Mapping[str, float], bool, float]  # signals, right, weight
@@ -137,7 +137,7 @@ class Outcome:
 
 
 def outcome(row: Row, by: Calibration) -> Outcome:
-    """As `atomr_local/reasoning/weighing.py` decides it."""
+    """As `atomr_local/reasoning/answer_selection/weighing.py` decides it."""
     own = row["tree"]
     if not own["answer"]:
         return Outcome(row, 0.0, False, 0.0, answered=False)

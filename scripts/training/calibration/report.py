@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.catalog.record import sha256_of
-from atomr_local.reasoning.confidence import FEATURES, Calibration
+from atomr_local.reasoning.confidence.calibration import FEATURES, Calibration
 from training.calibration import fitting
 from training.calibration.rows import QuestionSet, Row, measured
 from training.files import read_lines

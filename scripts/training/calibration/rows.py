@@ -13,9 +13,9 @@ from atomr_local.assistant import Assistant
 from atomr_local.evaluation.declining import RIGHT_F1
 from atomr_local.evaluation.metrics import same_value, score_answer
 from atomr_local.indexing.store import STARTER, list_indexes
-from atomr_local.reasoning.events import Finished
-from atomr_local.reasoning.rivals import agree
-from atomr_local.reasoning.trace import NodeTrace, Trace
+from atomr_local.reasoning.answer_selection.candidates import agree
+from atomr_local.reasoning.trace.events import Finished
+from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.settings import load_settings
 from training.files import read_lines
 

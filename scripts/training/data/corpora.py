@@ -14,7 +14,7 @@ from atomr_local.catalog.starter import find_embedder
 from atomr_local.indexing.embedding import SentenceEmbedder
 from atomr_local.indexing.names import name_key
 from atomr_local.planning.shorthand import find_name
-from atomr_local.reasoning.reader import evidence_block, shown_passages
+from atomr_local.reasoning.reading.reader import evidence_block, shown_passages
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.text import TextSource
@@ -116,7 +116,7 @@ class Corpora:
     def whole(self, source: str, question: str, passages: list[Passage], answers: Sequence[str]) -> Line | None:
         """The whole question on these passages; None where the answer stands only in what is cut away of them."""
         block, shown = context(question, passages, whole=True)
-        prompt = render("atomr_local.reasoning", "lean_answer", (), question=question, evidence=block)
+        prompt = render("atomr_local.reasoning.reading", "lean_answer", (), question=question, evidence=block)
         for answer in answers:
             if answer.casefold() in {"yes", "no"}:
                 numbers = "[1][2]" if len(shown) > 1 else "[1]"
@@ -136,5 +136,5 @@ def context(question: str, passages: Sequence[Passage], *, whole: bool = False) 
 
 def read_prompt_line(source: str, question: str, block: str, answer: str) -> Line:
     """A reading of the evidence block."""
-    prompt = render("atomr_local.reasoning", "lean_read", (), question=question, evidence=block)
+    prompt = render("atomr_local.reasoning.reading", "lean_read", (), question=question, evidence=block)
     return example("read", source, prompt, answer)

@@ -21,7 +21,7 @@ from pathlib import Path
 from atomr_local.backbone.templates import render
 from atomr_local.indexing.names import name_key, words
 from atomr_local.indexing.wording import STOP_WORDS
-from atomr_local.reasoning.reader import evidence_block, shown_passages
+from atomr_local.reasoning.reading.reader import evidence_block, shown_passages
 from atomr_local.sanitize import sanitize_line
 from training.data.reading import rewriting
 from training.examples import PASSAGE_WORDS, checked, cited, example, print_kinds, refuted, span_of
@@ -92,7 +92,9 @@ class NaturalData:
             self.random.shuffle(found)
         task = "answer" if whole else "read"
         shown = shown_passages(question, found, PASSAGE_WORDS, whole=whole)
-        prompt = render("atomr_local.reasoning", f"lean_{task}", (), question=question, evidence=evidence_block(shown))
+        prompt = render(
+            "atomr_local.reasoning.reading", f"lean_{task}", (), question=question, evidence=evidence_block(shown)
+        )
         spans: list[str] = []
         numbers: list[int] = []
         for answer in answers:

@@ -86,5 +86,7 @@ def filters(corpora: Corpora, count: int) -> Iterator[Line]:
         kept = [i for i, (_, fact) in enumerate(some) if fact.value == wanted]
         listed = "; ".join(page.title for page, _ in some)
         answer = "; ".join(some[i][0].title for i in kept) + " " + "".join(f"[{i + 1}]" for i in kept)
-        prompt = render("atomr_local.reasoning", "lean_filter", (), evidence=block, listed=listed, condition=condition)
+        prompt = render(
+            "atomr_local.reasoning.reading", "lean_filter", (), evidence=block, listed=listed, condition=condition
+        )
         yield example("filter", "2wiki", prompt, answer)

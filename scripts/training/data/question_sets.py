@@ -146,7 +146,7 @@ def combines(corpora: Corpora) -> Iterator[Line]:
     for record in corpora.train("2wiki"):
         facts = record["evidences"]
         steps = "\n".join(f"{i}. {ask(r, h)} {t}" for i, (h, r, t) in enumerate(facts, 1))
-        prompt = render("atomr_local.reasoning", "lean_combine", (), steps=steps, question=record["question"])
+        prompt = render("atomr_local.reasoning.reading", "lean_combine", (), steps=steps, question=record["question"])
         if corpora.random.random() < 0.5:
             yield example("combine", "2wiki", prompt, record["answers"][0])
 
@@ -160,12 +160,12 @@ def sources(corpora: Corpora, count: int) -> Iterator[Line]:
         for question in corpora.random.sample(questions, min(count // 2, len(questions))):
             asked = re.sub(r"#\d+", "it", question).replace(" ?", "?")
             slots = {"sources": "graph, text", "question": asked}
-            prompt = render("atomr_local.reasoning", "lean_choose_sources", (), **slots)
+            prompt = render("atomr_local.reasoning.reading", "lean_choose_sources", (), **slots)
             yield example("sources", "choice", prompt, answer)
 
 
 def recalls(corpora: Corpora, count: int) -> Iterator[Line]:
     facts = [(ask(r, h), t) for record in corpora.train("2wiki") for h, r, t in record["evidences"]]
     for question, answer in corpora.random.sample(facts, count):
-        prompt = render("atomr_local.reasoning", "lean_closed_book", question=question)
+        prompt = render("atomr_local.reasoning.reading", "lean_closed_book", question=question)
         yield example("closed_book", "2wiki", prompt, answer)

@@ -27,7 +27,7 @@ from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.backbone.templates import render
 from atomr_local.indexing.names import name_key, words
 from atomr_local.indexing.wording import STOP_WORDS
-from atomr_local.reasoning.reader import evidence_block, shown_passages
+from atomr_local.reasoning.reading.reader import evidence_block, shown_passages
 from atomr_local.sanitize import sanitize_line
 from training.dates import DAY_AND_MONTH
 from training.examples import PASSAGE_WORDS, checked, cited, example, parts_kept, print_kinds, refuted, span_of
@@ -98,7 +98,9 @@ class ReadingData:
         shown = shown_passages(question, found, PASSAGE_WORDS, whole=task == "answer")
         place = next(i for i, passage in enumerate(found) if passage == (title, text))
         passage = shown[place][1]
-        prompt = render("atomr_local.reasoning", template, (), question=question, evidence=evidence_block(shown))
+        prompt = render(
+            "atomr_local.reasoning.reading", template, (), question=question, evidence=evidence_block(shown)
+        )
         number = f" [{place + 1}]"
         told = next((s for a in answers if len(a.split()) <= _LONGEST_ANSWER if (s := span_of(a, passage))), None)
         if answers and told is None:
@@ -142,7 +144,9 @@ class ReadingData:
 
     def whole(self, question: str, found: list[tuple[str, str]], answers: Sequence[str], without: bool) -> Line | None:
         shown = shown_passages(question, found, PASSAGE_WORDS, whole=True)
-        prompt = render("atomr_local.reasoning", "lean_answer", (), question=question, evidence=evidence_block(shown))
+        prompt = render(
+            "atomr_local.reasoning.reading", "lean_answer", (), question=question, evidence=evidence_block(shown)
+        )
         if without:
             held = any(cited(answer, shown) for answer in answers)
             return None if held or answers[0] in {"yes", "no"} else example("answer", "hotpot400", prompt, "Unknown")

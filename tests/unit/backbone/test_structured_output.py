@@ -4,7 +4,7 @@ import pytest
 
 from atomr_local.backbone.protocol import GenerationRequest, Prompt
 from atomr_local.backbone.structured_output import Choice, Grammar, JsonSchema
-from atomr_local.reasoning.formats import FORMATS
+from atomr_local.reasoning.reading.answer_formats import FORMATS
 
 
 def test_a_choice_is_a_grammar_of_its_options() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atomr_local.cli.answer_text import answer_text
-from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, PlanTrace, Trace
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace
 
 EVIL = "x\x1b]52;c;AAAA\x07\u202ey\nz"
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from atomr_local.reasoning.trace import SCHEMA, NodeTrace, Trace
+from atomr_local.reasoning.trace.schema import SCHEMA, NodeTrace, Trace
 
 ROOT = Path(__file__).resolve().parents[3]
 

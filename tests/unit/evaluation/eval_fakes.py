@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from atomr_local.reasoning.events import Event, Finished, StageChanged
-from atomr_local.reasoning.trace import NodeTrace, PlanTrace, Totals, Trace
+from atomr_local.reasoning.trace.events import Event, Finished, StageChanged
+from atomr_local.reasoning.trace.schema import NodeTrace, PlanTrace, Totals, Trace
 from atomr_local.tree.nodes import Tree
 
 SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data"

@@ -15,7 +15,7 @@ from atomr_local.evaluation.comparison import compare_runs
 from atomr_local.evaluation.datasets import Question
 from atomr_local.evaluation.markdown import comparison_markdown
 from atomr_local.evaluation.runner import run
-from atomr_local.reasoning.trace import Guess
+from atomr_local.reasoning.trace.schema import Guess
 
 DESCRIPTION = {"settings": {"strategy": "atomr"}}
 QUESTIONS = [

@@ -14,7 +14,7 @@ from atomr_local.evaluation.declining import auroc, calibration_error, coverage_
 from atomr_local.evaluation.markdown import report_markdown
 from atomr_local.evaluation.report import build_report
 from atomr_local.evaluation.runner import run
-from atomr_local.reasoning.trace import Guess
+from atomr_local.reasoning.trace.schema import Guess
 
 DESCRIPTION = {"questions": {"file": "q.jsonl"}, "plans": None, "settings": {"strategy": "atomr"}}
 

@@ -10,7 +10,7 @@ from eval_fakes import make_trace
 from atomr_local.evaluation.datasets import Fact, Question
 from atomr_local.evaluation.diagnosis import Diagnosis, Stage, count_stages, diagnose
 from atomr_local.evaluation.gold_chain import gold_hops, mentions
-from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, PlanTrace, Totals, Trace
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Totals, Trace
 
 CHAIN = Question(
     "c",

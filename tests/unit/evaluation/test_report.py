@@ -15,7 +15,7 @@ from atomr_local.evaluation.datasets import Fact, Question
 from atomr_local.evaluation.markdown import report_markdown, runs_table, write_report
 from atomr_local.evaluation.report import build_report
 from atomr_local.evaluation.runner import run
-from atomr_local.reasoning.trace import PlanTrace
+from atomr_local.reasoning.trace.schema import PlanTrace
 
 SETTINGS = {"strategy": "atomr", "model": "fake"}
 DESCRIPTION = {"questions": {"file": "q.jsonl", "sha256": "ab"}, "plans": None, "settings": SETTINGS}

@@ -19,7 +19,7 @@ from atomr_local.errors import AtomrError, Cancelled, InputError
 from atomr_local.evaluation.datasets import Fact, Question
 from atomr_local.evaluation.run_directory import RunDirectory, writing
 from atomr_local.evaluation.runner import Progress, run
-from atomr_local.reasoning.trace import Trace
+from atomr_local.reasoning.trace.schema import Trace
 
 QUESTIONS = [
     Question("q1", "One?", ("Ann",), "bridge", ("Ann",), (Fact("Film", "director", "Ann"),)),

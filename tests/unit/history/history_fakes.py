@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from atomr_local.reasoning.trace import EvidenceTrace, NodeTrace, PlanTrace, Trace
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace
 
 ESCAPES = "\x1b[31m\x1b]8;;http://evil.example\x07\u202e"
 

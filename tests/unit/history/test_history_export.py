@@ -17,7 +17,7 @@ from atomr_local.history.export import to_json, to_markdown, unkept
 from atomr_local.history.share import parse_trace, read_shared
 from atomr_local.history.store import Kept, Summary
 from atomr_local.output_files import write_output
-from atomr_local.reasoning.trace import EvidenceTrace, Trace
+from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace
 
 HOSTILE = [
     "[a](http://evil.example) ![b](http://evil.example/x.png) <http://evil.example>",

@@ -15,14 +15,14 @@ from atomr_local.cli.main import main
 from atomr_local.history.keeping import keep
 from atomr_local.history.pending import note_crash, noted, notes_folder
 from atomr_local.history.store import History, Summary
-from atomr_local.reasoning.trace import Trace
+from atomr_local.reasoning.trace.schema import Trace
 
 pytest.importorskip("fcntl")
 QUESTION = "Who is it?"
 DIES = (
     "import os, signal\nfrom atomr_local.history.keeping import keep\n"
     "from atomr_local.history.pending import noted\nfrom atomr_local.history.store import History\n"
-    "from atomr_local.reasoning.trace import Trace\n"
+    "from atomr_local.reasoning.trace.schema import Trace\n"
     "die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
     f"trace = Trace({QUESTION!r}, 'atomr', {{}}, status='answered', answer='Me.')\n"
 )

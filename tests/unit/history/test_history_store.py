@@ -21,7 +21,7 @@ from atomr_local.errors import InputError, MissingPartError
 from atomr_local.history import database, mending
 from atomr_local.history.errors import HistoryError
 from atomr_local.history.store import History, encode, history_file
-from atomr_local.reasoning.trace import EvidenceTrace, Trace
+from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace
 
 WRITER = """
 import sys

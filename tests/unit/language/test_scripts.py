@@ -4,10 +4,10 @@ from atomr_local.backbone.gbnf import word_runs
 from atomr_local.indexing.chunking import passages, sentences
 from atomr_local.indexing.names import comparable, phrase, words
 from atomr_local.language.scripts import first_words, pieces, size_in_words, terms, unspaced
-from atomr_local.reasoning.cutting import cut_passage
 from atomr_local.reasoning.operators import overlap_coefficient
-from atomr_local.reasoning.repetition import repeats
-from atomr_local.reasoning.support import holds
+from atomr_local.reasoning.reading.citation_verification import holds
+from atomr_local.reasoning.reading.extractive_compression import cut_passage
+from atomr_local.reasoning.verdict.repetition import repeats
 from atomr_local.sources.protocol import Evidence, SourceName
 
 TOKYO = "東京は日本の首都である。人口は約1400万人である。富士山は日本で最も高い山である。"

@@ -9,7 +9,7 @@ from atomr_local.assistant import Assistant
 from atomr_local.catalog.starter import find_embedder
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing import embedding_bert
-from atomr_local.reasoning.events import Finished, WarningRaised
+from atomr_local.reasoning.trace.events import Finished, WarningRaised
 from atomr_local.settings import load_settings
 
 

@@ -17,7 +17,7 @@ from atomr_local.assistant import Assistant
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError, QueryError, SettingsError
 from atomr_local.indexing.graph_index import build_graph_index
 from atomr_local.parts import Parts
-from atomr_local.reasoning.events import AnswerReady, Event
+from atomr_local.reasoning.trace.events import AnswerReady, Event
 from atomr_local.settings import load_settings
 from atomr_local.sources.graph import GraphSource
 from atomr_local.tree.compact import parse_compact

@@ -7,8 +7,8 @@ from fake_parts import FakeBackbone, FakeSource, entity, reply, rows, toolbox
 
 from atomr_local.assistant import Assistant
 from atomr_local.reasoning.conversation import Conversation, Turn
-from atomr_local.reasoning.events import Finished
-from atomr_local.reasoning.trace import NodeTrace, Trace
+from atomr_local.reasoning.trace.events import Finished
+from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.settings import load_settings
 from atomr_local.strategies.understanding import understand
 

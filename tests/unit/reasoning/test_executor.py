@@ -7,7 +7,7 @@ from fake_parts import PROBABILITY, UNKNOWN, FakeBackbone, FakeSource, Run, Said
 
 from atomr_local.errors import ModelError, SourceError
 from atomr_local.planning.planner import fallback_tree
-from atomr_local.reasoning.events import NodeFinished, NodeStarted, WarningRaised
+from atomr_local.reasoning.trace.events import NodeFinished, NodeStarted, WarningRaised
 from atomr_local.sources.protocol import Retrieval, Value, ValueKind
 
 FATHER = "Who is the father of Ann Lee?"

@@ -19,7 +19,9 @@ from fake_parts import FakeBackbone, FakeSource, entity, passage, passages, repl
 from atomr_local.backbone.protocol import Generation, GenerationRequest, Token
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, ModelError, SourceError
-from atomr_local.reasoning.events import (
+from atomr_local.reasoning.executor import dependencies
+from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.trace.events import (
     Event,
     EvidenceFound,
     ModelCalled,
@@ -29,10 +31,8 @@ from atomr_local.reasoning.events import (
     SourcesSelected,
     TextGenerated,
 )
-from atomr_local.reasoning.executor import dependencies
-from atomr_local.reasoning.recorder import Recorder
-from atomr_local.reasoning.results import Result
-from atomr_local.reasoning.trace import NodeTrace, Trace
+from atomr_local.reasoning.trace.recorder import Recorder
+from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, Value
 from atomr_local.strategies.atomr import AtomR
 from atomr_local.tree.compact import parse_compact

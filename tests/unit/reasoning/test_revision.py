@@ -11,8 +11,9 @@ from fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, entity, passages
 from atomr_local.assistant import Assistant
 from atomr_local.errors import InputError, SourceError
 from atomr_local.history.share import parse_trace
-from atomr_local.reasoning.confidence import Calibration
-from atomr_local.reasoning.events import (
+from atomr_local.reasoning.confidence.calibration import Calibration
+from atomr_local.reasoning.revision import Revision
+from atomr_local.reasoning.trace.events import (
     EvidenceFound,
     Finished,
     NodeFinished,
@@ -20,8 +21,7 @@ from atomr_local.reasoning.events import (
     RetrievalStarted,
     SourcesSelected,
 )
-from atomr_local.reasoning.revision import Revision
-from atomr_local.reasoning.trace import LlmUse, Trace
+from atomr_local.reasoning.trace.schema import LlmUse, Trace
 from atomr_local.settings import load_settings
 from atomr_local.sources.protocol import Evidence, Retrieval, SourceName, Value, ValueKind
 from atomr_local.tree.compact import parse_compact

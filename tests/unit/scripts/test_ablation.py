@@ -144,8 +144,8 @@ from atomr_local import assistant
 from atomr_local.indexing.countries import countries_in
 from atomr_local.indexing.wording import STOP_WORDS, TOLD_BY
 from atomr_local.language.answer_type import expected_type
-from atomr_local.reasoning.expected import year_asked_for
-from atomr_local.reasoning.repetition import repeats
+from atomr_local.reasoning.answer_selection.short_answer import year_asked_for
+from atomr_local.reasoning.verdict.repetition import repeats
 from atomr_local.sources.graph import asked, conditions, counting, kinds, linking, ordering, wordings
 assert assistant._kind("hello") == "question"
 assert expected_type("Which countries border Chad?").probability == 0

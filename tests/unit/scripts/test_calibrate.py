@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from atomr_local.reasoning.confidence import Calibration, LogisticModel
+from atomr_local.reasoning.confidence.calibration import Calibration, LogisticModel
 
 pytest.importorskip("sklearn")
 from training.calibration import fitting

@@ -7,7 +7,7 @@ from fake_parts import UNKNOWN, FakeBackbone, FakeSource, passages, reply, toolb
 
 from atomr_local.errors import InputError, SettingsError, SourceError
 from atomr_local.planning.planner import fallback_tree
-from atomr_local.reasoning.events import NodeFinished, PlanReady
+from atomr_local.reasoning.trace.events import NodeFinished, PlanReady
 from atomr_local.strategies.registry import STRATEGIES, find_strategy
 
 QUESTION = "Who painted it?"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from textual.app import App
 
-from atomr_local.reasoning.trace import EvidenceTrace, Guess, NodeTrace, Trace
+from atomr_local.reasoning.trace.schema import EvidenceTrace, Guess, NodeTrace, Trace
 from atomr_local.tui.clipboard import answer_text, clipboard_program, copy_text, evidence_text, sparql_text
 from atomr_local.tui.question.replay import replay
 from atomr_local.tui.question.state import QuestionState

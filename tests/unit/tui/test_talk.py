@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from atomr_local.reasoning.events import PlanReady, QuestionAsked, QuestionUnderstood
-from atomr_local.reasoning.trace import NodeTrace, Status, Trace
+from atomr_local.reasoning.trace.events import PlanReady, QuestionAsked, QuestionUnderstood
+from atomr_local.reasoning.trace.schema import NodeTrace, Status, Trace
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tui.clipboard import answer_text
 from atomr_local.tui.question.replay import replay

@@ -22,8 +22,8 @@ from atomr_local.tui.widgets.status_line import StatusLine
 if TYPE_CHECKING:
     from atomr_local.history.pending import Pending
     from atomr_local.reasoning.conversation import Conversation
-    from atomr_local.reasoning.events import Event
-    from atomr_local.reasoning.trace import Trace
+    from atomr_local.reasoning.trace.events import Event
+    from atomr_local.reasoning.trace.schema import Trace
     from atomr_local.tui.widgets.answer_panel import AnswerPanel
     from atomr_local.tui.widgets.bottom_line import BottomLine
     from atomr_local.tui.widgets.examples import Welcome
@@ -151,7 +151,7 @@ class Asking(AskWindows):
             self._follow(number, asked, conversation, pending)
 
     def _follow(self, number: int, asked: Asked, conversation: Conversation | None, pending: Pending | None) -> None:
-        from atomr_local.reasoning.events import Finished, TextGenerated
+        from atomr_local.reasoning.trace.events import Finished, TextGenerated
 
         end: Finished | None = None
         try:
@@ -199,7 +199,7 @@ class Asking(AskWindows):
     def _happened(self, message: Happened) -> None:
         if message.number != self._number:
             return
-        from atomr_local.reasoning import events
+        from atomr_local.reasoning.trace import events
 
         self._before = None
         event, state = message.event, self.state

@@ -12,7 +12,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
 
-from atomr_local.reasoning.events import ModelCalled
+from atomr_local.reasoning.trace.events import ModelCalled
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.clipboard import copy_text
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from textual.widgets import OptionList
 
     from atomr_local.reasoning.conversation import Conversation
-    from atomr_local.reasoning.trace import Trace
+    from atomr_local.reasoning.trace.schema import Trace
     from atomr_local.tui.widgets.transcript import Transcript
     from atomr_local.tui.widgets.understood_line import UnderstoodLine
 

@@ -23,7 +23,7 @@ from atomr_local.errors import AtomrError
 from atomr_local.history.export import to_json, to_markdown, unkept
 from atomr_local.history.store import Kept
 from atomr_local.output_files import write_output
-from atomr_local.reasoning.trace import Trace
+from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.screens.ask_path import PathSuggester, path_from
 from atomr_local.tui.screens.confirm import Confirm

@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from atomr_local.history.store import Kept, Summary
-from atomr_local.reasoning.confidence_words import NOT_FOUND, confidence_text, status_word
-from atomr_local.reasoning.trace import EvidenceTrace, Trace, understood
+from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, status_word
+from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace, understood
 from atomr_local.sanitize import sanitize, sanitize_line
 
 MARKS = {

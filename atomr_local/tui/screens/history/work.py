@@ -14,7 +14,7 @@ from textual.screen import Screen
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.history.share import read_shared
 from atomr_local.history.store import History, Kept, Summary
-from atomr_local.reasoning.trace import Trace
+from atomr_local.reasoning.trace.schema import Trace
 
 Purpose = Literal["preview", "open", "ask", "export", "share"]
 

@@ -1,0 +1,48 @@
+"""Which of two answers to stand by: the tree's, or one that the model gives to the whole question at once.
+
+Each is as likely right as its calibration says (see `confidence/calibration.py`). The likelier answer stands; two that
+agree strengthen each other (RoHT and ProbTree aggregate answers of several ways alike).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from atomr_local.indexing.names import base_key
+from atomr_local.reasoning.confidence.calibration import Calibration
+from atomr_local.reasoning.confidence.signals import NAMED, RIVAL
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How surely right each of two answers is, each with regard to the other, and whether the rival's stands."""
+
+    tree: float
+    rival: float
+    rival_stands: bool
+
+
+def standing(calibration: Calibration, tree: Mapping[str, float], rival: Mapping[str, float], same: bool) -> Standing:
+    """Weigh the tree's answer against a rival's, by their signals; `same`: they agree."""
+    one = calibration.of_tree({**tree, RIVAL: float(same)})
+    other = calibration.of_whole({**rival, RIVAL: float(same)})
+    if not same:
+        return Standing(one, other, other > one and not rival.get(NAMED))
+    if tree.get(NAMED):  # nothing is gained by repeating the question twice
+        return Standing(calibration.of_tree(tree), other, False)
+    if calibration.tree.uses(RIVAL):
+        both = (one + other) / 2
+    else:
+        both = joined(calibration.of_tree(tree), calibration.of_whole(rival))
+    return Standing(both, both, False)
+
+
+def agree(one: Iterable[str], other: Iterable[str]) -> bool:
+    """Whether two answers name the same things."""
+    return {base_key(text) for text in one} == {base_key(text) for text in other}
+
+
+def joined(one: float, other: float) -> float:
+    """Probability that an answer is right which two ways came to, taken as independent."""
+    return 1.0 - (1.0 - one) * (1.0 - other)

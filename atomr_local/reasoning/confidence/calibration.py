@@ -1,0 +1,261 @@
+"""One confidence: the probability that an answer is right, made of its signals by a small logistic model.
+
+Confidences of language models are not probabilities of being right. What speaks for and against an answer (see
+`signals.py`) is therefore weighed by a logistic regression, fitted on questions that the adapter was not trained on
+(`scripts/calibrate.py`) and written into the adapter's card; where the fit asks for it, its output is made monotone by
+isotonic regression, kept as knots. A signal that is absent has a weight of its own, for it often means something: what
+the graph passes through has no reading. Models without a card are weighed by hand-set coefficients.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from atomr_local.reasoning.confidence import signals as names
+
+_LEAST = 0.005
+_LEAST_PRODUCT = 0.02
+_MOST_TERMS = 64
+_MOST_KNOTS = 200
+# Of fitted figures: more likely right than wrong.
+_ACCEPT = 0.5
+
+
+def _logit(share: float) -> float:
+    share = min(max(share, _LEAST), 1.0 - _LEAST)
+    return math.log(share / (1.0 - share))
+
+
+def _product(share: float) -> float:
+    return math.log(max(share, _LEAST_PRODUCT))
+
+
+def _count(number: float) -> float:
+    return math.log1p(max(number, 0.0))
+
+
+def _plain(share: float) -> float:
+    return share
+
+
+# How each signal enters the sum.
+FEATURES: Mapping[str, Callable[[float], float]] = {
+    names.READING: _logit,
+    names.NULL: _logit,
+    names.VERIFY: _logit,
+    names.LINK: _logit,
+    names.RELATION: _logit,
+    names.TYPE_FIT: _plain,
+    names.AGREE: _plain,
+    names.SUPPORT: _plain,
+    names.MENTIONED: _plain,
+    names.ANSWERABLE: _logit,
+    names.SPAN: _logit,
+    names.GUESS: _plain,
+    names.MEMORY: _plain,
+    names.LEAVES: _product,
+    names.VERIFIED: _product,
+    names.COMPUTED: _plain,
+    names.FALLBACK: _plain,
+    names.UNFINISHED: _plain,
+    names.NAMED: _plain,
+    names.STEPS: _count,
+    names.ANSWERS: _count,
+    names.RIVAL: _plain,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What one signal adds: coefficient · (feature − mean), or `missing` where there is no such signal."""
+
+    name: str
+    coefficient: float
+    mean: float = 0.0
+    missing: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticModel:
+    """P(right) = knots(1 / (1 + exp(−(intercept + Σ terms)))).
+
+    Attributes:
+        knots: (x, y) of a monotone piecewise linear function on 0 to 1, x ascending; () leaves the probability as is.
+    """
+
+    intercept: float
+    terms: tuple[Term, ...] = ()
+    knots: tuple[tuple[float, float], ...] = ()
+
+    def probability(self, given: Mapping[str, float]) -> float:
+        """Of being right, by the signals that are there; others than the model's are of no account."""
+        z = self.intercept
+        for term in self.terms:
+            value = given.get(term.name, math.nan)
+            known = math.isfinite(value)
+            z += term.coefficient * (FEATURES[term.name](value) - term.mean) if known else term.missing
+        return self._isotonic(1.0 / (1.0 + math.exp(-max(min(z, 60.0), -60.0))))
+
+    def uses(self, name: str) -> bool:
+        return any(term.name == name for term in self.terms)
+
+    def _isotonic(self, probability: float) -> float:
+        if not self.knots:
+            return probability
+        at = bisect_right([x for x, _ in self.knots], probability)
+        if at == 0:
+            return self.knots[0][1]
+        if at == len(self.knots):
+            return self.knots[-1][1]
+        (x0, y0), (x1, y1) = self.knots[at - 1], self.knots[at]
+        return y0 + (y1 - y0) * (probability - x0) / (x1 - x0)
+
+    @classmethod
+    def from_card(cls, given: object) -> LogisticModel | None:
+        """A model as a card writes it: {"features": […], "coefficients": […], "means": […], "missing": […],
+        "intercept": …, "knots": [[x, y], …]}, the last three lists optional. None where it is not of this form.
+        """
+        if not isinstance(given, dict):
+            return None
+        features = given.get("features")
+        if (
+            not isinstance(features, list)
+            or len(features) > _MOST_TERMS
+            or not set(map(str, features)) <= set(FEATURES)
+        ):
+            return None
+        coefficients = _numbers(given.get("coefficients"), len(features))
+        means = _numbers(given.get("means", [0.0] * len(features)), len(features))
+        missing = _numbers(given.get("missing", [0.0] * len(features)), len(features))
+        intercept = number(given.get("intercept"))
+        knots = _knots(given.get("knots", []))
+        if coefficients is None or means is None or missing is None or knots is None or math.isnan(intercept):
+            return None
+        terms = (Term(str(name), *rest) for name, *rest in zip(features, coefficients, means, missing, strict=True))
+        return cls(intercept, tuple(terms), knots)
+
+
+def number(given: object, default: float = math.nan) -> float:
+    """A finite number of a card, else the default."""
+    try:
+        value = float(given) if isinstance(given, int | float) else default
+    except OverflowError:  # an integer beyond all floating-point numbers
+        return default
+    return value if math.isfinite(value) else default
+
+
+def _numbers(given: object, count: int) -> list[float] | None:
+    if not isinstance(given, list) or len(given) != count:
+        return None
+    values = [number(value) for value in given]
+    return None if any(map(math.isnan, values)) else values
+
+
+def _knots(given: object) -> tuple[tuple[float, float], ...] | None:
+    if not isinstance(given, list) or len(given) > _MOST_KNOTS:
+        return None
+    pairs = [_numbers(pair, 2) for pair in given]
+    knots = tuple((pair[0], pair[1]) for pair in pairs if pair is not None)
+    rising = all(x0 < x1 and y0 <= y1 for (x0, y0), (x1, y1) in pairwise(knots))
+    bounded = all(0 <= value <= 1 for knot in knots for value in knot)
+    return knots if len(knots) == len(pairs) and rising and bounded else None
+
+
+def _line(given: object) -> LogisticModel | None:
+    """The form of earlier cards: [constant, slope] over the log of the confidences' product, in which an answer that
+    the question names counted for a twentieth."""
+    pair = _numbers(given, 2)
+    if pair is None:
+        return None
+    return LogisticModel(pair[0], (Term(names.LEAVES, pair[1]), Term(names.NAMED, pair[1] * math.log(0.05))))
+
+
+# Where no card tells: centred on a middling answer, so that what is absent changes nothing. The signs and the order of
+# the weights are those of every fit so far; verifying counts little, for an untrained model seldom says no.
+_READ = (
+    Term(names.READING, 0.5, 0.85),
+    Term(names.NULL, -0.35, -1.4),
+    Term(names.VERIFY, 0.25, 0.5),
+    Term(names.SUPPORT, 1.0, 0.9),
+    Term(names.AGREE, 0.4, 0.4),
+    Term(names.MENTIONED, 1.0, 0.8),
+    Term(names.ANSWERABLE, 0.2, 0.8),
+    Term(names.SPAN, 0.2, 0.6),
+    Term(names.TYPE_FIT, 1.5, 0.8),
+    Term(names.NAMED, -3.0),
+    Term(names.GUESS, -1.5),
+    Term(names.MEMORY, -1.5),
+    Term(names.RIVAL, 1.2, 0.4),
+)
+_LOOKED_UP = (
+    *_READ,
+    Term(names.LINK, 0.3, 2.2),
+    Term(names.RELATION, 0.5, 1.4),
+    Term(names.FALLBACK, -0.8),
+    Term(names.UNFINISHED, -2.5),
+)
+_TREE = (*_LOOKED_UP, Term(names.STEPS, -0.4, math.log(3)))
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How sure the answers of one model are to be taken, by the way in which they came about.
+
+    Attributes:
+        tree: of answers that rest on the steps of a tree.
+        direct: of answers read in what a search for the whole question found.
+        step: of a single step.
+        sure: a tree this surely right is not rivalled.
+        accept: an answer less surely right than this is declined. Without a card the figures are no probabilities, so
+            that less is asked of them.
+    """
+
+    tree: LogisticModel = field(default=LogisticModel(0.6, _TREE))
+    direct: LogisticModel = field(default=LogisticModel(0.2, _READ))
+    step: LogisticModel = field(default=LogisticModel(1.2, _LOOKED_UP))
+    sure: float = 0.6
+    accept: float = 0.3
+
+    @classmethod
+    def from_card(cls, card: Mapping[str, Any]) -> Calibration:
+        """The calibration of an adapter's card; what is missing or not of the right form stays at its default."""
+        given = card.get("calibration")
+        if not isinstance(given, dict):
+            return cls()
+        default = cls()
+        models = given.get("model")
+        models = models if isinstance(models, dict) else {}
+
+        def model(name: str) -> LogisticModel | None:
+            return LogisticModel.from_card(models.get(name)) or _line(given.get(name))
+
+        tree = model("tree")
+        return cls(
+            tree or default.tree,
+            model("direct") or default.direct,
+            model("step") or default.step,
+            number(given.get("sure"), default.sure),
+            min(max(number(given.get("accept"), _ACCEPT if tree else default.accept), 0.0), 1.0),
+        )
+
+    def of_tree(self, given: Mapping[str, float]) -> float:
+        return self.tree.probability(given)
+
+    def of_step(self, given: Mapping[str, float]) -> float:
+        return self.step.probability(given)
+
+    def of_direct(self, given: Mapping[str, float]) -> float:
+        return self.direct.probability(given)
+
+    def of_whole(self, given: Mapping[str, float]) -> float:
+        """Of an answer to the whole question at once, by the way in which its signals say that it came about."""
+        return self.of_memory(given) if names.MEMORY in given else self.of_direct(given)
+
+    def of_memory(self, given: Mapping[str, float]) -> float:
+        """Of what the model says without evidence: no card tells, for nothing of the kind is fitted."""
+        return Calibration().direct.probability({**given, names.MEMORY: 1.0})

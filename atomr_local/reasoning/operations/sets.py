@@ -1,0 +1,145 @@
+"""Operations on sets and truth: what several answers share, whether one is the other or among them, all and any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from atomr_local.reasoning.operations.comparison import alike, sort_of, stands_so
+from atomr_local.reasoning.operations.measures import english
+from atomr_local.reasoning.operations.operands import NotComputed, Operand, measured_one
+from atomr_local.reasoning.results import distinct
+from atomr_local.sources.protocol import Value, ValueKind
+
+_MOST_SHOWN = 8
+_ORDERS = ("earlier", "later", "smaller", "larger")
+
+
+def _shared(one: Sequence[Value], other: Sequence[Value], *, said: bool = False) -> tuple[Value, ...]:
+    return tuple(value for value in one if any(alike(value, candidate, said=said) for candidate in other))
+
+
+def _doubtful(one: Sequence[Value], other: Sequence[Value], *, said: bool = False) -> tuple[Value, Value] | None:
+    return next(((a, b) for a in one for b in other if alike(a, b, said=said) is None), None)
+
+
+def _texts(values: Sequence[Value]) -> str:
+    shown = " / ".join(value.text for value in values[:_MOST_SHOWN])
+    return shown + (f" / … ({len(values)} in all)" if len(values) > _MOST_SHOWN else "")
+
+
+def _braced(values: Sequence[Value]) -> str:
+    shown = ", ".join(value.text for value in values[:_MOST_SHOWN])
+    return "{" + shown + (f", … {len(values)} in all" if len(values) > _MOST_SHOWN else "") + "}"
+
+
+def _verdict(truth: bool) -> tuple[Value, ...]:
+    return (Value("yes" if truth else "no", ValueKind.BOOLEAN),)
+
+
+def stands(first: Operand | str, second: Operand | str, word: str) -> tuple[tuple[Value, ...], str]:
+    """Whether the first is the same as, earlier than, … or among the second.
+
+    Of several values one that is shared makes two answers the same; "among" asks it of all of the first.
+
+    Raises:
+        NotComputed: how they stand cannot be told.
+    """
+    if word in _ORDERS:
+        return _ordered(first, second, word)
+    one, other = _values(first), _values(second)
+    said = isinstance(second, str)
+    shared = _shared(one, other, said=said)
+    if word == "among":
+        left = [value for value in one if value not in shared]
+        doubt = _doubtful(left, other, said=said)
+        if doubt is not None:
+            raise NotComputed(f"whether {doubt[0].text!r} is {doubt[1].text!r} cannot be told")
+        sign = "∉" if left else "∈"
+        return _verdict(not left), f"{_texts(left or one)} {sign} {_braced(other)}"
+    doubt = None if shared else _doubtful(one, other, said=said)
+    if doubt is not None:
+        raise NotComputed(f"whether {doubt[0].text!r} is {doubt[1].text!r} cannot be told")
+    return _verdict(bool(shared) == (word == "same")), f"{_texts(one)} {'=' if shared else '≠'} {_texts(other)}"
+
+
+def _ordered(first: Operand | str, second: Operand | str, word: str) -> tuple[tuple[Value, ...], str]:
+    (one, name), (other, other_name) = (measured_one(operand, sort_of(word)) for operand in (first, second))
+    bare = isinstance(second, str)
+    truth = stands_so(one, other, word, bare=bare)
+    shown, other_shown = f"{name} {one.shown}".strip(), f"{other_name} {other.shown}".strip()
+    if truth is None:
+        raise NotComputed(f"whether {shown} is {word} than {other_shown} cannot be told")
+    upwards = word in ("earlier", "smaller")
+    if truth:
+        sign = "<" if upwards else ">"
+    else:
+        beyond = stands_so(other, one, word, bare=bare)
+        sign = "=" if one.same(other) else (">" if upwards else "<") if beyond else "≥" if upwards else "≤"
+    return _verdict(truth), f"{shown} {sign} {other_shown}"
+
+
+def _values(operand: Operand | str) -> tuple[Value, ...]:
+    return (Value(operand),) if isinstance(operand, str) else operand.values
+
+
+def verdicts(operands: Sequence[Operand], *, every: bool) -> tuple[tuple[Value, ...], str]:
+    """Whether all, or any, of the answers are yes.
+
+    Raises:
+        NotComputed: an answer is neither yes nor no.
+    """
+    truths, told = [], []
+    for operand in operands:
+        for value in operand.values:
+            truth = _truth(value.text)
+            if truth is None:
+                raise NotComputed(f"step {operand.node_id} gave {value.text!r}; yes or no is needed")
+            truths.append(truth)
+            told.append("yes" if truth else "no")
+    return _verdict(all(truths) if every else any(truths)), (" and " if every else " or ").join(told)
+
+
+def _truth(text: str) -> bool | None:
+    word = text.strip().strip(".").casefold()
+    known = english()["values"]
+    return True if word in known["yes"] else False if word in known["no"] else None
+
+
+def union(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
+    """Everything, each once."""
+    values: list[Value] = []
+    for operand in operands:
+        values += [value for value in operand.values if not any(alike(value, known) for known in values)]
+    return tuple(values), " ∪ ".join(_braced(operand.values) for operand in operands)
+
+
+def intersection(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
+    """What all of them hold."""
+    values = operands[0].values
+    for operand in operands[1:]:
+        values = _shared(values, operand.values)
+    return distinct(values), " ∩ ".join(_braced(operand.values) for operand in operands)
+
+
+def exclusion(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
+    """What the first holds and none of the others."""
+    others = [value for operand in operands[1:] for value in operand.values]
+    kept = [value for value in operands[0].values if not any(alike(value, other) for other in others)]
+    return distinct(kept), " − ".join(_braced(operand.values) for operand in operands)
+
+
+def each(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
+    """The answers of several questions, one after the other; what found nothing is said.
+
+    Raises:
+        NotComputed: none of them found anything.
+    """
+    if not any(operand.values for operand in operands):
+        raise NotComputed("; ".join(f"step {operand.node_id} found nothing" for operand in operands))
+    told = []
+    for operand in operands:
+        owners = [owner for value in operand.owned() for owner in value.of] or list(operand.subjects[:1])
+        about = " / ".join(dict.fromkeys(owner.text for owner in owners))
+        about = about or operand.question.rstrip("?") or f"step {operand.node_id}"
+        told.append(f"{about}: {_texts(operand.values) if operand.values else 'not found'}")
+    return distinct(tuple(value for operand in operands for value in operand.values)), "; ".join(told)

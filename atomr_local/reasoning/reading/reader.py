@@ -1,0 +1,422 @@
+"""The model's part in reasoning: fill a prompt, keep it inside the context window, get a structured answer back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+from atomr_local.backbone.protocol import Backbone, Generation, GenerationRequest, Prompt
+from atomr_local.backbone.structured_output import Choice, Grammar, StructuredOutput
+from atomr_local.backbone.templates import Style, render
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import ModelError
+from atomr_local.language.scripts import first_words
+from atomr_local.reasoning.confidence import signals as names
+from atomr_local.reasoning.confidence.signals import (
+    MENTIONED,
+    NULL,
+    READING,
+    VERIFY,
+    null_score,
+    said_yes,
+    token_shares,
+)
+from atomr_local.reasoning.parallel import run_each
+from atomr_local.reasoning.reading.answer_formats import VERDICTS, AnswerFormat, Asked, Task, answer_format
+from atomr_local.reasoning.reading.citation_verification import mentioned_share
+from atomr_local.reasoning.reading.extractive_compression import cut_passage, word_budgets
+from atomr_local.reasoning.trace.events import ModelCalled, TextGenerated
+from atomr_local.reasoning.trace.recorder import Recorder
+from atomr_local.sanitize import sanitize_line
+from atomr_local.sources.protocol import Evidence
+
+if TYPE_CHECKING:
+    from atomr_local.indexing.span_reader import SpanVerdict
+
+_PACKAGE = "atomr_local.reasoning.reading"
+_ANSWER_TOKENS = 160
+_THOUGHT_TOKENS = 120
+_QUESTION_TOKENS = 120
+_ONE_LINE = Grammar(r"root ::= [^ \r\n\x00-\x1F\x7F] [^\r\n\x00-\x1F\x7F]{1,400}")
+_DRAWS = 2
+# Of a title in a prompt. One in two thousand titles of Wikipedia has more words; what has many more is no title.
+_TITLE_WORDS = 10
+_TITLE_CHARACTERS = 120
+UNKNOWN = "Unknown"
+_WITH_UNKNOWN: frozenset[Task] = frozenset({"read", "answer", "filter", "combine"})
+_VERIFIED: frozenset[Task] = frozenset({"read", "answer"})
+_CHECK_TOKENS = 4
+_YES_NO = frozenset({"yes", "no"})
+_DANGLING = " -\u2013\u2014"  # at the end of what was read, where it breaks a word off
+_WATCHED_VERDICTS = ("yes", "no", "Yes", "No")
+_UNKNOWN = re.compile(r"unknown|none|n/?a|not (?:known|stated|mentioned|given)|no answer", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A structured answer of the model.
+
+    Attributes:
+        answers: empty when the model says Unknown or its output could not be read.
+        each: for each of the answers exp of its own tokens' mean log-probability; () where that is not known.
+        null: probability that the model would have said Unknown, against what it began to write; None where no
+            Unknown was possible or its probability is not known.
+        verified: for each of the answers the probability that the model says yes when asked whether the evidence
+            says so; () where it was not asked.
+        cited: the evidence that it says it used.
+        confidence: exp of the mean token log-probability.
+        others: further answers that the model might have given, each with its confidence, the surest first.
+        dropped: evidence left out because the prompt would not fit, in words.
+        problem: why the output could not be read, or None.
+        asked: the prompt, where the model can be asked about its answer.
+        verdict: what the span reader says of the answers and of the passages that were shown; None without one.
+        mentioned: the share of the question's telling words that the cited evidence holds; None without either.
+        lines: for each of the answers what the model would have written, had it given that one alone.
+    """
+
+    answers: tuple[str, ...] = ()
+    cited: tuple[Evidence, ...] = ()
+    confidence: float | None = None
+    each: tuple[float, ...] = ()
+    null: float | None = None
+    verified: tuple[float, ...] = ()
+    others: tuple[tuple[str, float], ...] = ()
+    dropped: tuple[str, ...] = field(default=())
+    problem: str | None = None
+    asked: Prompt | None = None
+    lines: tuple[str, ...] = ()
+    mentioned: float | None = None
+    verdict: SpanVerdict | None = None
+
+    @property
+    def signals(self) -> dict[str, float]:
+        """What this reading says of itself, each 0 to 1 (see `confidence/signals.py`)."""
+        return {
+            name: value
+            for name, value in (
+                (READING, self.confidence),
+                (NULL, self.null),
+                (VERIFY, min(self.verified, default=None)),
+                (MENTIONED, self.mentioned),
+                *self._judged,
+            )
+            if value is not None
+        }
+
+    @property
+    def _judged(self) -> tuple[tuple[str, float | None], ...]:
+        if self.verdict is None:
+            return ()
+        told = [share for share in self.verdict.answers if share is not None]
+        return (names.ANSWERABLE, self.verdict.answerable), (names.SPAN, min(told, default=None))
+
+
+class SpanJudge(Protocol):
+    """Reads passages beside the model and judges its answers. Thread-safe."""
+
+    def judge(self, question: str, passages: Sequence[str], answers: Sequence[str]) -> SpanVerdict | None:
+        """What the passages, each "title: text", say of the answers; None where there is nothing to read."""
+        ...
+
+
+class Reader:
+    """Asks the backbone on behalf of nodes and records every call."""
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        recorder: Recorder,
+        cancellation: Cancellation,
+        *,
+        seed: int = 0,
+        style: Style = "full",
+        evidence_tokens: int = 900,
+        passage_words: int = 70,
+        cut: bool = True,
+        spans: bool = True,
+        verify: bool = False,
+        span_reader: SpanJudge | None = None,
+        parallel: int = 1,
+    ) -> None:
+        """Make a reader.
+
+        Args:
+            style: of prompts and answers; an adapter's card says which it was trained on.
+            evidence_tokens: that evidence may take in one prompt.
+            passage_words: words of one passage in a prompt.
+            cut: keep a passage's best sentences for the question, not its first ones.
+            spans: what is read from evidence must be a run of its words.
+            verify: :meth:`checked` asks the model whether the evidence says what it has answered.
+            span_reader: judges what is read from evidence.
+            parallel: calls for one reading at once, at most.
+        """
+        self._parallel = parallel
+        self._backbone = backbone
+        self._recorder = recorder
+        self._cancellation = cancellation
+        self._seed = seed
+        self._style = style
+        self._evidence_tokens = evidence_tokens
+        self._passage_words = passage_words
+        self._cut = cut
+        self._spans = spans
+        self._verify = verify
+        self._span_reader = span_reader
+
+    def from_evidence(
+        self, node_id: int | None, question: str, evidence: Sequence[Evidence], *, unsure: float = 0.0
+    ) -> Reading:
+        """Answer a look-up (Search, Relate) from evidence, best first.
+
+        Args:
+            unsure: an answer with less confidence comes with others, drawn from the model by sampling.
+        """
+        reading = self._read(node_id, "read", "read", evidence, question=question)
+        if not reading.answers or reading.confidence is None or reading.confidence >= unsure:
+            return reading
+        others: dict[str, float] = {}
+
+        def again(draw: int) -> Reading:
+            return self._read(node_id, "read again", "read", evidence, draw=draw, question=question)
+
+        for drawn in run_each(again, range(1, _DRAWS + 1), self._parallel):
+            if len(drawn.answers) == 1 and drawn.answers != reading.answers:
+                others[drawn.answers[0]] = max(drawn.confidence or 0.0, others.get(drawn.answers[0], 0.0))
+        return replace(reading, others=tuple(sorted(others.items(), key=lambda item: -item[1])))
+
+    def whole(
+        self, node_id: int | None, question: str, evidence: Sequence[Evidence], *, guess: bool = False
+    ) -> Reading:
+        """Answer a question as a whole from evidence, best first (direct RAG); `guess`: Unknown is not allowed."""
+        return self._read(
+            node_id, "guess" if guess else "direct rag", "answer", evidence, guess=guess, question=question
+        )
+
+    def checked(self, node_id: int | None, reading: Reading) -> Reading:
+        """The reading with its answers verified: the model is asked about each in the next turn of the same
+        conversation, of which only that turn has to be read (P(True): Kadavath et al., 2022).
+
+        For readings that an answer rests on. One that is not from evidence, or says nothing, comes back as it is.
+        """
+        if not self._verify or reading.asked is None or not reading.answers:
+            return reading
+        verified: list[float] = []
+        for line in reading.lines:
+            prompt = reading.asked.going_on(line, answer_format(self._style, "read").check)
+            if self._backbone.count_tokens(prompt) + _CHECK_TOKENS > self._backbone.info.context_tokens:
+                return reading
+            said = self._generate(node_id, "verify", prompt, Choice(VERDICTS), _CHECK_TOKENS, watch=_WATCHED_VERDICTS)
+            probability = said_yes(said)
+            if probability is None:
+                return reading
+            verified.append(probability)
+        return replace(reading, verified=tuple(verified))
+
+    def select(self, node_id: int, candidates: Sequence[str], condition: str, evidence: Sequence[Evidence]) -> Reading:
+        """Those of the candidates that satisfy the condition, by the evidence."""
+        return self._read(
+            node_id, "filter", "filter", evidence, candidates, listed="; ".join(candidates), condition=condition
+        )
+
+    def from_steps(self, node_id: int, question: str, steps: Sequence[tuple[str, str]]) -> Reading:
+        """Answer the question from earlier questions and their answers."""
+        lines = "\n".join(f"{i}. {asked} {answer}" for i, (asked, answer) in enumerate(steps, 1))
+        texts = tuple(text for step in steps for text in reversed(step))
+        return self._read(node_id, "combine", "combine", (), texts=texts, steps=lines, question=question)
+
+    def standalone(self, question: str, turns: Sequence[str]) -> str:
+        """A follow-up question so that it can be understood alone.
+
+        Args:
+            turns: the earlier turns, a line each: `Q: …` or `A: …`.
+
+        Returns:
+            The question in the model's words, sanitised; "" where it wrote nothing.
+        """
+        template = "rewrite" if self._style == "full" else "lean_rewrite"
+        prompt = render(_PACKAGE, template, turns="\n".join(map(sanitize_line, turns)), question=question)
+        completion = self._generate(None, "rewrite", prompt, _ONE_LINE, _QUESTION_TOKENS)
+        return sanitize_line(completion.text) if completion.finish == "stop" else ""
+
+    def from_memory(self, node_id: int | None, question: str) -> Reading:
+        """Answer from the model's own knowledge."""
+        return self._read(node_id, "closed book", "closed_book", (), question=question)
+
+    def from_thoughts(self, node_id: int | None, question: str) -> Reading:
+        """Chain of thought: think first, then answer from the thoughts (Wei et al., 2022)."""
+        thinking = render(_PACKAGE, "think", question=question)
+        thoughts = sanitize_line(self._generate(node_id, "think", thinking, None, _THOUGHT_TOKENS).text)
+        return self._read(node_id, "conclude", "conclude", (), question=question, thoughts=thoughts)
+
+    def choose(self, node_id: int, question: str, options: Sequence[str]) -> str:
+        """One of the options (combinations of sources) for the question, each equally possible by the grammar."""
+        template = "choose_sources" if self._style == "full" else "lean_choose_sources"
+        prompt = render(_PACKAGE, template, sources=max(options, key=len), question=question)
+        chosen = self._generate(node_id, "choose sources", prompt, Choice(tuple(options)), 16).text.strip()
+        return chosen if chosen in options else max(options, key=len)
+
+    def _read(
+        self,
+        node_id: int | None,
+        purpose: str,
+        task: Task,
+        evidence: Sequence[Evidence],
+        candidates: Sequence[str] | None = None,
+        texts: tuple[str, ...] = (),
+        draw: int = 0,
+        guess: bool = False,
+        **slots: str,
+    ) -> Reading:
+        form = answer_format(self._style, task)
+        shown, prompt, dropped = self._fit(form, task, evidence, slots)
+        cut = self._cut_all(task, shown, slots)
+        asked = Asked(
+            task,
+            slots.get("question", ""),
+            texts or tuple(part for title, text in cut for part in (text, title)),
+            len(shown),
+            tuple(candidates) if candidates else None,
+            self._spans,
+            guess,
+            bodies=tuple(text for _, text in cut),
+        )
+        watch = (UNKNOWN,) if task in _WITH_UNKNOWN and not draw else ()
+        completion = self._generate(
+            node_id,
+            purpose,
+            prompt,
+            Grammar(form.grammar(asked), form.json_schema),
+            _ANSWER_TOKENS,
+            draw,
+            watch=watch,
+            watch_after=form.before,
+        )
+        reading = self._parse(form, completion, shown, dropped)
+        if reading.cited and asked.question:
+            reading = replace(reading, mentioned=mentioned_share(asked.question, reading.cited))
+        if task not in _VERIFIED or draw:
+            return reading
+        return replace(reading, asked=prompt, verdict=self._judge(asked.question, cut, reading.answers))
+
+    def _judge(self, question: str, shown: Sequence[tuple[str, str]], answers: Sequence[str]) -> SpanVerdict | None:
+        """No passage spells out a yes or no, nor answers nothing."""
+        if self._span_reader is None or not answers or all(answer.casefold() in _YES_NO for answer in answers):
+            return None
+        return self._span_reader.judge(question, [f"{title}: {text}" for title, text in shown], answers)
+
+    def _fit(
+        self, form: AnswerFormat, task: Task, evidence: Sequence[Evidence], slots: dict[str, str]
+    ) -> tuple[list[Evidence], Prompt, tuple[str, ...]]:
+        """The prompt with as much of the evidence as fits, the weakest (last) left out first."""
+        shown = list(evidence)
+        bare = self._backbone.count_tokens(self._prompt(form, task, [], slots))
+        while True:
+            prompt = self._prompt(form, task, shown, slots)
+            tokens = self._backbone.count_tokens(prompt)
+            room = tokens + _ANSWER_TOKENS <= self._backbone.info.context_tokens
+            if room and (tokens - bare <= self._evidence_tokens or len(shown) <= 1):
+                break
+            if not shown:
+                raise ModelError(
+                    f"the question needs {tokens} prompt tokens, the model's context window has "
+                    f"{self._backbone.info.context_tokens}",
+                    hint="Ask a shorter question, or set llm.context_tokens higher.",
+                )
+            shown.pop()
+        dropped = tuple(f"{item.id} left out of the prompt: no room" for item in evidence[len(shown) :])
+        return shown, prompt, dropped
+
+    def _prompt(self, form: AnswerFormat, task: Task, evidence: Sequence[Evidence], slots: dict[str, str]) -> Prompt:
+        block = evidence_block(self._cut_all(task, evidence, slots))
+        return render(_PACKAGE, form.template(task), (), **slots | {"evidence": block})
+
+    def _cut_all(self, task: Task, evidence: Sequence[Evidence], slots: dict[str, str]) -> list[tuple[str, str]]:
+        asked = slots.get("question") or slots.get("condition", "")
+        passages = [(item.title, item.text) for item in evidence]
+        return shown_passages(asked, passages, self._passage_words, whole=task != "read", cut=self._cut)
+
+    def _generate(
+        self,
+        node_id: int | None,
+        purpose: str,
+        prompt: Prompt,
+        output: StructuredOutput | None,
+        max_tokens: int,
+        draw: int = 0,
+        watch: tuple[str, ...] = (),
+        watch_after: str = "",
+    ) -> Generation:
+        """One call; `draw` 0 is greedy, others are samples at temperature 1, each with a seed of its own."""
+        request = GenerationRequest(
+            prompt,
+            max_tokens,
+            output,
+            temperature=1.0 if draw else 0.0,
+            seed=self._seed + draw,
+            watch=watch,
+            watch_after=watch_after,
+            on_text=lambda text: self._recorder.emit(TextGenerated(node_id=node_id, text=text)),
+            cancellation=self._cancellation,
+        )
+        completion = self._backbone.generate(request)
+        self._recorder.emit(
+            ModelCalled(node_id=node_id, purpose=purpose, prompt=shown_prompt(prompt), completion=completion)
+        )
+        return completion
+
+    @staticmethod
+    def _parse(
+        form: AnswerFormat,
+        completion: Generation,
+        shown: Sequence[Evidence],
+        dropped: tuple[str, ...],
+    ) -> Reading:
+        try:
+            given, numbers = form.parse(completion.text)
+        except ValueError as error:
+            return Reading(dropped=dropped, problem=str(error))
+        null = null_score(completion, form.before)
+        sure = token_shares(completion, given, form.before)
+        answers: dict[str, tuple[str, float | None]] = {}  # with what was written for it, and how surely
+        for item, share in zip(given, sure, strict=True):
+            text = sanitize_line(item).rstrip(_DANGLING)
+            if text and not _UNKNOWN.fullmatch(text.strip(" .")):
+                answers.setdefault(text, (item, share))
+        if not answers:
+            return Reading(confidence=completion.mean_probability, null=null, dropped=dropped)
+        numbers = [number for number in dict.fromkeys(numbers) if 1 <= number <= len(shown)]
+        shares = [share for _, share in answers.values() if share is not None]
+        return Reading(
+            tuple(answers),
+            tuple(shown[number - 1] for number in numbers),
+            completion.mean_probability,
+            each=tuple(shares) if len(shares) == len(answers) else (),
+            null=null,
+            dropped=dropped,
+            lines=tuple(form.written([item], numbers) for item, _ in answers.values())
+            if len(answers) > 1
+            else (completion.text,),
+        )
+
+
+def shown_passages(
+    question: str, passages: Sequence[tuple[str, str]], words: int, *, whole: bool, cut: bool = True
+) -> list[tuple[str, str]]:
+    """(title, text) of each passage as the model is to see it: one line, cut to what matters for the question."""
+    shown = []
+    for (title, text), budget in zip(passages, word_budgets(words, len(passages), whole=whole), strict=True):
+        name, line = " ".join(sanitize_line(title)[:_TITLE_CHARACTERS].split()[:_TITLE_WORDS]), sanitize_line(text)
+        shown.append((name, cut_passage(question, name, line, budget) if cut else first_words(line, budget)))
+    return shown
+
+
+def evidence_block(passages: Sequence[tuple[str, str]]) -> str:
+    """Numbered passages, one a line."""
+    return "\n".join(f"[{i}] {title}: {text}" for i, (title, text) in enumerate(passages, 1)) or "(no evidence)"
+
+
+def shown_prompt(prompt: Prompt) -> str:
+    """The prompt as one text, for people."""
+    return "\n\n".join(f"{message.role}: {message.content}" for message in prompt.messages)

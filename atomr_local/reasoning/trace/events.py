@@ -1,0 +1,216 @@
+"""The typed events that answering a question emits. The trace is their sum (see `recorder.py`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from atomr_local.backbone.protocol import Generation
+from atomr_local.reasoning.trace.schema import Basis, Guess, LlmUse, Method, Outcome, PlanOrigin, Status, Trace
+from atomr_local.sources.protocol import Evidence, SourceName
+from atomr_local.tree.nodes import Tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Base of all events."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event for JSON: its snake-case name under "event", then its fields."""
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
+        return {"event": name} | asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionAsked(Event):
+    """The first event. `settings` is the trace's settings object."""
+
+    question: str
+    strategy: str
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageChanged(Event):
+    """What is going on before and between nodes, for a status line: "loading model", "planning", …"""
+
+    stage: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionUnderstood(Event):
+    """A follow-up question as it stands alone; `took_from`: trace ids of the turns that gave what it left out."""
+
+    understood_as: str
+    took_from: tuple[str, ...] = ()
+    conversation: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFragment(Event):
+    """A piece of the plan as the model writes it (compact notation). Unchecked model output."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanReady(Event):
+    """The plan that will be executed; its nodes' ids are those of all later events."""
+
+    tree: Tree
+    compact: str
+    origin: PlanOrigin
+    attempts: int
+    problems: tuple[str, ...] = ()
+    confidence: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "event": "plan_ready",
+            "question": self.tree.question,
+            "expects": self.tree.expects.to_dict() if self.tree.expects is not None else None,
+            "compact": self.compact,
+            "origin": self.origin,
+            "attempts": self.attempts,
+            "problems": list(self.problems),
+            "confidence": self.confidence,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeStarted(Event):
+    """A node begins; `resolved_question` has its references replaced by answers."""
+
+    node_id: int
+    resolved_question: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcesSelected(Event):
+    """`reason` says who chose: "only source", "rule: …" or "model"."""
+
+    node_id: int
+    sources: tuple[SourceName, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalStarted(Event):
+    """A source is about to be asked."""
+
+    node_id: int
+    source: SourceName
+    query: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeavesMachine(Event):
+    """Something is about to be sent to another machine; told before the first byte of it is.
+
+    `what` is "question", "question, evidence" or "web query", whose words are `query`; `to` is the host.
+    """
+
+    what: str
+    to: str
+    query: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceFound(Event):
+    """Evidence as taken into the trace, ids given. A piece found before keeps its first id."""
+
+    node_id: int
+    source: SourceName
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCalled(Event):
+    """One finished model call. `prompt` and `completion.text` are shown one key away in the UI.
+
+    `node_id` is None for calls that serve the whole question, such as planning.
+    """
+
+    node_id: int | None
+    purpose: str
+    prompt: str
+    completion: Generation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextGenerated(Event):
+    """A fragment of model output while a node reasons. Unchecked model output."""
+
+    node_id: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFinished(Event):
+    """A node's result; `answers` empty means Unknown. `kept`: of an earlier answer, nothing was run for it."""
+
+    node_id: int
+    answer: str
+    answers: tuple[str, ...]
+    method: Method | None
+    confidence: float | None
+    evidence: tuple[str, ...]
+    cited: tuple[str, ...]
+    supported: bool | None
+    computation: str | None
+    dropped: tuple[str, ...]
+    error: Mapping[str, str] | None
+    seconds: float
+    llm: LlmUse = field(default_factory=LlmUse)
+    kept: bool = False
+    outcome: Outcome | None = None
+    reason: str = ""
+    signals: Mapping[str, float] = field(default_factory=dict)
+    linked: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
+    of: tuple[tuple[str, ...], ...] = ()
+    scores: tuple[float, ...] = ()
+    entities: tuple[str | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeJudged(Event):
+    """How a finished node ended, seen from the whole question: the step at which the trail ends says why."""
+
+    node_id: int
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarningRaised(Event):
+    """Something that the user should know; the question goes on."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerReady(Event):
+    """The whole question's answer. Status "unknown": `answer` and `answers` are empty, `reason` says why in a sentence,
+    `advice` what a person may do about it, and `guess` is the best answer that was found all the same."""
+
+    status: Status
+    answer: str
+    answers: tuple[str, ...]
+    confidence: float | None
+    basis: Basis
+    reason: str = ""
+    advice: tuple[str, ...] = ()
+    guess: Guess | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished(Event):
+    """The last event, always emitted, also after cancellation and failure."""
+
+    trace: Trace
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"event": "finished", "trace": self.trace.to_dict()}

@@ -1,0 +1,247 @@
+"""The recorder: forwards every event to the consumer and adds it up into the trace."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.trace.events import (
+    AnswerReady,
+    Event,
+    EvidenceFound,
+    Finished,
+    LeavesMachine,
+    ModelCalled,
+    NodeFinished,
+    NodeJudged,
+    NodeStarted,
+    PlanReady,
+    QuestionAsked,
+    QuestionUnderstood,
+    RetrievalStarted,
+    SourcesSelected,
+    WarningRaised,
+)
+from atomr_local.reasoning.trace.schema import Departure, EvidenceTrace, LlmUse, NodeTrace, PlanTrace, Trace
+from atomr_local.sanitize import sanitize, sanitize_all
+from atomr_local.sources.protocol import Evidence
+from atomr_local.tree.nodes import Argument, Literal, Node, Tree
+
+
+def _written(arguments: Sequence[Argument]) -> list[Any]:
+    """Arguments as the plan has them: texts, and lists of node ids for references."""
+    return [argument.text if isinstance(argument, Literal) else list(argument.ids) for argument in arguments]
+
+
+def _planned(tree: Tree, node: Node) -> NodeTrace:
+    """The node before anything is known of it."""
+    operation = node.operation
+    return NodeTrace(
+        id=node.id,
+        parent=tree.parent_of(node.id),
+        question=node.question,
+        kind=str(node.kind),
+        resolved_question=node.question,
+        arguments=_written(node.call.arguments) if node.call is not None else [],
+        refs=list(node.references),
+        operation=str(operation.operation) if operation is not None else None,
+        operands=_written(operation.operands) if operation is not None else [],
+        words=list(operation.words) if operation is not None else [],
+    )
+
+
+class Recorder:
+    """Adds events up into `trace`. Thread-safe; the consumer gets one event at a time.
+
+    Every text passes the sanitiser here, so that events and trace hold nothing that could drive a terminal, whoever
+    prints them.
+    """
+
+    def __init__(
+        self, question: str, strategy: str, settings: Mapping[str, Any], sink: Callable[[Event], None]
+    ) -> None:
+        self.trace = Trace(
+            question=sanitize(question), strategy=strategy, settings=sanitize_all(dict(settings)), id=uuid.uuid4().hex
+        )
+        self._sink = sink
+        self._lock = threading.RLock()
+        self._started = time.perf_counter()
+        self._known: dict[str, Evidence] = {}
+        self._use: dict[int | None, LlmUse] = {}
+        self.emit(QuestionAsked(question=question, strategy=strategy, settings=settings))
+
+    def emit(self, event: Event) -> None:
+        """Add the event to the trace and hand it on."""
+        event = sanitize_all(event)
+        with self._lock:
+            self._add(event)
+            self._sink(event)
+
+    def _add(self, event: Event) -> None:
+        match event:
+            case PlanReady():
+                self._plan(event)
+            case QuestionUnderstood():
+                self.trace.understood_as = event.understood_as
+                self.trace.took_from = list(event.took_from)
+                self.trace.conversation = event.conversation
+            case NodeStarted():
+                self.trace.node(event.node_id).resolved_question = event.resolved_question
+            case SourcesSelected():
+                self.trace.node(event.node_id).sources = [str(source) for source in event.sources]
+            case RetrievalStarted():
+                self.trace.totals.retrievals[str(event.source)] += 1
+            case EvidenceFound():
+                known = self.trace.node(event.node_id).evidence
+                known.extend(item.id for item in event.evidence if item.id not in known)
+            case ModelCalled():
+                self._called(event)
+            case NodeFinished():
+                self._node(event)
+            case NodeJudged():
+                node = self.trace.node(event.node_id)
+                node.outcome, node.reason = event.outcome, event.reason
+            case LeavesMachine():
+                self._left(event)
+            case WarningRaised():
+                self.trace.warnings.append(event.message)
+            case AnswerReady():
+                self.trace.status = event.status
+                self.trace.answer = event.answer
+                self.trace.answers = list(event.answers)
+                self.trace.confidence = event.confidence
+                self.trace.basis = event.basis
+                self.trace.reason = event.reason
+                self.trace.advice = list(event.advice)
+                self.trace.guess = event.guess
+
+    def leaves(self, what: str, to: str, query: str | None = None) -> None:
+        """Tell that something is about to leave the machine: once for the same thing to the same host."""
+        with self._lock:
+            known = [item for item in self.trace.left_machine if (item.to, item.query) == (to, query)]
+            if not any(what in item.what for item in known):
+                self.emit(LeavesMachine(what=what, to=to, query=query))
+
+    def _left(self, event: LeavesMachine) -> None:
+        for item in self.trace.left_machine:
+            if (item.to, item.query) == (event.to, event.query) and item.what in event.what:
+                item.what = event.what  # the question first, then its evidence too
+                return
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        self.trace.left_machine.append(Departure(event.what, event.to, when, event.query))
+
+    def take_in(self, found: Sequence[Evidence]) -> tuple[Evidence, ...]:
+        """The evidence sanitised, with ids, e1, e2, … in order of appearance; a piece known already keeps its id."""
+        found = sanitize_all(tuple(found))
+        with self._lock:
+            return tuple(map(self._with_id, found))
+
+    def settle(self, settings: Mapping[str, Any]) -> None:
+        """What the settings prove to mean once the parts are loaded."""
+        self.trace.settings.update(sanitize_all(dict(settings)))
+
+    def _with_id(self, item: Evidence) -> Evidence:
+        key = json.dumps([str(item.source), item.title, item.text, item.locator.get("passage")], default=str)
+        if key not in self._known:
+            known = self._known[key] = replace(item, id=f"e{len(self._known) + 1}")
+            self.trace.evidence.append(
+                EvidenceTrace(
+                    known.id, str(known.source), known.title, known.text, known.score, known.query, known.locator
+                )
+            )
+        return replace(item, id=self._known[key].id)
+
+    def use_of(self, node_id: int | None) -> LlmUse:
+        """What the node has taken of the model so far; None: what served the whole question."""
+        return self._use.setdefault(node_id, LlmUse())
+
+    def evidence_of(self, node_id: int) -> list[Evidence]:
+        """What has been retrieved for the node so far, in the order in which it was."""
+        with self._lock:
+            by_id = {item.id: item for item in self._known.values()}
+            return [by_id[found] for found in self.trace.node(node_id).evidence]
+
+    def finished(self, node_id: int, result: Result, *, supported: bool | None, seconds: float) -> NodeFinished:
+        """The event that tells a node's result, not emitted yet.
+
+        Args:
+            supported: what the citation check said.
+            seconds: the node's wall-clock time.
+        """
+        return NodeFinished(
+            node_id=node_id,
+            answer=result.answer,
+            answers=result.texts,
+            method=result.method,
+            confidence=result.confidence,
+            evidence=tuple(dict.fromkeys(item.id for item in result.evidence)),
+            cited=tuple(result.cited),
+            supported=supported,
+            computation=result.computation,
+            dropped=tuple(result.dropped),
+            error=result.error,
+            seconds=round(seconds, 3),
+            llm=self.use_of(node_id),
+            outcome=result.outcome,
+            reason=result.reason,
+            signals=result.signals,
+            linked=result.linked,
+            near=result.near,
+            of=result.of,
+            scores=result.scores,
+            entities=result.entities,
+        )
+
+    def finish(self) -> Trace:
+        """Close the trace and emit `Finished`."""
+        totals = self.trace.totals
+        totals.seconds = round(time.perf_counter() - self._started, 3)
+        use = LlmUse()
+        for part in self._use.values():
+            use.add(part)
+        totals.llm_calls = use.calls
+        totals.prompt_tokens = use.prompt_tokens
+        totals.evaluated_tokens = use.evaluated_tokens
+        totals.generated_tokens = use.generated_tokens
+        self._sink(Finished(trace=self.trace))
+        return self.trace
+
+    def _plan(self, event: PlanReady) -> None:
+        self.trace.plan = PlanTrace(event.compact, event.origin, event.attempts, list(event.problems))
+        self.trace.understood_as = event.tree.question
+        self.trace.expects = event.tree.expects.to_dict() if event.tree.expects is not None else None
+        self.trace.nodes = [_planned(event.tree, node) for node in event.tree.nodes()]
+
+    def _called(self, event: ModelCalled) -> None:
+        made = event.completion
+        self.use_of(event.node_id).add(LlmUse(1, made.prompt_tokens, made.evaluated_tokens, made.generated_tokens))
+
+    def _node(self, event: NodeFinished) -> None:
+        node = self.trace.node(event.node_id)
+        node.answer = event.answer
+        node.answers = list(event.answers)
+        node.method = event.method
+        node.confidence = event.confidence
+        node.evidence = list(event.evidence)
+        node.cited = list(event.cited)
+        node.supported = event.supported
+        node.computation = event.computation
+        node.dropped = list(event.dropped)
+        node.error = dict(event.error) if event.error else None
+        node.seconds = event.seconds
+        node.llm = event.llm
+        node.outcome = event.outcome
+        node.reason = event.reason
+        node.signals = dict(event.signals)
+        node.linked = list(event.linked)
+        node.near = list(event.near)
+        node.of = [list(names) for names in event.of]
+        node.scores = list(event.scores)
+        node.entities = list(event.entities)

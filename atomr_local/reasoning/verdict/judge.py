@@ -1,0 +1,272 @@
+"""Whether the best answer that was found may stand, and if not, where the trail ends and what to do about it.
+
+Execution always goes on to the best guess. Here it is judged, by the trace alone: a question is declined where it is
+none, where its answer only repeats it, where the model knows it from nowhere but its memory, where a step that the
+answer rests on was not found, and where its confidence is below what the model's card accepts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from atomr_local.language.is_question import Kind
+from atomr_local.reasoning.trace.schema import Basis, EvidenceTrace, Guess, NodeTrace, Outcome, Status, Trace
+from atomr_local.reasoning.verdict.reasons import inputs, mentioned, named, step_reason
+from atomr_local.reasoning.verdict.repetition import repeats
+from atomr_local.tree.operations import Operation
+
+EXAMPLE = "Who is the mother of the author of Frankenstein?"
+_NO_QUESTION = "That is no question that can be looked up."
+_OTHER_LANGUAGE = "English only so far: this seems to be in another language."
+_ASK = f"Ask something such as: {EXAMPLE}"
+_MOST_INDEXES = 3
+# Operations that give what they can of several parts, each of which is asked for by itself.
+_PARTIAL = frozenset({Operation.UNION, Operation.EACH})
+
+
+@dataclass(frozen=True, slots=True)
+class AtHand:
+    """What was and what else could be asked, for the advice.
+
+    Attributes:
+        web: whether web search was allowed.
+        local: the local sources that were used, of "text" and "graph".
+        indexes: other whole indexes that are built, as (kind, name).
+    """
+
+    web: bool = False
+    local: tuple[str, ...] = ("text", "graph")
+    indexes: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How the question ended; see the trace's fields of the same names.
+
+    Attributes:
+        nodes: outcome and reason of every node that ended otherwise than it was told when it finished.
+    """
+
+    status: Status
+    reason: str = ""
+    advice: tuple[str, ...] = ()
+    guess: Guess | None = None
+    nodes: Mapping[int, tuple[Outcome, str]] = field(default_factory=dict)
+
+
+def judge(
+    trace: Trace,
+    *,
+    accept: float,
+    at_hand: Callable[[], AtHand] = AtHand,
+    kind: Kind = "question",
+    retrieves: bool = True,
+    decline: bool = True,
+) -> Verdict:
+    """The verdict over a trace whose nodes have all finished.
+
+    Args:
+        at_hand: what could be asked besides; called where the question is declined.
+        accept: the least confidence (calibrated, 0 to 1) that an answer needs; one without a figure has enough.
+        kind: what the input is; "nothing" and "language" (another one than English) are never answered.
+        retrieves: whether the strategy looks things up. Where a person chose one that does not, the model's own
+            knowledge is what was asked for, and its confidence is not calibrated.
+        decline: False: every answer stands; only a question without any is "unknown".
+    """
+    return _Judge(trace, accept, at_hand, retrieves).verdict(kind, decline)
+
+
+class _Judge:
+    def __init__(self, trace: Trace, accept: float, at_hand: Callable[[], AtHand], retrieves: bool) -> None:
+        self._trace = trace
+        self._accept = accept
+        self._at_hand = at_hand
+        self._retrieves = retrieves
+        self._nodes = {node.id: replace(node) for node in trace.nodes}
+        self._evidence: dict[str, EvidenceTrace] = {item.id: item for item in trace.evidence}
+        self._root = next((node for node in self._nodes.values() if node.parent is None), None)
+
+    def verdict(self, kind: Kind, decline: bool) -> Verdict:
+        root = self._root
+        if kind != "question" and decline:
+            return self._no_question(kind)
+        if root is None:
+            return Verdict("unknown", "The question was not looked up.")
+        if not decline and root.answers:
+            return Verdict("answered")
+        changed = dict(self._unheard_of()) if decline and self._retrieves else {}
+        for node_id, (outcome, _) in changed.items():
+            self._nodes[node_id].outcome = outcome
+        if (cause := self._cause(root)) is None:
+            return Verdict("answered")
+        return self._declined(root, cause)
+
+    def _no_question(self, kind: Kind) -> Verdict:
+        reason, advice = (_NO_QUESTION, _ASK) if kind == "nothing" else (_OTHER_LANGUAGE, "Ask it in English.")
+        nodes: dict[int, tuple[Outcome, str]] = {self._root.id: ("not found", reason)} if self._root else {}
+        return Verdict("unknown", reason, (advice,), self._guess() if kind == "language" else None, nodes)
+
+    def _cause(self, root: NodeTrace) -> str | None:
+        """Why the root's answer does not stand; None where it does."""
+        if not root.answers or root.outcome == "not found":
+            return "nothing"
+        if root.outcome != "computed" and self._repeats(root):
+            return "repeats"
+        if not self._retrieves:
+            return None
+        if root.outcome == "memory" or root.method == "closed_book":
+            return "memory"
+        if any(self._nodes[i].outcome == "not found" for i in self._rests_on(root)):
+            return "step"
+        return "unsure" if root.confidence is not None and root.confidence < self._needed(root) else None
+
+    def _needed(self, root: NodeTrace) -> float:
+        """The least confidence that the root's answer needs.
+
+        An answer that was read for the question as a whole goes around a step that was not found. Calibration knows how
+        often such readings are right, not how often where the trail is lost: of the doubt that is accepted elsewhere
+        half is accepted here.
+        """
+        around = root.method == "direct_rag" and any(
+            node.outcome == "not found" and node.kind in {"search", "relate", "filter"} for node in self._nodes.values()
+        )
+        return (1.0 + self._accept) / 2 if around else self._accept
+
+    def _declined(self, root: NodeTrace, cause: str) -> Verdict:
+        if cause == "repeats":
+            reason = f"The only answer that was found, “{', '.join(root.answers)}”, just repeats the question."
+            return Verdict("unknown", reason, self._advice(None), None, {root.id: ("not found", reason)})
+        if not self._retrieves:
+            reason = "The model does not know it, and this way of answering looks nothing up."
+            return Verdict("unknown", reason, ("Use --strategy atomr.",), None, {root.id: ("not found", reason)})
+        end = self._end_of_trail(root)
+        if not any(item.sources for item in self._nodes.values()) and not self._trace.evidence:
+            reason = "No source was asked, and nothing backs what the model knows by itself."
+        else:
+            clearly = bool(end.answers) and end.outcome != "not found"
+            reason = step_reason(end, self._nodes, self._evidence, clearly=clearly or bool(end.signals.get("guess")))
+        nodes: dict[int, tuple[Outcome, str]] = {}
+        failed = end.error is not None and not end.answers
+        for node in self._nodes.values():
+            if node.outcome == "not found" and node.id not in (root.id, end.id):
+                nodes[node.id] = ("not found", step_reason(node, self._nodes, self._evidence))
+        if not failed:
+            nodes[end.id] = ("not found", reason)
+        nodes[root.id] = ("not found", reason)
+        unasked = failed and not any(node.evidence for node in self._nodes.values())
+        guess = self._guess(sure=cause == "unsure")
+        return Verdict("failed" if unasked else "unknown", reason, self._advice(end), guess, nodes)
+
+    def _guess(self, *, sure: bool = False) -> Guess | None:
+        """The root's answer, as a guess; `sure`: its confidence speaks for itself.
+
+        Confidence is that of an answer whose steps were found. Where one was not, it is scaled to stay below what an
+        answer needs, so that guesses keep their order and none looks like an answer.
+        """
+        root = self._root
+        if root is None or not root.answers or self._repeats(root):
+            return None
+        basis: Basis = "model" if root.method == "closed_book" else "evidence"
+        confidence = root.confidence
+        if confidence is not None and not sure:
+            confidence *= self._accept
+        return Guess(list(root.answers), confidence, basis)
+
+    def _repeats(self, root: NodeTrace) -> bool:
+        names = [text for node in self._nodes.values() for text in node.arguments if isinstance(text, str)]
+        return repeats(root.question, root.answers, names) or repeats(self._trace.question, root.answers, names)
+
+    # -- steps
+
+    def _order(self) -> Iterator[NodeTrace]:
+        """Nodes such that each comes behind those it is answered from."""
+        done: set[int] = set()
+
+        def walk(node: NodeTrace) -> Iterator[NodeTrace]:
+            if node.id in done:
+                return
+            done.add(node.id)
+            for i in inputs(node, self._nodes):
+                yield from walk(self._nodes[i])
+            yield node
+
+        for node in self._nodes.values():
+            yield from walk(node)
+
+    def _rests_on(self, root: NodeTrace) -> set[int]:
+        """The steps that the root's answer needs: none where it was read from evidence for the question as a whole."""
+        needed: set[int] = set()
+        open_nodes = [root]
+        while open_nodes:
+            node = open_nodes.pop()
+            if node.method == "direct_rag" and node.kind not in {"search", "relate", "filter"}:
+                continue
+            below = [i for i in inputs(node, self._nodes) if i not in needed]
+            if node.operation in _PARTIAL and any(self._nodes[i].answers for i in below):
+                below = [i for i in below if self._nodes[i].outcome != "not found"]
+            needed.update(below)
+            open_nodes += [self._nodes[i] for i in below]
+        return needed
+
+    def _unheard_of(self) -> Iterator[tuple[int, tuple[Outcome, str]]]:
+        """Look-ups with an answer although the name stands nowhere in what was found, nor in the graph; and such whose
+        answer is read in evidence that has not a word of what the step is about."""
+        for node in self._nodes.values():
+            if node.kind not in {"search", "relate"} or not node.answers or node.outcome != "found":
+                continue
+            names = [name for name in (*named(node, self._nodes), *node.linked) if name]
+            found = [self._evidence[item] for item in node.evidence if item in self._evidence]
+            cited = [self._evidence[item] for item in node.cited if item in self._evidence]
+            literal = bool(node.arguments) and isinstance(node.arguments[0], str)
+            unheard = literal and not node.linked and found and not any(mentioned(name, found) for name in names)
+            about = [*names, *_proper(node.arguments[1:])]
+            elsewhere = cited and names and not any(mentioned(name, cited, any_word=True) for name in about)
+            if unheard or elsewhere:
+                yield node.id, ("not found", step_reason(node, self._nodes, self._evidence))
+
+    def _end_of_trail(self, root: NodeTrace) -> NodeTrace:
+        """The first step that was not found although what it needs was; else the one that is least sure."""
+        if root.outcome == "computed" and not root.answers:  # nothing, and known to be nothing
+            return root
+        steps = [node for node in self._order() if node is not root and node.kind != "parent"]
+        for node in steps:
+            ended = node.outcome == "not found" or (node.error is not None and not node.answers)
+            if ended and all(self._nodes[i].answers for i in inputs(node, self._nodes)):
+                return node
+        weakest = min(steps, key=_sureness, default=root)
+        return weakest if _sureness(weakest) < max(self._accept, _sureness(root)) else root
+
+    def _advice(self, end: NodeTrace | None) -> tuple[str, ...]:
+        at_hand, advice = self._at_hand(), list[str]()
+        if end is not None and end.error is not None and not end.answers:
+            advice.append("Ask again when the source can be reached.")
+        found = [self._evidence[item] for item in end.evidence if item in self._evidence] if end is not None else []
+        if end is not None and end.kind in {"search", "relate"} and not end.linked:
+            unknown = [name for name in named(end, self._nodes) if not mentioned(name, found)]
+            advice += [f"Check how “{name}” is spelt." for name in unknown[:1]]
+        if not at_hand.web:
+            advice.append("Allow web search: --web, or the web switch in the terminal UI.")
+        missing = [source for source in ("text", "graph") if source not in at_hand.local]
+        if missing:
+            advice.append(f"Search the {' and the '.join(missing)} too: --sources text,graph.")
+        others = [f"--{kind}-index {name}" for kind, name in at_hand.indexes if kind in at_hand.local][:_MOST_INDEXES]
+        if others:
+            advice.append(f"Search another index: {' or '.join(others)}.")
+        advice.append("Add knowledge: `atomr fetch wikipedia`, or your own files with `atomr text build`.")
+        return tuple(advice)
+
+
+def _proper(arguments: Sequence[object]) -> list[str]:
+    """Those of the arguments that hold a name ("chief of staff of the Clinton Foundation")."""
+    return [text for text in arguments if isinstance(text, str) and re.search(r"\b[A-Z]", text)]
+
+
+def _sureness(node: NodeTrace) -> float:
+    """The least of what is known of the step's answer; 1 where nothing is."""
+    signals = node.signals
+    parts = [signals[name] for name in ("verify", "link", "relation") if name in signals]
+    parts += [1.0 - signals["null"]] if "null" in signals else []
+    parts += [node.confidence] if node.confidence is not None else []
+    return min(parts, default=1.0)

@@ -1,0 +1,218 @@
+"""Why a step was not found, in a sentence for people, told from what happened at it.
+
+The sentences name what was linked, which page was there, what was asked for, and where it was looked for. They are
+made from a finished node of a trace and its evidence alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from rapidfuzz import fuzz
+
+from atomr_local.indexing.names import base_key, name_key, split_qualifier, words
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace
+from atomr_local.tree.nodes import REFERENCE
+
+# Likeness of two words, in %, from which one may be a misspelling of the other.
+_ALIKE = 80
+_SHOWN = 3
+_LONGEST = 80
+_VERB = r"(?:is|are|was|were|am|be|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)\b"
+# "Who wrote Emma?": what follows the question word is no auxiliary verb, so that it says the same inside a sentence.
+_SUBJECT = re.compile(rf"who (?!{_VERB})[a-z].*|(?:what|which|how many) (?!.*\b{_VERB})[a-z].*", re.I)
+# "What is the capital of Chad?": the verb goes to the end.
+_COPULA = re.compile(r"(?P<wh>who|what) (?P<verb>is|are|was|were) (?P<rest>the [^,;:]+ of [^,;:]+)", re.I)
+
+
+def step_reason(
+    node: NodeTrace, nodes: Mapping[int, NodeTrace], evidence: Mapping[str, EvidenceTrace], *, clearly: bool = False
+) -> str:
+    """Why this node has no answer, or none that is sure enough.
+
+    Args:
+        nodes: all nodes of the trace, by id.
+        evidence: all evidence of the trace, by id.
+        clearly: something was found that is too uncertain: "nothing … clearly says" instead of "nothing … says".
+    """
+    found = [evidence[item] for item in node.evidence if item in evidence]
+    if node.error is not None and not node.answers:
+        return _failed(node, found)
+    if node.reason and not node.answers:  # a step that is computed says itself what it lacks
+        return _sentence(node.reason)
+    said = f"{'clearly ' if clearly else ''}{_says(node, nodes)}"
+    if node.kind == "filter":
+        return _filtered(node, nodes, clearly)
+    if node.kind in {"search", "relate"}:
+        return _looked_up(node, nodes, found, said)
+    return _reasoned(node, nodes, found, said)
+
+
+def _reasoned(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[EvidenceTrace], said: str) -> str:
+    """Of a step that is no look-up."""
+    below = [nodes[i] for i in inputs(node, nodes)]
+    if below and node.method != "direct_rag":
+        given = _listed(f"“{_short(item.answer)}”" for item in below if item.answers)
+        return f"What the steps before it found ({given or 'nothing'}) does not {said.replace('says', 'say', 1)}."
+    if not found:
+        return f"Nothing was found {places(node)} for “{_short(node.resolved_question)}”."
+    titles = _listed(dict.fromkeys(f"“{_short(item.title)}”" for item in found))
+    return f"What was found ({titles}) does not {said.replace('says', 'say', 1)}."
+
+
+def inputs(node: NodeTrace, nodes: Mapping[int, NodeTrace]) -> list[int]:
+    """The ids of the nodes that this one is answered from: those it refers to, and its children."""
+    children = [item.id for item in nodes.values() if item.parent == node.id]
+    return [i for i in dict.fromkeys((*node.refs, *children)) if i in nodes]
+
+
+def named(node: NodeTrace, nodes: Mapping[int, NodeTrace]) -> tuple[str, ...]:
+    """What the operator's first argument stands for: names, references filled in."""
+    if not node.arguments:
+        return ()
+    first = node.arguments[0]
+    if isinstance(first, list):
+        return tuple(answer for i in first if i in nodes for answer in nodes[i].answers)
+    return (filled(str(first), nodes),)
+
+
+def filled(text: str, nodes: Mapping[int, NodeTrace]) -> str:
+    """The text with the answers of the nodes that it refers to."""
+
+    def answer(match: re.Match[str]) -> str:
+        node = nodes.get(int(match[1]))
+        return ", ".join(node.answers) if node is not None and node.answers else match[0]
+
+    return REFERENCE.sub(answer, text)
+
+
+def mentioned(name: str, found: Iterable[EvidenceTrace], *, any_word: bool = False) -> bool:
+    """Whether the evidence has every capitalised word of the name, misspelt or not; with `any_word`, one of them.
+
+    Words in lower case describe something ("the lady who came up with Moomins") and may be said otherwise: of a name
+    that is all in lower case, any word will do. A name without a word that could be looked for (initials) counts as
+    mentioned.
+    """
+    name = split_qualifier(name)[0]
+    proper = [word for word in re.findall(r"\w[\w'’]*", name) if word[:1].isupper() and len(word) > 1]
+    least = 1 if proper else 2
+    wanted = {word for text in (proper or [name]) for word in words(text) if len(word) > least}
+    there = {word for item in found for word in words(f"{item.title} {item.text} {_rows(item)}")}
+    has = [word in there or any(_alike(word, other) for other in there) for word in sorted(wanted)]
+    return not has or (any(has) if any_word or not proper else all(has))
+
+
+def places(node: NodeTrace) -> str:
+    """Where the node was looked for: "in the text", "in the text or the graph", "on the web"; "" where nowhere."""
+    names = {"text": "in the text", "graph": "in the graph", "web": "on the web"}
+    asked = [names[name] for name in ("text", "graph", "web") if name in node.sources or _probed(node, name)]
+    return _listed(asked, "or").replace("in the text or in the graph", "in the text or the graph")
+
+
+def _probed(node: NodeTrace, name: str) -> bool:
+    """The graph tells how surely it linked a name also where its answer was not used."""
+    return name == "graph" and (bool(node.linked) or "link" in node.signals)
+
+
+def _rows(item: EvidenceTrace) -> str:
+    rows = item.locator.get("rows")
+    if not isinstance(rows, list | tuple):
+        return ""
+    return " ".join(str(value) for row in rows if isinstance(row, Mapping) for value in row.values())
+
+
+def _alike(word: str, other: str) -> bool:
+    short, long = sorted((len(word), len(other)))
+    return short > 3 and long - short < 3 and word[0] == other[0] and fuzz.ratio(word, other) >= _ALIKE
+
+
+def _failed(node: NodeTrace, found: Sequence[EvidenceTrace]) -> str:
+    assert node.error is not None
+    others = "; what else was found does not tell" if found else ""
+    message = node.error.get("message", "").rstrip(".")
+    return f"“{_short(node.resolved_question)}” could not be looked up everywhere: {message}{others}."
+
+
+def _looked_up(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[EvidenceTrace], said: str) -> str:
+    names = named(node, nodes)
+    if not names:
+        return f"“{_short(node.resolved_question)}” rests on a step that found nothing."
+    asked = " ".join(item.question for item in nodes.values() if item.parent is None)
+    whom = _listed(_with_article(_short(name), f"{node.resolved_question} {asked}") for name in names)
+    keys = {key for name in (*names, *node.linked) for key in (name_key(name), base_key(name))}
+    texts = [item for item in found if item.source != "graph"]
+    page = any(item.source == "text" and base_key(item.title) in keys for item in found)
+    if node.kind == "search":
+        return f"Nothing {places(node) or 'at hand'} is about {whom}."
+    if node.linked:
+        place = "there or in its page" if page else "there or in the passages found" if texts else "there"
+        near = _listed(map(_short, node.near[:_SHOWN]))
+        told = f" What the graph has nearest to it: {near}." if near else ""
+        return f"{_capital(whom)} {_is(names)} in the graph; nothing {place} {said}.{told}"
+    if page:
+        return f"There is a page about {whom}; nothing in it or in the other passages found {said}."
+    if found and any(mentioned(name, found) for name in names):
+        return f"{_capital(whom)} {_is(names)} mentioned in what was found; none of it {said}."
+    return f"Nothing {places(node) or 'at hand'} mentions {whom}."
+
+
+def _filtered(node: NodeTrace, nodes: Mapping[int, NodeTrace], clearly: bool) -> str:
+    names = named(node, nodes)
+    condition = filled(str(node.arguments[-1]), nodes) if len(node.arguments) > 1 else node.resolved_question
+    known = "clearly fits" if clearly else "is known to fit"
+    whom = _listed(map(_short, names)) or "what was found before"
+    return f"Of {whom}, nothing {known} “{_short(condition)}”."
+
+
+def _says(node: NodeTrace, nodes: Mapping[int, NodeTrace]) -> str:
+    """ "says who wrote Emma", or where that cannot be said in a sentence: "says anything about “author”"."""
+    question = node.resolved_question or node.question
+    inside = indirect(question)
+    if inside and not REFERENCE.search(inside):
+        return f"says {inside}"
+    if node.kind == "relate" and len(node.arguments) > 1 and isinstance(node.arguments[1], str):
+        return f"says anything about “{_short(filled(node.arguments[1], nodes))}”"
+    return f"says what answers “{_short(question)}”"
+
+
+def indirect(question: str) -> str:
+    """The question as a part of a sentence: "who wrote Emma"; "" where its words would have to change places in a way
+    that this function does not know."""
+    text = question.strip()
+    text = text[:-1].rstrip() if text.endswith("?") else text
+    if len(text) > _LONGEST or "?" in text or "\n" in text:
+        return ""
+    if match := _COPULA.fullmatch(text):
+        return f"{match['wh'].lower()} {match['rest']} {match['verb'].lower()}"
+    return text[:1].lower() + text[1:] if _SUBJECT.fullmatch(text) else ""
+
+
+def _with_article(name: str, question: str) -> str:
+    """ "the Louvre" where the question says so."""
+    return f"the {name}" if re.search(rf"(?<!\w)the {re.escape(name)}(?!\w)", question, re.IGNORECASE) else name
+
+
+def _is(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _sentence(clause: str) -> str:
+    return f"{_capital(clause.rstrip('.'))}."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1].rstrip()}…"
+
+
+def _listed(texts: Iterable[str], word: str = "and") -> str:
+    """ "a, b and c"; what is beyond the third is counted."""
+    items = list(texts)
+    if len(items) > _SHOWN:
+        items = [*items[:_SHOWN], f"{len(items) - _SHOWN} more"]
+    return f"{', '.join(items[:-1])} {word} {items[-1]}" if len(items) > 1 else "".join(items)

@@ -1,0 +1,72 @@
+"""A bare topic is answered with the first sentences of its page; what is no topic stays no question."""
+
+from __future__ import annotations
+
+import pytest
+from fake_parts import FakeBackbone, FakeSource, Run, passages, reply
+
+from atomr_local.reasoning.reading.topic_pages import is_sentence, opening, topic_page
+from atomr_local.sources.protocol import Evidence, SourceName
+
+TEXT = "Rosa Ferrer was a painter. She was born in Girona. " + "She painted many ships there. " * 12
+
+
+def page(title: str, text: str = TEXT) -> Evidence:
+    return Evidence(SourceName.TEXT, title, text, 1.0, "q", {"passage": title})
+
+
+def test_the_opening_has_whole_sentences_up_to_a_bound() -> None:
+    told = opening(page("Rosa Ferrer"), 12)
+    assert told == "Rosa Ferrer was a painter. She was born in Girona."
+    assert opening(page("A", "word " * 30), 5) == "word word word word word …"
+    assert opening(page("A", "")) == ""
+
+
+def test_the_page_is_the_one_whose_title_is_asked_about() -> None:
+    pages = [page("Girona"), page("Rosa"), page("Rosa Ferrer")]
+    assert topic_page("Tell me about Rosa Ferrer.", pages) is pages[2]
+    assert topic_page("Tell me about Ana Lind.", pages) is None
+    assert topic_page("Tell me about Rosa Ferrer.", pages, alone=True) is None
+    assert topic_page("rosa ferrer", pages, alone=True) is pages[2]
+
+
+@pytest.mark.parametrize(
+    "plan", ["0. Tell me about Rosa Ferrer. = Answer(summary)", "0. Rosa Ferrer = Answer(nothing)"]
+)
+def test_a_topic_is_told_from_its_page_without_the_model(plan: str) -> None:
+    question = plan.split(" = ", maxsplit=1)[0].removeprefix("0. ")
+    run = Run(question, plan, FakeBackbone(), FakeSource("text", {question: passages(("Rosa Ferrer", TEXT))}))
+    assert run.result.texts[0].startswith("Rosa Ferrer was a painter. She was born in Girona.")
+    assert (run.node(0).cited, run.node(0).supported, run.node(0).confidence) == (["e1"], True, 0.75)
+
+
+def test_a_topic_without_a_page_is_read_for_and_what_is_no_topic_stays_no_question() -> None:
+    question = "Tell me about Rosa Ferrer."
+    text = FakeSource("text", {question: passages(("Girona", "Rosa Ferrer, a painter, lived in Girona."))})
+    run = Run(question, f"0. {question} = Answer(summary)", FakeBackbone(reply("a painter", evidence=[1])), text)
+    assert (run.result.texts, run.node(0).method) == (("a painter",), "direct_rag")
+    assert run.trace.totals.retrievals["text"] == 1
+    greeting = FakeSource("text", {"good day": passages(("Girona", TEXT))})
+    assert Run("good day", "0. good day = Answer(nothing)", FakeBackbone(), greeting).result.values == ()
+
+
+def test_a_topic_that_only_the_graph_has_is_told_from_its_facts() -> None:
+    facts = Evidence(SourceName.GRAPH, "Rosa Ferrer", "Rosa Ferrer: painter. Rosa Ferrer — work: Ships.", 1.0, "q", {})
+    assert topic_page("Tell me about Rosa Ferrer.", [page("Girona"), facts]) is facts
+    assert opening(facts) == "Rosa Ferrer: painter."
+    assert topic_page("Tell me about Rosa Ferrer.", [facts, page("Rosa Ferrer")]).source is SourceName.TEXT  # type: ignore[union-attr]
+
+
+def test_a_name_that_the_plan_spells_otherwise_is_found_as_typed() -> None:
+    plan = "0. Tell me about Rosa Ferrera. = Answer(summary)"
+    found = {"Tell me about Rosa Ferrera.": passages(("Rosa Ferrer", TEXT))}
+    run = Run("what can one say about rosa ferrer", plan, FakeBackbone(), FakeSource("text", found))
+    assert run.result.texts[0].startswith("Rosa Ferrer was a painter.")
+    assert run.result.confidence == 0.6
+
+
+def test_a_whole_sentence_is_shown_as_it_is() -> None:
+    assert is_sentence("Rosa Ferrer was a painter.")
+    assert is_sentence("word " * 50 + "…")
+    assert not is_sentence("Washington, D.C.")
+    assert not is_sentence("Rosa Ferrer")
