@@ -31,6 +31,7 @@ class ConditionWords:
     participles: tuple[str, ...]
     choice: tuple[str, ...]
     into_unit: tuple[str, ...]
+    having: tuple[str, ...]
 
 
 @cache

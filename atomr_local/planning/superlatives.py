@@ -20,7 +20,7 @@ from atomr_local.tree.operations import Operation, OperationCall
 _WORDS = condition_words()
 _AMOUNTS = {"most": "larger", "fewest": "smaller", "least": "smaller"}
 _OPENING = re.compile(rf"^(?:{any_of((*_WORDS.pronouns, *_WORDS.auxiliaries))}\s+)*(?:the\s+)?", re.IGNORECASE)
-_HAVING = re.compile(r"(?:^|\s)(?:has|have|had|having|with)\s+(?:the\s+)?$", re.IGNORECASE)
+_HAVING = re.compile(rf"(?:^|\s){any_of(_WORDS.having)}\s+(?:the\s+)?$", re.IGNORECASE)
 _BY = re.compile(r"\s+by\s+(?P<measure>[\w ]+)$", re.IGNORECASE)
 
 

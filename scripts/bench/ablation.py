@@ -28,17 +28,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from programs import publish, run_program
 from pydantic import BaseModel
 from question_sets import SET_HELP, QuestionSet, prepared, question_set, question_sets, run_set
 from without_rule import RULES
 
-from atomr_local.errors import AtomrError, InputError
+from atomr_local.errors import InputError
 from atomr_local.evaluation.bootstrap import mean_interval
 from atomr_local.evaluation.comparison import Pair, paired_figures, pairs_of
 from atomr_local.evaluation.datasets import Prediction, load_questions
 from atomr_local.evaluation.declining import confidence_figures, declining_figures
 from atomr_local.evaluation.report import metric_values, scored
-from atomr_local.evaluation.run_directory import RunDirectory, write_file
+from atomr_local.evaluation.run_directory import RunDirectory
 from atomr_local.settings import Settings
 
 ALL_ON = "all"
@@ -186,16 +187,9 @@ def main() -> int:
         print(f"stopped: {error}", file=sys.stderr)
         failed = True
     text = table(sets, keys, given.out)
-    given.out.mkdir(parents=True, exist_ok=True)
-    write_file(given.out / "ablation.md", text)
-    print(text, end="")
+    publish(text, given.out / "ablation.md")
     return int(failed)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except AtomrError as error:
-        sys.exit(f"{error.title}: {error.message}\n{error.hint}".rstrip())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    run_program(main)

@@ -27,15 +27,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from programs import publish, run_program
 from question_sets import SET_HELP, QuestionSet, prepared, question_sets, run_set
 
-from atomr_local.errors import AtomrError
 from atomr_local.evaluation.bootstrap import mean_interval
 from atomr_local.evaluation.comparison import Pair, paired_figures, pairs_of
 from atomr_local.evaluation.datasets import Prediction, summarize
 from atomr_local.evaluation.declining import confidence_figures, declining_figures, is_right
 from atomr_local.evaluation.report import metric_values, scored
-from atomr_local.evaluation.run_directory import RunDirectory, write_file
+from atomr_local.evaluation.run_directory import RunDirectory
 
 ALL, TEXT_ALONE = "all", "all on text alone"
 # Kinds of questions whose answer is computed, or chosen from several.
@@ -221,16 +221,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"stopped: {error}", file=sys.stderr)
         failed = True
     text = report(sets, given.out, given.strategies)
-    given.out.mkdir(parents=True, exist_ok=True)
-    write_file(given.out / "answers.md", text)
-    print(text, end="")
+    publish(text, given.out / "answers.md")
     return int(failed)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except AtomrError as error:
-        sys.exit(f"{error.title}: {error.message}\n{error.hint}".rstrip())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    run_program(main)

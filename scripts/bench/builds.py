@@ -30,14 +30,15 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from programs import publish, run_program
+
 from atomr_local import paths
 from atomr_local.assistant import Assistant
 from atomr_local.backbone.llama.cpu_variants import variants
-from atomr_local.errors import AtomrError, InputError
+from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Question, load_questions
 from atomr_local.evaluation.description import describe_run
 from atomr_local.evaluation.metrics import normalize_answer
-from atomr_local.evaluation.run_directory import write_file
 from atomr_local.evaluation.runner import run
 from atomr_local.indexing.store import STARTER, IndexKind, list_indexes
 from atomr_local.sanitize import sanitize_line
@@ -258,18 +259,9 @@ def main() -> int:
         command += ["--out", str(given.out), "--share", str(given.share), *(["--plans"] * given.plans)]
         subprocess.run(command, check=True, env=os.environ | {"ATOMR_LLM__CPU_VARIANT": name})
     text = f"{table(given.out, names)}\n{planned(given.out, names)}".rstrip() + "\n"
-    given.out.mkdir(parents=True, exist_ok=True)
-    write_file(given.out / "builds.md", text)
-    print(text, end="")
+    publish(text, given.out / "builds.md")
     return 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except AtomrError as error:
-        sys.exit(f"{error.title}: {error.message}\n{error.hint}".rstrip())
-    except subprocess.CalledProcessError as error:
-        sys.exit(error.returncode)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    run_program(main)

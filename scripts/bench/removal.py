@@ -31,18 +31,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from programs import publish, run_program
 from question_sets import SET_HELP, QuestionSet, changed_by, prepared, question_sets
 
 from atomr_local import Assistant
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import AtomrError, InputError
+from atomr_local.errors import InputError
 from atomr_local.evaluation.bootstrap import mean_interval
 from atomr_local.evaluation.datasets import Prediction, Question, question_of
 from atomr_local.evaluation.declining import is_right
 from atomr_local.evaluation.description import describe_run
 from atomr_local.evaluation.metrics import normalize_answer, score_answer
 from atomr_local.evaluation.records import Record, read_records
-from atomr_local.evaluation.run_directory import RunDirectory, write_file
+from atomr_local.evaluation.run_directory import RunDirectory
 from atomr_local.evaluation.runner import run
 from atomr_local.indexing.names import base_key
 from atomr_local.reasoning.reading.citation_verification import holds
@@ -314,29 +315,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("options", nargs="*", metavar="KEY=VALUE", help="settings")
     given = parser.parse_args(arguments)
     found: list[Said] = []
-    try:
-        for asked in question_sets(given.sets):
-            if given.only and asked.name not in given.only:
-                continue
-            questions = prepared(asked, given.out / asked.name)
-            gold = removable(questions, given.away)[: given.limit]
-            if not gold:
-                print(f"{asked.name}: nothing can be taken away; gold_titles are needed", file=sys.stderr)
-                continue
-            if not given.table:
-                print(f"== {asked.name}", file=sys.stderr, flush=True)
-                ask(asked, gold, questions, given)
-            found += said(asked, gold, given.out / asked.name)
-        if not found:
-            raise InputError("no question of which the answer can be taken away")
-        text = report(found)
-        write_file(given.out / "removal.md", text)
-    except AtomrError as error:
-        print(f"{error.title}: {error.message}", file=sys.stderr)
-        return 1
-    print(text, end="")
+    for asked in question_sets(given.sets):
+        if given.only and asked.name not in given.only:
+            continue
+        questions = prepared(asked, given.out / asked.name)
+        gold = removable(questions, given.away)[: given.limit]
+        if not gold:
+            print(f"{asked.name}: nothing can be taken away; gold_titles are needed", file=sys.stderr)
+            continue
+        if not given.table:
+            print(f"== {asked.name}", file=sys.stderr, flush=True)
+            ask(asked, gold, questions, given)
+        found += said(asked, gold, given.out / asked.name)
+    if not found:
+        raise InputError("no question of which the answer can be taken away")
+    publish(report(found), given.out / "removal.md")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

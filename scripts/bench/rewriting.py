@@ -65,7 +65,7 @@ OURS = ROOT / "scripts" / "training_questions" / "dialogues.jsonl"
 CANARD = Path("dialogue", "canard_dev.jsonl")
 _TRAINED = 0.9  # of CANARD's dialogues, from the first on (scripts/training/data/reading.py)
 _KEPT_OUT = 10  # one of so many of our own dialogues is not trained on (scripts/training/splits.py)
-_NOTHING = "Unknown"
+NOTHING = "Unknown"
 _SHOWN = 25
 _ROWS = ("leaves something out", "stands alone", "all")
 _HEAD = ("questions", "n", "", "EM", "F1", "names kept", "other names", "right", "refused", "seconds")
@@ -86,6 +86,41 @@ class FollowUp:
     reference: str
 
 
+@dataclass(frozen=True)
+class Line:
+    """One turn of our own dialogues.
+
+    Attributes:
+        meant: the question so that it stands alone.
+        answer: "Unknown" where there is none to be found, "" where nothing is asked.
+    """
+
+    typed: str
+    meant: str
+    answer: str
+
+
+def held_out(path: Path) -> Iterator[tuple[Record, list[Line]]]:
+    """Our own dialogues that are kept out of training.
+
+    Raises (while iterating):
+        InputError: the file cannot be read, or holds something else.
+    """
+    for record in read_records(path):
+        lines = record.fields.get("turns")
+        if not isinstance(lines, list) or not lines or not all(isinstance(line, dict) for line in lines):
+            raise record.error('"turns" is no list of turns')
+        turns = [_line_of(Record(record.path, record.line, line)) for line in lines]
+        digest = hashlib.blake2b(turns[0].typed.encode(), digest_size=8).digest()
+        if int.from_bytes(digest) % _KEPT_OUT == 0:
+            yield record, turns
+
+
+def _line_of(turn: Record) -> Line:
+    answer = turn.text("answer", empty=True) if "answer" in turn.fields else ""
+    return Line(turn.text("question"), turn.text("understood"), answer)
+
+
 def ours(path: Path) -> list[FollowUp]:
     """The follow-ups of our own dialogues that are kept out of training.
 
@@ -93,19 +128,10 @@ def ours(path: Path) -> list[FollowUp]:
         InputError: the file cannot be read, or holds something else.
     """
     found = []
-    for record in read_records(path):
-        lines = record.fields.get("turns")
-        if not isinstance(lines, list) or not lines or not all(isinstance(line, dict) for line in lines):
-            raise record.error('"turns" is no list of turns')
-        asked = [Record(record.path, record.line, line) for line in lines]
-        typed, meant = ([turn.text(key) for turn in asked] for key in ("question", "understood"))
-        answers = [turn.text("answer", empty=True) if "answer" in turn.fields else "" for turn in asked]
-        digest = hashlib.blake2b(typed[0].encode(), digest_size=8).digest()
-        if int.from_bytes(digest) % _KEPT_OUT:
-            continue
-        turns = [_turn(place, *told) for place, told in enumerate(zip(meant, answers, strict=True))]
-        for place in range(1, len(turns)):
-            found.append(FollowUp(f"{record.line}.{place}", tuple(turns[:place]), typed[place], meant[place]))
+    for record, lines in held_out(path):
+        turns = [_turn(place, line.meant, line.answer) for place, line in enumerate(lines)]
+        for place, line in enumerate(lines[1:], 1):
+            found.append(FollowUp(f"{record.line}.{place}", tuple(turns[:place]), line.typed, line.meant))
     return found
 
 
@@ -135,7 +161,7 @@ def canard(path: Path) -> list[FollowUp]:
 
 
 def _turn(place: int, question: str, answer: str) -> Turn:
-    return Turn(f"turn{place + 1}", sanitize_line(question), "" if answer == _NOTHING else sanitize_line(answer))
+    return Turn(f"turn{place + 1}", sanitize_line(question), "" if answer == NOTHING else sanitize_line(answer))
 
 
 SETS: dict[str, Callable[[Path], list[FollowUp]]] = {"ours": ours, "canard": canard}
@@ -236,7 +262,7 @@ def report(found: Sequence[tuple[str, Sequence[Prediction]]]) -> str:
                 rows += [[f"{name}, {label}", str(len(group)), *cells] for cells in (_rewritten(group), _typed(group))]
         wrong += [item for item in items if not _right(item.predicted, item)][:_SHOWN]
     table = "".join(f"| {' | '.join(line)} |\n" for line in (_HEAD, ["---"] * len(_HEAD), *rows))
-    return "\n".join(part for part in (table, "".join(map(_line, wrong))) if part)
+    return "\n".join(part for part in (table, "".join(map(_shown, wrong))) if part)
 
 
 def _rewritten(items: Sequence[Prediction]) -> list[str]:
@@ -289,7 +315,7 @@ def _right(text: str, item: Prediction) -> bool:
     return whole and _score(text, item).f1 >= RIGHT_F1
 
 
-def _line(item: Prediction) -> str:
+def _shown(item: Prediction) -> str:
     written = item.fields.get("written")
     refused = f" (refused: {written})" if item.fields.get("refused") and written else ""
     told = f"{item.question} → {item.predicted}{refused}; reference: {_reference(item)}"

@@ -192,7 +192,6 @@ def train(pairs: Sequence[Pair], given: argparse.Namespace) -> None:
 
     tokenizer, model, head = build(given.rank, given.seed)
     body = [p for p in model.parameters() if p.requires_grad]
-    rates = (given.rate, given.rate)
     optimiser = torch.optim.AdamW([{"params": body}, {"params": head.parameters()}], weight_decay=0.01)
     step, run = 0, Run(given.run)
     if state := run.state():
@@ -215,8 +214,8 @@ def train(pairs: Sequence[Pair], given: argparse.Namespace) -> None:
         if step >= given.steps:
             break
         warm = min(1.0, (step + 1) / given.warmup)
-        for group, rate in zip(optimiser.param_groups, rates, strict=True):
-            group["lr"] = rate * warm * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / given.steps)))
+        for group in optimiser.param_groups:
+            group["lr"] = given.rate * warm * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / given.steps)))
         tokens, begins, ends = encoded(tokenizer, batch, given.longest)
         mask = readable(tokens)
         with torch.autocast("cpu", torch.bfloat16):

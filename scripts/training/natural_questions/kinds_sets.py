@@ -67,6 +67,14 @@ def superlative(pool: Pool) -> Question | None:
         clause = f"{wh.lower()} the {sup} {one} is" if template == _MOST[0] else ""
         core = Core("question", text, clause, understood, f"{template} {attribute.id} {sup}")
     question.pick([core])
+    return compared(question, relation, attribute, direction, sup)
+
+
+def compared(question: Question, relation: Relation, attribute: Attribute, direction: str, sup: str) -> Question | None:
+    """The question with its steps: the members of the set, the value of each, and the extreme of these.
+
+    None where the values cannot be compared.
+    """
     members = question.relate(0, relation)
     step = attribute_step(question, members, attribute)
     question.operate("Compare", [step], [direction], f"Which is the {sup}?")

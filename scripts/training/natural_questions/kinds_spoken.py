@@ -6,9 +6,8 @@ import re
 from functools import cache
 from typing import Any
 
-from training.natural_questions.kinds_compare import extreme
 from training.natural_questions.kinds_lookup import _OUT, name_for
-from training.natural_questions.kinds_sets import attribute_step, direction_of, set_of
+from training.natural_questions.kinds_sets import attribute_step, compared, direction_of, set_of
 from training.natural_questions.plans import Value
 from training.natural_questions.questions import Core, Question, noun_phrase, told
 from training.natural_questions.tables import (
@@ -174,17 +173,7 @@ def superlative(pool: Pool) -> Question | None:
         text = row.format(sup=sup, one=one, noun=attribute.noun)
     who = "Who" if relation.type == "person" else "Which"
     picked(question, text, f"{who} is the {sup} {one}?", f"{row} {relation.id}")
-    members = question.relate(0, relation)
-    step = attribute_step(question, members, attribute)
-    question.operate("Compare", [step], [direction], f"Which is the {sup}?")
-    if members.values is not None and not members.values:
-        question.answers = []
-    elif step.values is not None:
-        best = extreme(step.values, direction) if step.values else []
-        if best is None:
-            return None
-        question.answers = told([value.entity() for value in best])
-    return question
+    return compared(question, relation, attribute, direction, sup)
 
 
 def ranked(pool: Pool) -> Question | None:
