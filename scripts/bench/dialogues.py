@@ -40,8 +40,8 @@ from atomr_local.evaluation.run_directory import RunDirectory
 from atomr_local.evaluation.runner import run
 from atomr_local.history.share import parse_trace
 from atomr_local.reasoning.conversation import Conversation
-from atomr_local.reasoning.events import Event, Finished
-from atomr_local.reasoning.trace import PlanOrigin, Trace
+from atomr_local.reasoning.trace.events import Event, Finished
+from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
 from atomr_local.tree.nodes import Tree

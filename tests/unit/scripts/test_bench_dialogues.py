@@ -16,8 +16,8 @@ from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Prediction, prediction_of
 from atomr_local.evaluation.records import read_records
 from atomr_local.reasoning.conversation import Conversation
-from atomr_local.reasoning.events import Event, Finished
-from atomr_local.reasoning.trace import Trace
+from atomr_local.reasoning.trace.events import Event, Finished
+from atomr_local.reasoning.trace.schema import Trace
 
 
 def written(path: Path, corpora: list[str]) -> Path:
