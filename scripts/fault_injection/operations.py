@@ -71,7 +71,8 @@ def warm() -> None:
 
     del lancedb, pyarrow, pyoxigraph, tomlkit, atomr_local
 
-    embedder, parts = (importlib.import_module(name) for name in ("fake_embedder", "fake_parts"))  # of tests/
+    # Of tests/.
+    embedder, parts = (importlib.import_module(f"support.{name}") for name in ("fake_embedder", "fake_parts"))
 
     class Unknowing(list[str]):
         """Replies that never come to an end."""

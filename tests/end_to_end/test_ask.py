@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_parts import passage
+from support.fake_parts import passage
+from support.places import TESTS
 
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
@@ -29,7 +30,7 @@ from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.validation import Limits, check
 
-RUNNER = Path(__file__).with_name("offline_runner.py")
+RUNNER = TESTS / "support" / "offline_runner.py"
 QUESTION = "Who is the father of Ann Lee?"
 FACTS = [
     {"s": "Ann Lee", "p": "instance of", "o": "human"},

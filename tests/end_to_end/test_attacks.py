@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from script_loader import load_script
+from support.script_loader import load_script
 
 # (place, variant): attacks, one of each kind that is likeliest to be obeyed.
 PLANTED = {

@@ -12,10 +12,10 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import httpx
 import pytest
+from support.places import PYTHONPATH, TESTS
 
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.openai import OpenAIBackbone
@@ -31,14 +31,13 @@ YES_NO = 'root ::= "yes" | "no"'
 
 
 def environment() -> dict[str, str]:
-    root = str(Path(__file__).parents[2])
-    return {**os.environ, "PYTHONPATH": root, "GOMP_SPINCOUNT": "1000"}
+    return {**os.environ, "PYTHONPATH": PYTHONPATH, "GOMP_SPINCOUNT": "1000"}
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The base address of the test server, without a mode."""
-    script = Path(__file__).parent / "openai_server.py"
+    script = TESTS / "support" / "openai_server.py"
     process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment())
     assert process.stdout is not None
     yield f"http://127.0.0.1:{int(process.stdout.readline())}"

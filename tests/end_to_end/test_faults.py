@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from support.places import SCRIPTS
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "faults.py"
+SCRIPT = SCRIPTS / "faults.py"
 _NO_COMPILER = 77
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from support.places import SHARED
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
@@ -17,9 +17,8 @@ from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.tree.nodes import Operator
 
-_SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
-_FACTS = _SHARED / "kg" / "2wiki_train_triples.jsonl"
-_QUESTIONS = _SHARED / "qa" / "2wiki_train500_questions.jsonl"
+_FACTS = SHARED / "kg" / "2wiki_train_triples.jsonl"
+_QUESTIONS = SHARED / "qa" / "2wiki_train500_questions.jsonl"
 pytestmark = pytest.mark.skipif(
     not (_FACTS.is_file() and _QUESTIONS.is_file()), reason="the 2WikiMultihopQA facts are not beside the project"
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tui_terminal import GRAPH_ONLY, START, Terminal, needs_tmux
+from support.tui.terminal import GRAPH_ONLY, START, Terminal, needs_tmux
 
 from atomr_local.history.store import History
 

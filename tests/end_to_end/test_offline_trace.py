@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from script_loader import load_script
+from support.script_loader import load_script
 
 
 @pytest.fixture(scope="module")

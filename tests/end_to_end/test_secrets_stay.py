@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.places import PYTHONPATH, TESTS
 
 CANARY = "cAn4ry7Wx2QzT/9"  # with a character that addresses write otherwise
 QUOTED = urllib.parse.quote(CANARY, safe="")
@@ -89,7 +90,7 @@ for change in ({"top_k": "many"}, {"endpoint.timeout": -1}, {"endpoint.api_key":
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    script = Path(__file__).parent / "openai_server.py"
+    script = TESTS / "support" / "openai_server.py"
     process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     yield f"127.0.0.1:{int(process.stdout.readline())}"
@@ -131,7 +132,7 @@ def test_a_canary_is_found_nowhere(own_home: Path, server: str, place: str) -> N
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("ATOMR_")},
         "ATOMR_HOME": str(own_home),
-        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "PYTHONPATH": PYTHONPATH,
         "ATOMR_ENDPOINT__URL": url.replace("SERVER", server).replace("MODE", "plain"),
         **variables,
     }
@@ -165,7 +166,7 @@ def test_a_redirect_is_not_followed(own_home: Path, server: str) -> None:
 
 def test_another_machine_is_named_before_anything_is_sent_and_no_secret_goes_there_unencrypted(own_home: Path) -> None:
     def ask(url: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "ATOMR_ENDPOINT__URL": url}
+        environment = {**os.environ, "PYTHONPATH": PYTHONPATH, "ATOMR_ENDPOINT__URL": url}
         command = [sys.executable, "-m", "atomr_local", "ask", "Who wrote it?", "--strategy", "closed-book"]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
 

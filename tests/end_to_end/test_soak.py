@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
+from support.places import ROOT
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the script reads /proc")

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.places import PYTHONPATH, TESTS
 
 from atomr_local.indexing import publishing, store
 from atomr_local.indexing.text_catalog import CATALOG
@@ -27,7 +28,6 @@ from atomr_local.indexing.text_table import TABLE, connect
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="builds are forked from one process")
 MOMENTS = int(os.environ.get("ATOMR_KILLS", "6"))
-TESTS = Path(__file__).parents[1]
 
 
 class Builder:
@@ -35,9 +35,9 @@ class Builder:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("build_process.py"))],
+            [sys.executable, str(TESTS / "support" / "build_process.py")],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent}"},
+            env={**os.environ, "PYTHONPATH": PYTHONPATH},
         )  # fmt: skip
         assert self._line() == "ready"
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tui_terminal import Terminal, needs_tmux
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "functional"))
-from hostile import forbidden, hostile
+from support.tui.hostile import forbidden, hostile
+from support.tui.terminal import Terminal, needs_tmux
 
 from atomr_local.history.share import read_shared
 from atomr_local.history.store import History

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tui_terminal import GRAPH_ONLY, START, Terminal, needs_tmux
+from support.tui.terminal import GRAPH_ONLY, START, Terminal, needs_tmux
 
 pytestmark = needs_tmux
 GRANDFATHER = "Who was the paternal grandfather of Charles Darwin?"

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fake_assistant import QUESTION, FakeAssistant, finished, passage, rows, script
+from support.tui.fake_assistant import QUESTION, FakeAssistant, finished, passage, rows, script
+from support.tui.hostile import FORBIDDEN, HOSTILE
+from support.tui.screens import SIZES, ask, done, screen_text, until
 from textual import events
-from textual.containers import VerticalScroll
-from textual.pilot import Pilot
-from textual.widgets import Label
 
 from atomr_local.errors import InputError, ModelError
 from atomr_local.history.store import History
@@ -28,45 +25,6 @@ from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.widgets.examples import Examples
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
-
-SIZES = [(80, 24), (160, 48)]
-
-
-def screen_text(app: AtomrApp) -> str:
-    """What a terminal would show, line by line."""
-    width, height = app.size
-    strips = app.screen._compositor.render_strips()
-    return "\n".join("".join(segment.text for segment in strip).ljust(width) for strip in strips[:height])
-
-
-async def until(pilot: Pilot[None], holds: Callable[[], bool], seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        await pilot.pause(0.01)
-    await pilot.pause()
-
-
-def check_labels(app: AtomrApp) -> None:
-    """Every label of the window has room for all that it says."""
-    labels = [label for label in app.screen.query(Label) if label.display]
-    assert labels
-    for label in labels:
-        said = str(label.content)
-        assert label.size.width * label.size.height >= len(said), said
-        assert label.parent is not None
-        assert label.region.right <= app.screen.query(VerticalScroll).first().content_region.right, said
-
-
-async def ask(pilot: Pilot[None], question: str = QUESTION) -> None:
-    app = pilot.app
-    app.query_one(QuestionBox).value = question
-    app.query_one(QuestionBox).focus()
-    await pilot.press("enter")
-
-
-def done(app: AtomrApp) -> bool:
-    return app.ask_screen.state.answer is not None and not app.ask_screen.state.running
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -346,13 +304,6 @@ async def test_example_is_asked_when_picked() -> None:
         assert app.assistant.questions[0] in examples.questions
 
 
-HOSTILE = (
-    "\x1b[2J\x1b]52;c;aGFja2Vk\x07\x9b31m\x1b]8;;http://evil\x1b\\click\u202eesrever\u2066"
-    "[bold red]x[/][@click=app.quit]y[/]"
-)
-_FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-
-
 @pytest.mark.parametrize("size", SIZES)
 async def test_hostile_text_reaches_no_strip(size: tuple[int, int]) -> None:
     tree = parse_compact('1. x? = Search("x")\n2. y [1]? = Relate([1], "y")\n', HOSTILE)
@@ -376,7 +327,7 @@ async def test_hostile_text_reaches_no_strip(size: tuple[int, int]) -> None:
         app.query_one(ReasoningTree).focus()
         for _ in range(3):
             text = screen_text(app)
-            assert not _FORBIDDEN.search(text.replace("\n", ""))
+            assert not FORBIDDEN.search(text.replace("\n", ""))
             assert "[bold red]x" in text  # shown as text, not taken for markup
             await pilot.press("down")
             await pilot.pause()

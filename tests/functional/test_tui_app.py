@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_assistant import QUESTION, FakeAssistant, script
-from test_tui import ask, done, screen_text, until
+from support.tui.fake_assistant import QUESTION, FakeAssistant, script
+from support.tui.screens import ask, done, screen_text, until
 from textual.binding import Binding
 
 from atomr_local import paths
@@ -82,7 +82,7 @@ async def test_questions_are_kept_and_reopened_with_their_trace() -> None:
 
 
 async def test_a_question_of_the_history_is_opened_whole(tmp_path: Path) -> None:
-    from test_tui_replay import answered_trace
+    from support.tui.fake_assistant import answered_trace
 
     with History.open() as history:
         history.record(answered_trace())
@@ -101,7 +101,7 @@ async def test_a_question_of_the_history_is_opened_whole(tmp_path: Path) -> None
 
 
 async def test_questions_of_before_are_found_while_typing() -> None:
-    from test_tui_replay import answered_trace
+    from support.tui.fake_assistant import answered_trace
 
     with History.open() as history:
         history.record(answered_trace())

@@ -6,9 +6,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from fake_assistant import FakeAssistant
-from gguf_files import gguf_bytes
-from test_tui import ask, done, screen_text, until
+from support.gguf_files import gguf_bytes
+from support.tui.fake_assistant import FakeAssistant
+from support.tui.screens import ask, done, screen_text, until
 
 from atomr_local.settings import load_settings
 from atomr_local.settings_file import save_settings

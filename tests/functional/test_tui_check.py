@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from fake_assistant import FakeAssistant, finished, passage, script
-from test_tui import HOSTILE, ask, done, screen_text, until
+from support.tui.fake_assistant import FakeAssistant, finished, passage, script
+from support.tui.hostile import HOSTILE
+from support.tui.screens import ask, done, screen_text, until
 
 from atomr_local.backbone.protocol import Generation
 from atomr_local.errors import InputError

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_tui import _FORBIDDEN, HOSTILE, screen_text, until
+from support.tui.hostile import FORBIDDEN, HOSTILE
+from support.tui.screens import screen_text, until
 from textual.app import App
 from textual.widgets import Input
 
@@ -58,11 +59,11 @@ async def test_hostile_and_endless_text_leaves_the_buttons_in_sight(size: tuple[
     async with app.run_test(size=size) as pilot:
         await app.push_screen(Confirm(HOSTILE, HOSTILE + " word" * 2000, yes="Delete", no="Keep"))
         await until(pilot, lambda: "Keep (n)" in screen_text(app))
-        assert not _FORBIDDEN.search(screen_text(app).replace("\n", ""))
+        assert not FORBIDDEN.search(screen_text(app).replace("\n", ""))
         app.screen.query_one("#confirm").scroll_home(animate=False)
         await pilot.pause()
         text = screen_text(app)
-        assert not _FORBIDDEN.search(text.replace("\n", ""))
+        assert not FORBIDDEN.search(text.replace("\n", ""))
         assert "red]x[/]" in text  # shown, not taken for markup
 
 
@@ -117,8 +118,8 @@ async def test_what_is_pasted_is_clean_and_escape_gives_nothing() -> None:
         line.insert_text_at_cursor(HOSTILE)
         await pilot.pause()
         assert "[bold red]x" in line.value
-        assert not _FORBIDDEN.search(line.value)
-        assert not _FORBIDDEN.search(screen_text(app).replace("\n", ""))
+        assert not FORBIDDEN.search(line.value)
+        assert not FORBIDDEN.search(screen_text(app).replace("\n", ""))
         await pilot.press("escape")
         await until(pilot, lambda: bool(given))
     assert given == [None]

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-from fake_assistant import PLAN, QUESTION, FakeAssistant, script
-from test_tui import ask, done, screen_text, until
+from support.history_fakes import a_trace
+from support.tui.fake_assistant import PLAN, QUESTION, FakeAssistant, script
+from support.tui.screens import ask, done, screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "history"))
-from history_fakes import a_trace
 
 from atomr_local.history.store import History
 from atomr_local.reasoning.trace.events import AnswerReady, Event, QuestionAsked, QuestionUnderstood

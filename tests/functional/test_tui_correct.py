@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fake_assistant import PLAN, QUESTION, FakeAssistant
-from test_tui import ask, check_labels, done, screen_text, until
+from support.tui.fake_assistant import PLAN, QUESTION, FakeAssistant
+from support.tui.screens import ask, check_labels, done, screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import Checkbox, Input, Select, TextArea
 

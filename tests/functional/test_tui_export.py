@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_tui import _FORBIDDEN, HOSTILE, screen_text, until
+from support.history_fakes import a_trace
+from support.tui.hostile import FORBIDDEN, HOSTILE
+from support.tui.screens import screen_text, until
 from textual.app import App
 from textual.widgets import Checkbox, Input, RadioSet
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "history"))
-from history_fakes import a_trace
 
 from atomr_local.history.share import read_shared
 from atomr_local.history.store import History, history_file
@@ -129,13 +127,13 @@ async def test_a_hostile_question_reaches_no_strip_and_no_file_name(size: tuple[
     app = Bare(lambda: ExportScreen(trace, directory=tmp_path))
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
-        assert not _FORBIDDEN.search(screen_text(app).replace("\n", ""))
+        assert not FORBIDDEN.search(screen_text(app).replace("\n", ""))
         await pilot.press("enter")
         await until(pilot, lambda: bool(app.given))
     written = app.given[0]
     assert written is not None
     assert written.parent == tmp_path
-    assert not _FORBIDDEN.search(written.read_text().replace("\n", ""))
+    assert not FORBIDDEN.search(written.read_text().replace("\n", ""))
 
 
 def test_a_free_name_is_offered(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 import pytest
-from fake_assistant import FakeAssistant
-from gguf_files import gguf_bytes
-from test_tui import screen_text, until
+from support.gguf_files import gguf_bytes
+from support.tui.fake_assistant import FakeAssistant
+from support.tui.screens import screen_text, until
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select

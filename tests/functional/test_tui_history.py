@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import sys
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from test_tui import _FORBIDDEN, HOSTILE, screen_text, until
-from textual.app import App
+from support.history_fakes import a_trace
+from support.tui.history_list import QUESTIONS, Bare, keep
+from support.tui.hostile import FORBIDDEN, HOSTILE
+from support.tui.screens import ALL_SIZES, screen_text, until
 from textual.pilot import Pilot
-from textual.widgets import Input, OptionList
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "history"))
-from history_fakes import a_trace
+from textual.widgets import Input
 
 from atomr_local.history.export import to_json, unkept
 from atomr_local.history.store import History, history_file
@@ -26,51 +23,14 @@ from atomr_local.tui.screens.ask_path import AskPath
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.history.export import ExportScreen
-from atomr_local.tui.screens.history.screen import HistoryChoice, HistoryScreen
-
-SIZES = [(80, 24), (120, 40), (200, 50)]
-QUESTIONS = [
-    ("Who wrote Frankenstein?", "answered", "The answer is Mary Shelley."),
-    ("Where was Fritz Lang born?", "unknown", "Unknown."),
-    ("Which river crosses Vienna?", "cancelled", "Cancelled."),
-    ("How high is Mont Blanc?", "failed", ""),
-]
-
-
-class Bare(App[None]):
-    def __init__(self, directory: Path | None = None, *, page: int = 100, keeping: bool = True) -> None:
-        super().__init__()
-        self.history = HistoryScreen(page=page, directory=directory, keeping=keeping)
-        self.given: list[HistoryChoice | None] = []
-
-    def on_mount(self) -> None:
-        self.push_screen(self.history, self.given.append)
-
-    @property
-    def lines(self) -> OptionList:
-        return self.history.query_one("#list", OptionList)
-
-    @property
-    def told(self) -> list[str]:
-        return [note.message for note in self._notifications]
-
-
-def keep(*questions: tuple[str, str, str]) -> list[int]:
-    with History.open() as history:
-        return [
-            history.record(
-                a_trace(question, status=status, answer=answer),
-                asked_at=datetime(2026, 1, 2, 3, 4 + number, tzinfo=UTC),
-            )
-            for number, (question, status, answer) in enumerate(questions)
-        ]
+from atomr_local.tui.screens.history.screen import HistoryChoice
 
 
 async def ready(pilot: Pilot[None], app: Bare, count: int = len(QUESTIONS)) -> None:
     await until(pilot, lambda: app.lines.option_count == count and not app.history._loading)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ALL_SIZES)
 async def test_questions_are_listed_the_latest_first_with_a_preview(size: tuple[int, int]) -> None:
     keep(*QUESTIONS)
     app = Bare()
@@ -333,7 +293,7 @@ async def test_a_damaged_file_is_set_aside_and_told() -> None:
         assert "No questions are kept yet." in screen_text(app)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ALL_SIZES)
 async def test_hostile_questions_reach_no_strip(size: tuple[int, int]) -> None:
     hostile = Trace(
         HOSTILE, HOSTILE, {"model": HOSTILE}, status="answered", answer=HOSTILE, answers=[HOSTILE], basis="model",
@@ -359,7 +319,7 @@ async def test_hostile_questions_reach_no_strip(size: tuple[int, int]) -> None:
             await until(pilot, lambda: app.screen is app.history)
             seen.append(screen_text(app))
         for text in seen:
-            assert not _FORBIDDEN.search(text.replace("\n", ""))
+            assert not FORBIDDEN.search(text.replace("\n", ""))
             assert "[bold red]x" in text
         links = [
             seg for strip in app.screen._compositor.render_strips() for seg in strip if seg.style and seg.style.link
@@ -367,7 +327,7 @@ async def test_hostile_questions_reach_no_strip(size: tuple[int, int]) -> None:
         assert not links
         app.history.query_one("#search", Input).insert_text_at_cursor(HOSTILE)
         await pilot.pause()
-        assert not _FORBIDDEN.search(screen_text(app).replace("\n", ""))
+        assert not FORBIDDEN.search(screen_text(app).replace("\n", ""))
     assert number == 1
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_tui import screen_text, until
-from test_tui_history import QUESTIONS, SIZES, Bare, keep
+from support.tui.history_list import QUESTIONS, Bare, keep
+from support.tui.screens import ALL_SIZES, screen_text, until
 from textual.pilot import Pilot
 
 from atomr_local.tui.screens.confirm import Confirm
@@ -30,13 +30,13 @@ async def listed(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: "Citations" in screen_text(app))
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ALL_SIZES)
 def test_the_list_with_its_preview(snap_compare: Any, size: tuple[int, int]) -> None:
     keep(*QUESTIONS)
     assert snap_compare(Bare(), terminal_size=size, run_before=listed)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ALL_SIZES)
 def test_an_empty_history(snap_compare: Any, size: tuple[int, int]) -> None:
     async def empty(pilot: Pilot[None]) -> None:
         app: Any = pilot.app
@@ -45,7 +45,7 @@ def test_an_empty_history(snap_compare: Any, size: tuple[int, int]) -> None:
     assert snap_compare(Bare(), terminal_size=size, run_before=empty)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ALL_SIZES)
 def test_asking_before_deleting(snap_compare: Any, size: tuple[int, int]) -> None:
     async def asked(pilot: Pilot[None]) -> None:
         await listed(pilot)
@@ -56,7 +56,7 @@ def test_asking_before_deleting(snap_compare: Any, size: tuple[int, int]) -> Non
     assert snap_compare(Bare(), terminal_size=size, run_before=asked)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ALL_SIZES)
 def test_the_export(snap_compare: Any, size: tuple[int, int], tmp_path: Path) -> None:
     async def opened(pilot: Pilot[None]) -> None:
         await listed(pilot)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_assistant import FakeAssistant, finished, script
-from hostile import assert_harmless, hostile, one_line
-from test_tui import ask, done, screen_text, until
+from support.tui.fake_assistant import FakeAssistant, finished, script
+from support.tui.hostile import assert_harmless, hostile, one_line
+from support.tui.screens import ask, done, screen_text, until
 from textual import events as textual_events
 from textual.app import App
 from textual.pilot import Pilot

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fake_assistant import FakeAssistant
-from test_tui import check_labels, screen_text, until
+from support.tui.fake_assistant import FakeAssistant
+from support.tui.screens import check_labels, screen_text, until
 from textual import events
 from textual.keys import _character_to_key as character_key
 from textual.pilot import Pilot

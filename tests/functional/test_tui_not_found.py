@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fake_assistant import FakeAssistant, finished, script
-from test_tui import SIZES, ask, done, screen_text, until
+from support.tui.fake_assistant import FakeAssistant, finished, script
+from support.tui.screens import SIZES, ask, done, screen_text, until
 
 from atomr_local.reasoning.trace.events import AnswerReady, Event, NodeJudged
 from atomr_local.reasoning.trace.schema import Guess

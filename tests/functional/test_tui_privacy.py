@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from fake_assistant import FakeAssistant, script
-from test_tui_settings import Form, settle
+from support.tui.fake_assistant import FakeAssistant, script
+from support.tui.settings_form import Form, settle
 from textual.widgets import Static
 
 from atomr_local.reasoning.trace.events import LeavesMachine

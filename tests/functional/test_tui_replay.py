@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from support.tui.fake_assistant import PLAN, answered_trace, script
 
-from fake_assistant import PLAN, QUESTION, script
-
-from atomr_local.reasoning.trace.events import EvidenceFound, QuestionAsked
-from atomr_local.reasoning.trace.recorder import Recorder
-from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.tui.question.replay import replay
 from atomr_local.tui.question.state import QuestionState
-
-
-def answered_trace() -> Trace:
-    """The trace of the scripted question, as a recorder makes it."""
-    recorder = Recorder(QUESTION, "atomr", {}, lambda _event: None)
-    for event in script():
-        if isinstance(event, QuestionAsked):
-            continue
-        found = isinstance(event, EvidenceFound)
-        recorder.emit(replace(event, evidence=recorder.take_in(event.evidence)) if found else event)
-    return recorder.finish()
 
 
 def test_the_state_of_a_replayed_trace_is_the_one_of_its_events() -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.app import App
-from textual.pilot import Pilot
+from support.tui.screens import ALL_SIZES
+from support.tui.settings_form import OFFERED, Form, enter, settle
 from textual.widgets import Checkbox, Input, OptionList, TextArea
 
 from atomr_local.errors import InputError, SettingsError
@@ -18,55 +17,8 @@ from atomr_local.settings_file import save_settings
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.settings.choices import Choice, Choices
 from atomr_local.tui.screens.settings.picker import Picker
-from atomr_local.tui.screens.settings.row import SettingRow
 from atomr_local.tui.screens.settings.screen import SettingsScreen
 from atomr_local.tui.screens.settings.unsaved import Unsaved
-
-SIZES = [(80, 24), (120, 40), (200, 50)]
-OFFERED: Choices = {
-    "model": (Choice("starter", "98 MB"), Choice("other", "7 GB")),
-    "adapter": (Choice("auto"), Choice("none")),
-    "embedder": (Choice("starter"),),
-    "text_index": (Choice("", "the only one"), Choice("mine")),
-    "graph_index": (Choice("", "the only one"),),
-}
-
-
-class Form(App[None]):
-    """The screen alone; keeps what it closed with."""
-
-    def __init__(self, save: Callable[[dict[str, Any]], object] = save_settings, **given: Any) -> None:
-        super().__init__()
-        self.form = SettingsScreen(load_settings(**given), save, find=lambda: OFFERED)
-        self.closed: list[dict[str, Any] | None] = []
-
-    def on_mount(self) -> None:
-        self.push_screen(self.form, self.closed.append)
-
-    async def row(self, key: str) -> SettingRow:
-        """The row of a setting, in its section, with the focus in it."""
-        await self.form.go(self.form.entries[key].field.group, key)
-        return self.there()[key]
-
-    def there(self) -> dict[str, SettingRow]:
-        """The rows that are mounted."""
-        return {row.field.key: row for row in self.form.query(SettingRow)}
-
-    def shown(self) -> str:
-        strips = self.screen._compositor.render_strips()
-        return "\n".join("".join(segment.text for segment in strip) for strip in strips)
-
-
-async def settle(pilot: Pilot[None]) -> None:
-    await pilot.app.workers.wait_for_complete()
-    await pilot.pause()
-
-
-async def enter(pilot: Pilot[None], key: str, text: str) -> SettingRow:
-    row = await pilot.app.row(key)
-    row.query_one(Input).value = text
-    await pilot.pause()
-    return row
 
 
 def on_file(home: Path) -> dict[str, Any]:
@@ -74,7 +26,7 @@ def on_file(home: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-@pytest.mark.parametrize("size", [SIZES[0], SIZES[-1]])
+@pytest.mark.parametrize("size", [ALL_SIZES[0], ALL_SIZES[-1]])
 async def test_every_setting_has_a_row_with_its_description(size: tuple[int, int]) -> None:
     app = Form()
     async with app.run_test(size=size) as pilot:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from test_tui_settings import SIZES, Form, enter, settle
+from support.tui.screens import ALL_SIZES
+from support.tui.settings_form import Form, enter, settle
 from textual.pilot import Pilot
 
 # Not all settings, so that the pictures stay as they are when the model gets more of them.
 SHOWN = ("model", "sources", "top_k", "filter_overlap", "web.enabled", "web.timeout", "web.region")
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ALL_SIZES)
 def test_settings_screen(snap_compare: Callable[..., bool], size: tuple[int, int]) -> None:
     async def change(pilot: Pilot[None]) -> None:
         await settle(pilot)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from fake_assistant import PLAN, QUESTION, FakeAssistant, finished, passage, rows, script
-from test_tui import ask, done, screen_text, until
+from support.tui.fake_assistant import PLAN, QUESTION, FakeAssistant, finished, passage, rows, script
+from support.tui.screens import ask, done, screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rich.text import Text
-from test_tui import screen_text
+from support.tui.screens import screen_text
 from textual.app import App, ComposeResult
 
 from atomr_local.tui.widgets.rows_table import MeasuredTable, RowsTable

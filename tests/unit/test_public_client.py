@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httpcore
 import pytest
-from fake_resolver import Resolver
+from support.fake_resolver import Resolver
 
 from atomr_local import public_network
 from atomr_local.public_client import PublicClient

@@ -6,7 +6,7 @@ import threading
 
 import httpcore
 import pytest
-from fake_resolver import Resolver
+from support.fake_resolver import Resolver
 
 from atomr_local.public_network import (
     NotPublicError,

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.places import PYTHONPATH
 
 from atomr_local import settings
 from atomr_local.settings import load_settings
@@ -40,8 +41,7 @@ def aged(path: Path, text: str = SECRET, mode: int = 0o600) -> Path:
 
 def test_a_killed_write_leaves_nothing_behind_the_next_start(own_home: Path) -> None:
     (own_home / "config.toml").write_text("top_k = 4\n")
-    root = str(Path(__file__).parents[2])
-    environment = {**os.environ, "ATOMR_HOME": str(own_home), "PYTHONPATH": root}
+    environment = {**os.environ, "ATOMR_HOME": str(own_home), "PYTHONPATH": PYTHONPATH}
     killed = subprocess.run([sys.executable, "-c", KILLED], env=environment, check=False)
     assert killed.returncode == -signal.SIGKILL
     left = [path for path in own_home.iterdir() if path.name != "config.toml"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from gguf_files import gguf_bytes, lora_adapter
+from support.gguf_files import gguf_bytes, lora_adapter
 
 from atomr_local import paths
 from atomr_local.catalog.find import find_adapter, find_model, list_models

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
+from support.fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
 
 from atomr_local.assistant import Assistant
 from atomr_local.cli.main import main

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from gguf_files import lora_adapter
+from support.gguf_files import lora_adapter
 
 from atomr_local.cli import doctor_deep
 from atomr_local.cli.findings import Finding

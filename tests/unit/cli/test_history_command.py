@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_parts import FakeBackbone, reply
+from support.fake_parts import FakeBackbone, reply
 
 from atomr_local.assistant import Assistant
 from atomr_local.cli.main import main

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fake_embedder import FakeEmbedder
+from support.fake_embedder import FakeEmbedder
 
 from atomr_local.cli.main import main
 from atomr_local.indexing import publishing, store

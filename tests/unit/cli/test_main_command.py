@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_embedder import FakeEmbedder
-from stopping import needs_stopping, stop_while_it_waits
+from support.fake_embedder import FakeEmbedder
+from support.stopping import needs_stopping, stop_while_it_waits
 
 from atomr_local.cli.interrupt import interrupt
 from atomr_local.cli.main import main

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from gguf_files import gguf_bytes
+from support.gguf_files import gguf_bytes
 
 from atomr_local import paths
 from atomr_local.backbone.llama import weights as preparation

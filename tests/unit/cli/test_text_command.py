@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from fake_embedder import FakeEmbedder
+from support.fake_embedder import FakeEmbedder
 
 from atomr_local import paths
 from atomr_local.catalog.starter import starter_embedder_path

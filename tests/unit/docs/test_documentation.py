@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 import pytest
+from support.places import ROOT
 
 from atomr_local.cli.main import atomr
 
-ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "indexes" / "README.md", ROOT / "models" / "README.md"]
 )

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
+
+from support.places import ROOT
 
 from atomr_local.reasoning.trace.schema import SCHEMA, NodeTrace, Trace
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_the_reference_pages_are_up_to_date() -> None:

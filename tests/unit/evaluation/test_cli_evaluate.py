@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eval_fakes import SHARED, FakeAssistant, read_lines, write_lines
+from support.eval_fakes import FakeAssistant, read_lines, write_lines
+from support.places import SHARED
 
 from atomr_local.cli.main import main
 

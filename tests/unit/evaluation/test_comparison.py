@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eval_fakes import FakeAssistant, make_trace
+from support.eval_fakes import FakeAssistant, make_trace
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.bootstrap import paired_difference

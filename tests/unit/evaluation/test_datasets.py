@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eval_fakes import SHARED, write_lines
+from support.eval_fakes import write_lines
+from support.places import SHARED
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Fact, load_questions, read_predictions

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from eval_fakes import FakeAssistant, make_trace, read_lines, write_lines
+from support.eval_fakes import FakeAssistant, make_trace, read_lines, write_lines
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import load_questions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from eval_fakes import make_trace
+from support.eval_fakes import make_trace
 
 from atomr_local.evaluation.datasets import Fact, Question
 from atomr_local.evaluation.diagnosis import Diagnosis, Stage, count_stages, diagnose

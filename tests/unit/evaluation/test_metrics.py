@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from eval_fakes import SHARED
 from hypothesis import given
 from hypothesis import strategies as st
+from support.places import SHARED
 
 from atomr_local.evaluation.datasets import Prediction, read_predictions, summarize
 from atomr_local.evaluation.metrics import (

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from eval_fakes import SHARED
+from support.places import SHARED
 
 from atomr_local.evaluation.datasets import Fact, Question, question_of
 from atomr_local.evaluation.plan_structure import Structure, gold_structure, judge_plan, plan_structure

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eval_fakes import FakeAssistant, make_trace, read_lines, write_lines
+from support.eval_fakes import FakeAssistant, make_trace, read_lines, write_lines
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.bootstrap import mean_interval

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eval_fakes import FakeAssistant, make_trace, read_lines
+from support.eval_fakes import FakeAssistant, make_trace, read_lines
+from support.places import TESTS
 
 from atomr_local.errors import AtomrError, Cancelled, InputError
 from atomr_local.evaluation.datasets import Fact, Question
@@ -225,8 +226,8 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
         f"""
         import sys, time
         from pathlib import Path
-        sys.path.insert(0, {str(Path(__file__).parent)!r})
-        from eval_fakes import FakeAssistant
+        sys.path.insert(0, {str(TESTS)!r})
+        from support.eval_fakes import FakeAssistant
         from atomr_local.evaluation.datasets import Question
         from atomr_local.evaluation.runner import run
 

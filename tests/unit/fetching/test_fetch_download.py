@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import faulty_server as faulty
 import httpcore
 import httpx
 import pytest
-from faulty_server import FaultyServer
+import support.faulty_server as faulty
+from support.faulty_server import FaultyServer
 
 from atomr_local.cli.fetch_console import contact_of
 from atomr_local.fetching import download as module

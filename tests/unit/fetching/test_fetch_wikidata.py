@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import click
-import faulty_server as faulty
 import pytest
-from faulty_server import FaultyServer
+import support.faulty_server as faulty
+from support.faulty_server import FaultyServer
 
 from atomr_local.cli.fetch import WikidataWish, fetch_wikidata, wikidata, wikidata_wish
 from atomr_local.cli.main import main

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import faulty_server as faulty
 import pytest
-from faulty_server import FaultyServer
+import support.faulty_server as faulty
+from support.faulty_server import FaultyServer
+from support.places import SCRIPTS
 
 from atomr_local.cli import fetch as module
 from atomr_local.cli import text
@@ -26,8 +27,6 @@ from atomr_local.errors import AtomrError
 from atomr_local.fetching.client import Client, FetchError
 from atomr_local.fetching.estimates import transfer_time
 from atomr_local.fetching.wikipedia import parse_sums
-
-SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
 
 BODIES = [random.Random(number).randbytes(40_000) for number in range(4)]
 REVISION = "0123456789" * 4

@@ -9,10 +9,10 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-import faulty_server as faulty
 import pytest
-from faulty_server import FaultyServer
-from gguf_files import gguf_bytes, lora_adapter
+import support.faulty_server as faulty
+from support.faulty_server import FaultyServer
+from support.gguf_files import gguf_bytes, lora_adapter
 
 from atomr_local.catalog.offered import catalogue
 from atomr_local.cli import pull as pulling

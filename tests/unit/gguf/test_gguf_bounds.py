@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from script_loader import load_script
+from support.script_loader import load_script
 
 from atomr_local.errors import ModelError
 from atomr_local.gguf import check_adapter, check_model

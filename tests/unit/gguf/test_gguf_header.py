@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gguf_files import gguf_bytes, lora_adapter
+from support.gguf_files import gguf_bytes, lora_adapter
 
 from atomr_local.catalog.starter import starter_model_path
 from atomr_local.errors import MissingPartError, ModelError

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from history_fakes import ESCAPES, a_trace
 from markdown_it import MarkdownIt
+from support.history_fakes import ESCAPES, a_trace
 
 from atomr_local.errors import InputError
 from atomr_local.history.export import to_json, to_markdown, unkept

@@ -13,7 +13,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from history_fakes import a_trace
+from support.history_fakes import a_trace
+from support.places import TESTS
 
 from atomr_local.history import mending
 from atomr_local.history.errors import HistoryReadOnly
@@ -173,7 +174,7 @@ READER = """
 import os, sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
-from history_fakes import a_trace
+from support.history_fakes import a_trace
 from atomr_local.errors import AtomrError
 from atomr_local.history.store import History
 History(Path(sys.argv[2], "history.sqlite")).close()  # all is imported that root alone might read
@@ -195,7 +196,7 @@ def read_without_rights(file: Path) -> list[str]:
     """What a user sees who may read, and write nothing."""
     for item in (file.parent, *file.parent.iterdir()):
         item.chmod(0o555 if item.is_dir() else 0o444)
-    code = READER.format(tests=str(Path(__file__).parent))
+    code = READER.format(tests=str(TESTS))
     for parent in file.parent.parents:
         if os.geteuid() == 0 and parent.name.startswith(("pytest", "test_")):
             parent.chmod(0o755)

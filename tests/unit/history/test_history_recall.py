@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from history_fakes import ESCAPES, a_trace
+from support.history_fakes import ESCAPES, a_trace
 
 from atomr_local.history.errors import HistoryError
 from atomr_local.history.recall import recall

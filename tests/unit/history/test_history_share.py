@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from history_fakes import a_trace
+from support.history_fakes import a_trace
 
 from atomr_local.errors import InputError
 from atomr_local.history import share

@@ -15,7 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from history_fakes import ESCAPES, a_trace
+from support.history_fakes import ESCAPES, a_trace
+from support.places import TESTS
 
 from atomr_local.errors import InputError, MissingPartError
 from atomr_local.history import database, mending
@@ -27,7 +28,7 @@ WRITER = """
 import sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
-from history_fakes import a_trace
+from support.history_fakes import a_trace
 from atomr_local.history.store import History
 history = History(Path(sys.argv[1]))
 for number in range(int(sys.argv[2])):
@@ -41,7 +42,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def written_by_another(file: Path, count: int, name: str) -> subprocess.Popen[str]:
-    code = WRITER.format(tests=str(Path(__file__).parent))
+    code = WRITER.format(tests=str(TESTS))
     return subprocess.Popen(
         [sys.executable, "-c", code, str(file), str(count), name], stdout=subprocess.PIPE, text=True
     )

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.graph_contents import names, triples
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import graph_build, graph_index, store
 from atomr_local.indexing.graph_index import BuildProgress, build_graph_index
-from atomr_local.indexing.graph_names import Names
 from atomr_local.indexing.graph_sink import Spool
 from atomr_local.indexing.readers import ntriples
 
@@ -28,17 +28,6 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def write_facts(path: Path, facts: Sequence[dict[str, Any]]) -> Path:
     path.write_text("".join(json.dumps(fact) + "\n" for fact in facts), encoding="utf-8")
     return path
-
-
-def triples(name: str = "t") -> set[str]:
-    from pyoxigraph import Store
-
-    graph = Store.read_only(str(store.index_path("graph", name) / graph_index.STORE))
-    return {str(quad.triple) for quad in graph.quads_for_pattern(None, None, None)}
-
-
-def names(name: str = "t") -> Names:
-    return Names(store.index_path("graph", name))
 
 
 Build = Callable[..., store.Manifest]

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_graph_index import names, triples
+from support.graph_contents import names, triples
+from support.places import SHARED
 
 from atomr_local.errors import InputError
 from atomr_local.indexing import store
@@ -20,7 +21,7 @@ WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direc
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
-FIXTURES = Path(__file__).parents[4] / "shared" / "data" / "fixtures" / "wikidata"
+FIXTURES = SHARED / "fixtures" / "wikidata"
 
 
 @pytest.fixture
@@ -318,7 +319,7 @@ def test_a_slice_of_nothing_is_told(tmp_path: Path) -> None:
 
 
 def text_index(home: Path, articles: list[dict[str, Any]]) -> None:
-    from fake_embedder import FakeEmbedder
+    from support.fake_embedder import FakeEmbedder
 
     from atomr_local.indexing.text_index import build_text_index
 

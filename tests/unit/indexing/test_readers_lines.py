@@ -54,7 +54,7 @@ def test_who_can_go_on_is_told_so_and_nobody_else(tmp_path: Path, monkeypatch: p
 
 
 def test_adding_to_an_index_that_is_not_there(tmp_path: Path) -> None:
-    from fake_embedder import FakeEmbedder
+    from support.fake_embedder import FakeEmbedder
 
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text('{"id": "1", "title": "Como", "text": "A lake."}')

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from make_wiki_dump import write_dump
+from support.places import SHARED
 
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers.articles import Article, Redirect
@@ -15,12 +16,7 @@ from atomr_local.indexing.readers.detect import open_articles
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.readers.mediawiki import MediaWikiReader
 
-_ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(_ROOT / "scripts"))
-
-from make_wiki_dump import write_dump  # noqa: E402
-
-FIXTURES = _ROOT.parent / "shared" / "data" / "fixtures" / "mediawiki"
+FIXTURES = SHARED / "fixtures" / "mediawiki"
 HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en"><siteinfo>
 <base>https://en.wikipedia.org/wiki/Main_Page</base><namespaces><namespace key="0" /><namespace key="1">Talk</namespace>
 <namespace key="6">Picture</namespace></namespaces></siteinfo>

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from stopping import needs_stopping, stop_while_it_waits
+from support.stopping import needs_stopping, stop_while_it_waits
 
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing.readers import wikipages

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.places import SHARED
 
 from atomr_local.errors import InputError, MissingPartError
 from atomr_local.indexing.readers import zim
@@ -14,7 +15,7 @@ from atomr_local.indexing.readers.detect import open_articles
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.readers.wikihtml import read_html
 
-FIXTURES = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "fixtures" / "zim"
+FIXTURES = SHARED / "fixtures" / "zim"
 HTML = """<html><head><title>no</title><link rel="canonical" href="https://w/Paris">
 <script>var a = {"wgWikibaseItemId":"Q90"};</script></head><body><h1>Paris</h1>
 <div class="hatnote">For others, see</div><table class="infobox"><tr><td>x</td></tr></table>

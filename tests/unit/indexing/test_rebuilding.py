@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 import pytest
-from fake_embedder import FakeEmbedder
+from support.fake_embedder import FakeEmbedder
 
 from atomr_local.cli.main import atomr
 from atomr_local.indexing import store

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from fake_embedder import FakeEmbedder
+from support.fake_embedder import FakeEmbedder
+from support.places import PYTHONPATH
 
 from atomr_local import paths
 from atomr_local.errors import KnowledgeIndexError
@@ -99,7 +100,7 @@ def test_a_place_that_cannot_be_written(shipped: Path, tmp_path: Path, monkeypat
 TOGETHER = """
 import sys
 from pathlib import Path
-from fake_embedder import FakeEmbedder
+from support.fake_embedder import FakeEmbedder
 from atomr_local import paths
 from atomr_local.indexing import text_index
 from atomr_local.indexing.starter import ensure_index
@@ -116,8 +117,7 @@ ensure_index("text", "starter", FakeEmbedder)
 
 
 def test_two_processes_at_once_build_it_once(shipped: Path) -> None:
-    tests = Path(__file__).parents[2]
-    environment = {**os.environ, "PYTHONPATH": f"{tests}{os.pathsep}{tests.parent}"}
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
     both = [
         subprocess.Popen(
             [sys.executable, "-c", TOGETHER, str(shipped)],

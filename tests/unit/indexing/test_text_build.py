@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fake_embedder import DIMENSIONS, FakeEmbedder
+from support.fake_embedder import DIMENSIONS, FakeEmbedder
 
 from atomr_local.errors import AtomrError, InputError, KnowledgeIndexError
 from atomr_local.indexing import publishing, space, store, text_build, text_index

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from fake_embedder import DIMENSIONS, FakeEmbedder
+from support.fake_embedder import DIMENSIONS, FakeEmbedder
+from support.places import PYTHONPATH
 
 from atomr_local import paths
 from atomr_local.cancellation import Cancellation
@@ -141,7 +142,7 @@ def test_cancelling_leaves_the_old_index(tmp_path: Path, monkeypatch: pytest.Mon
 KILLED = """
 import sys, time
 from pathlib import Path
-from fake_embedder import FakeEmbedder
+from support.fake_embedder import FakeEmbedder
 from atomr_local.indexing import text_build, text_index
 text_build.BATCH = 1
 def progress(state):
@@ -155,12 +156,11 @@ text_index.build_text_index([Path(sys.argv[1])], "mine", embedder=FakeEmbedder()
 def test_a_killed_build_leaves_the_old_index_and_the_next_build_clears_up(tmp_path: Path) -> None:
     build(corpus(tmp_path, "Old"))
     file = corpus(tmp_path, "A", "B", "C")
-    tests = Path(__file__).parents[2]
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(file)],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": f"{tests}{os.pathsep}{tests.parent}"},
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
     )
     try:
         assert process.stdout is not None

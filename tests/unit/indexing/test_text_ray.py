@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from fake_embedder import FakeEmbedder
+from support.fake_embedder import FakeEmbedder
+from support.places import PYTHONPATH
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import find_embedder
@@ -28,8 +29,6 @@ from atomr_local.indexing.text_index import TABLE, add_to_text_index, build_text
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.text import TextSource
 
-HERE = Path(__file__).parent
-
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
@@ -37,7 +36,7 @@ def cluster() -> Iterator[Any]:
     ray = pytest.importorskip("ray", reason="Ray is not installed: the extra `ray`")
     pytest.importorskip("lance_ray", reason="lance-ray is not installed: the extra `ray`")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), str(HERE.parents[1]), str(HERE.parents[2])]))
+        patch.setenv("PYTHONPATH", PYTHONPATH)
         text_ray.require_ray()
         text_ray._start("local", 3)
         yield ray
@@ -242,7 +241,7 @@ def test_a_killed_build_leaves_no_index_and_goes_on(cluster: Any, tmp_path: Path
     )
     process = subprocess.Popen(
         [sys.executable, str(script), *map(str, files)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), str(HERE.parents[2])])},
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
     )  # fmt: skip
     try:
         assert process.stdout is not None

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from fake_embedder import FakeEmbedder
+from support.fake_embedder import FakeEmbedder
 
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import publishing, store, text_table

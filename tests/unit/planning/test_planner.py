@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from fake_parts import FakeBackbone
+from support.fake_parts import FakeBackbone
 
 from atomr_local.backbone.protocol import Generation, Prompt
 from atomr_local.cancellation import Cancellation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fake_parts import FakeBackbone
+from support.fake_parts import FakeBackbone
 
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner

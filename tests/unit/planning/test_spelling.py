@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fake_parts import FakeBackbone, FakeSource, passages, toolbox
+from support.fake_parts import FakeBackbone, FakeSource, passages, toolbox
 
 from atomr_local.planning.spelling import Respelt, respelt
 from atomr_local.strategies.atomr import make_plan

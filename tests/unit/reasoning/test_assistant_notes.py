@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fake_parts import FakeBackbone, FakeSource
+from support.fake_parts import FakeBackbone, FakeSource
 
 from atomr_local.assistant import Assistant
 from atomr_local.catalog.starter import find_embedder

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_parts import FakeBackbone, FakeSource
+from support.fake_parts import FakeBackbone, FakeSource
 
 from atomr_local.assistant import Assistant
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError, QueryError, SettingsError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fake_parts import FakeBackbone, FakeSource, entity, reply, rows, toolbox
+from support.fake_parts import FakeBackbone, FakeSource, entity, reply, rows, toolbox
 
 from atomr_local.assistant import Assistant
 from atomr_local.reasoning.conversation import Conversation, Turn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fake_parts import PROBABILITY, UNKNOWN, FakeBackbone, FakeSource, Run, Said, entity, passages, reply, rows
+from support.fake_parts import PROBABILITY, UNKNOWN, FakeBackbone, FakeSource, Run, Said, entity, passages, reply, rows
 
 from atomr_local.errors import ModelError, SourceError
 from atomr_local.planning.planner import fallback_tree

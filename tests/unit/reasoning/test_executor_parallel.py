@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from fake_parts import FakeBackbone, FakeSource, entity, passage, passages, reply, rows, toolbox
+from support.fake_parts import FakeBackbone, FakeSource, entity, passage, passages, reply, rows, toolbox
 
 from atomr_local.backbone.protocol import Generation, GenerationRequest, Token
 from atomr_local.cancellation import Cancellation

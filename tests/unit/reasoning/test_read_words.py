@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fake_parts import FakeBackbone, FakeSource, passages, reply, toolbox
+from support.fake_parts import FakeBackbone, FakeSource, passages, reply, toolbox
 
 from atomr_local.strategies.single import Rag
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, entity, passages, reply, rows
+from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, entity, passages, reply, rows
 
 from atomr_local.assistant import Assistant
 from atomr_local.errors import InputError, SourceError

@@ -10,7 +10,7 @@ from typing import Any
 import answers
 import pytest
 import question_sets as sets
-from bench_runs import declined, told, write_run
+from support.bench_runs import declined, told, write_run
 
 from atomr_local.errors import InputError
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import dialogues as bench
 import pytest
-from bench_runs import declined, told, write_run
+from support.bench_runs import declined, told, write_run
 from training.splits import for_calibration
 
 from atomr_local.errors import InputError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import reliability
-from bench_runs import declined, told, write_run
+from support.bench_runs import declined, told, write_run
 
 from atomr_local.errors import InputError
 

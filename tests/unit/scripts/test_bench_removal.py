@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import question_sets as sets
 import removal
-from bench_runs import declined, told, write_run
+from support.bench_runs import declined, told, write_run
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError

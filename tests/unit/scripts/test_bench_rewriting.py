@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import rewriting as bench
-from fake_parts import FakeBackbone
+from support.fake_parts import FakeBackbone
 from training.splits import for_calibration
 
 from atomr_local.errors import InputError

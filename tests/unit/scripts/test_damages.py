@@ -8,13 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import damages
 import pytest
-
-SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
-sys.path.append(str(SCRIPTS))
-
-import damages  # noqa: E402
-from damages import PARTS, Said, judge  # noqa: E402
+from damages import PARTS, Said, judge
+from support.places import SCRIPTS
 
 GRAPH, HISTORY, SETTINGS = PARTS["graph"], PARTS["history"], PARTS["settings"]
 GOOD = [Said(0, "a", ""), Said(0, "b", ""), Said(0, "c", ""), Said(0, "whole", "")]

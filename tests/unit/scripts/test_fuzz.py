@@ -9,12 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-
-SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
-sys.path.append(str(SCRIPTS))
-
-from fuzz import engine  # noqa: E402
-from fuzz.properties import REPEATS, Broken, expanded, expect, repeated  # noqa: E402
+from fuzz import engine
+from fuzz.properties import REPEATS, Broken, expanded, expect, repeated
+from support.places import SCRIPTS
 
 # Long inputs that take seconds here; they are for the full runs.
 SHORT_ONLY = {"wikitext"}

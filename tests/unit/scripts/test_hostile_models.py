@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from script_loader import SCRIPTS
+from support.places import SCRIPTS
 
 pytest.importorskip("llama_cpp")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from script_loader import load_script
+from support.script_loader import load_script
 
 offline_check = load_script("offline_check")
 

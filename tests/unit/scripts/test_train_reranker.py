@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from fake_embedder import FakeEmbedder
+from support.fake_embedder import FakeEmbedder
 from training.models import reranker as script
 
 from atomr_local.cancellation import Cancellation

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 import pytest
-from graph_world import Asker, open_world
+from support.graph_world import Asker, open_world
 
 from atomr_local.catalog.starter import starter_embedder_path
 from atomr_local.errors import MissingPartError

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from graph_world import Asker, open_world
+from support.graph_world import Asker, open_world
 
 from atomr_local.sources.graph.counting import counted
 from atomr_local.sources.protocol import Value, ValueKind

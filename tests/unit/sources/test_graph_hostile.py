@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from graph_world import Asker, open_world
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from support.graph_world import Asker, open_world
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import SourceError

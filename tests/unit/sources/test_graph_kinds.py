@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from graph_world import Asker, open_world
+from support.graph_world import Asker, open_world
 
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.kinds import asked_type

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from graph_world import Asker, open_world
+from support.graph_world import Asker, open_world
 
 from atomr_local.errors import SourceError
 from atomr_local.tree.nodes import Operator

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graph_world import Asker, open_world
+from support.graph_world import Asker, open_world
 
 from atomr_local.catalog.starter import starter_embedder_path
 from atomr_local.errors import MissingPartError, ModelError

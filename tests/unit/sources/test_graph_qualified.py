@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from graph_world import Asker
+from support.graph_world import Asker
 
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index import build_graph_index

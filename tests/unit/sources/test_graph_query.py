@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
-from graph_world import open_world
-from stopping import needs_stopping, stop_while_it_waits
+from support.graph_world import open_world
+from support.stopping import needs_stopping, stop_while_it_waits
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, QueryError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from graph_world import open_world
+from support.graph_world import open_world
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.sources.graph import GraphSource, entity_sets

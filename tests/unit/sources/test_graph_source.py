@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from graph_world import Asker, open_world
+from support.graph_world import Asker, open_world
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, KnowledgeIndexError

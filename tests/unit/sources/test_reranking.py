@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_embedder import FakeEmbedder
+from support.fake_embedder import FakeEmbedder
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import starter_embedder_path

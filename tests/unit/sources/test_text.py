@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from fake_embedder import FakeEmbedder
+from support.fake_embedder import FakeEmbedder
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import starter_embedder_path

@@ -8,13 +8,14 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
-from fake_parts import FakeBackbone, FakeSource, passages, toolbox
+from support.fake_parts import FakeBackbone, FakeSource, passages, toolbox
+from support.places import ROOT
 
 from atomr_local.errors import SettingsError
 from atomr_local.strategies import registry
 
 QUESTION = "Who painted it?"
-GUIDE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "plug-in.md"
+GUIDE = ROOT / "docs" / "how-to" / "plug-in.md"
 
 
 def offer(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:

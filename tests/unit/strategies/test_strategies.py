@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fake_parts import UNKNOWN, FakeBackbone, FakeSource, passages, reply, toolbox
+from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, passages, reply, toolbox
 
 from atomr_local.errors import InputError, SettingsError, SourceError
 from atomr_local.planning.planner import fallback_tree

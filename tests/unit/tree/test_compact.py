@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tree_examples import COMPARISON, OUTLINE, questions, trees
+from support.tree_examples import COMPARISON, OUTLINE, questions, trees
 
 from atomr_local.tree.compact import parse_compact, split_compact, to_compact
 from atomr_local.tree.errors import TreeError

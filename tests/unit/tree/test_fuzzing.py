@@ -6,7 +6,7 @@ import json
 import random
 
 import pytest
-from tree_examples import COMPARISON, OPERATIONS, OUTLINE, PAPER
+from support.tree_examples import COMPARISON, OPERATIONS, OUTLINE, PAPER
 
 from atomr_local.tree.compact import parse_compact, split_compact, to_compact
 from atomr_local.tree.errors import TreeError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from tree_examples import OPERATIONS, expectations, operations, trees
+from support.tree_examples import OPERATIONS, expectations, operations, trees
 
 from atomr_local.tree.answer_types import AnswerType, Expects, format_expects, parse_expects
 from atomr_local.tree.compact import parse_compact, to_compact

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from support.places import SHARED
 
 from atomr_local.cli.tree import tree as tree_command
 from atomr_local.tree.compact import parse_compact, to_compact
@@ -15,7 +16,7 @@ from atomr_local.tree.errors import TreeError
 from atomr_local.tree.paper import parse_paper, to_paper
 from atomr_local.tree.validation import check
 
-_FOLDER = Path(__file__).parents[4] / "shared" / "data" / "trees"
+_FOLDER = SHARED / "trees"
 
 
 @pytest.fixture(scope="module")

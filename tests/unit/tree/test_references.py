@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from tree_examples import COMPARISON, OUTLINE, trees
+from support.tree_examples import COMPARISON, OUTLINE, trees
 
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import Literal, References, Tree

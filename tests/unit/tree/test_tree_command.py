@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tree_examples import COMPARISON, OUTLINE, PAPER
+from support.tree_examples import COMPARISON, OUTLINE, PAPER
 
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.nodes import Node, Tree

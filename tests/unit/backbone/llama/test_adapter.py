@@ -8,7 +8,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from gguf_files import lora_adapter
+from support.gguf_files import lora_adapter
 
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.protocol import Generation, GenerationRequest, Message, Prompt

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from script_loader import load_script
+from support.script_loader import load_script
 
 from atomr_local.backbone.llama.engine import _LONGEST_RUN, _pieces
 

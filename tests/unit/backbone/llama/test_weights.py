@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gguf_files import gguf_bytes, lora_adapter
+from support.gguf_files import gguf_bytes, lora_adapter
 
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.llama import weights as preparation

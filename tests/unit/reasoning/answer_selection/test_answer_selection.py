@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, Said, passages, reply
+from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, Said, passages, reply
 
 from atomr_local.reasoning.answer_selection.candidates import agree
 from atomr_local.reasoning.confidence.calibration import Calibration

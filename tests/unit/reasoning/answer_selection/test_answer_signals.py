@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fake_parts import entity, passage
+from support.fake_parts import entity, passage
 
 from atomr_local.reasoning.answer_selection.answer_signals import (
     UNKNOWN,

@@ -6,7 +6,19 @@ import json
 import math
 
 import pytest
-from fake_parts import FakeBackbone, FakeSource, Run, Said, Told, entity, passage, passages, reply, rows, toolbox
+from support.fake_parts import (
+    FakeBackbone,
+    FakeSource,
+    Run,
+    Said,
+    Told,
+    entity,
+    passage,
+    passages,
+    reply,
+    rows,
+    toolbox,
+)
 
 from atomr_local.backbone.protocol import Generation, Token
 from atomr_local.history.share import parse_trace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, entity, passages, reply, rows
+from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, entity, passages, reply, rows
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.sources.protocol import Request, Retrieval, Value, ValueKind

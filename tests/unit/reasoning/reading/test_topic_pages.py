@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fake_parts import FakeBackbone, FakeSource, Run, passages, reply
+from support.fake_parts import FakeBackbone, FakeSource, Run, passages, reply
 
 from atomr_local.reasoning.reading.topic_pages import is_sentence, opening, topic_page
 from atomr_local.sources.protocol import Evidence, SourceName

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
+from support.fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
 
 from atomr_local.assistant import Assistant
 from atomr_local.errors import SourceError

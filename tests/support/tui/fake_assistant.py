@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from atomr_local.errors import AtomrError
@@ -21,6 +22,7 @@ from atomr_local.reasoning.trace.events import (
     RetrievalStarted,
     SourcesSelected,
 )
+from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.settings import Settings, load_settings
 from atomr_local.sources.protocol import Evidence, SourceName
@@ -158,3 +160,14 @@ class FakeAssistant:
 
     def close(self) -> None:
         self.cancel()
+
+
+def answered_trace() -> Trace:
+    """The trace of the scripted question, as a recorder makes it."""
+    recorder = Recorder(QUESTION, "atomr", {}, lambda _event: None)
+    for event in script():
+        if isinstance(event, QuestionAsked):
+            continue
+        found = isinstance(event, EvidenceFound)
+        recorder.emit(replace(event, evidence=recorder.take_in(event.evidence)) if found else event)
+    return recorder.finish()

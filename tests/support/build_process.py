@@ -16,10 +16,10 @@ from pathlib import Path
 import lancedb
 import lancedb.index  # noqa: F401
 import pyarrow  # noqa: F401
-from fake_embedder import FakeEmbedder
 
 from atomr_local.indexing import text_build
 from atomr_local.indexing.text_index import add_to_text_index, build_text_index
+from support.fake_embedder import FakeEmbedder
 
 text_build.BATCH = 4
 text_build.QUIET_RECORDS = 3

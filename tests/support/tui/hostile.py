@@ -6,6 +6,7 @@ proves that the place was reached, and that the text was taken for no markup.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from typing import Any
@@ -32,6 +33,12 @@ MARKUP = (
 LINES = (
     "\x00\x07\x08\x7f\x0b\x0c\u2028\u2029\r\n# heading\n\n- item\n```\ncode\n| a | b |\n|---|---|\n\tt\rreturn\n\n---\n"
 )
+# A short one, and what may not be left of it.
+HOSTILE = (
+    "\x1b[2J\x1b]52;c;aGFja2Vk\x07\x9b31m\x1b]8;;http://evil\x1b\\click\u202eesrever\u2066"
+    "[bold red]x[/][@click=app.quit]y[/]"
+)
+FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def hostile(tag: str, *, repeat: int = 0) -> str:

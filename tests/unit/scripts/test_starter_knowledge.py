@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
+import build_starter
 import pytest
+from starter.articles import age
+from starter.check import Report, check
+from starter.facts import Knowledge, load
+from starter.tables import extras, read_table
+from starter.wording import an, listed, told, when
+from support.places import SCRIPTS, SHARED
 
 from atomr_local import paths
 from atomr_local.indexing.literals import parse_date, parse_quantity
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import Literal, NodeKind, Operator
 from atomr_local.tree.validation import Limits, validate
-
-SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-
-import build_starter  # noqa: E402
-from starter.articles import age  # noqa: E402
-from starter.check import Report, check  # noqa: E402
-from starter.facts import Knowledge, load  # noqa: E402
-from starter.tables import extras, read_table  # noqa: E402
-from starter.wording import an, listed, told, when  # noqa: E402
 
 SHIPPED = paths.starter_knowledge_dir()
 
@@ -211,7 +207,7 @@ class TestCheck:
         assert any(line.startswith("not at hand: ") for line in report.lines())
 
     def test_the_shared_wikidata_facts_agree(self, knowledge: Knowledge, tmp_path: Path) -> None:
-        shared = SCRIPTS.parents[1] / "shared"
+        shared = SHARED.parent
         if not (shared / "data" / "kg").is_dir():
             pytest.skip("../shared/data/kg is not here")
         report = check(knowledge, tmp_path, shared)

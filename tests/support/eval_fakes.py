@@ -11,8 +11,6 @@ from atomr_local.reasoning.trace.events import Event, Finished, StageChanged
 from atomr_local.reasoning.trace.schema import NodeTrace, PlanTrace, Totals, Trace
 from atomr_local.tree.nodes import Tree
 
-SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data"
-
 
 def write_lines(path: Path, *lines: dict[str, Any] | str) -> Path:
     path.write_text(

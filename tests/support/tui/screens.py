@@ -1,0 +1,54 @@
+"""What tests of the terminal UI do with its screens: ask, wait, and read what a terminal would show."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from textual.containers import VerticalScroll
+from textual.pilot import Pilot
+from textual.widgets import Label
+
+from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.widgets.question_box import QuestionBox
+from support.tui.fake_assistant import QUESTION
+
+SIZES = [(80, 24), (160, 48)]
+ALL_SIZES = [(80, 24), (120, 40), (200, 50)]
+
+
+def screen_text(app: AtomrApp) -> str:
+    """What a terminal would show, line by line."""
+    width, height = app.size
+    strips = app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip).ljust(width) for strip in strips[:height])
+
+
+async def until(pilot: Pilot[None], holds: Callable[[], bool], seconds: float = 120.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        await pilot.pause(0.01)
+    await pilot.pause()
+
+
+def check_labels(app: AtomrApp) -> None:
+    """Every label of the window has room for all that it says."""
+    labels = [label for label in app.screen.query(Label) if label.display]
+    assert labels
+    for label in labels:
+        said = str(label.content)
+        assert label.size.width * label.size.height >= len(said), said
+        assert label.parent is not None
+        assert label.region.right <= app.screen.query(VerticalScroll).first().content_region.right, said
+
+
+async def ask(pilot: Pilot[None], question: str = QUESTION) -> None:
+    app = pilot.app
+    app.query_one(QuestionBox).value = question
+    app.query_one(QuestionBox).focus()
+    await pilot.press("enter")
+
+
+def done(app: AtomrApp) -> bool:
+    return app.ask_screen.state.answer is not None and not app.ask_screen.state.running

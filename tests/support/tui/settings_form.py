@@ -1,0 +1,61 @@
+"""The settings screen alone, with choices that are the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from textual.app import App
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from atomr_local.settings import load_settings
+from atomr_local.settings_file import save_settings
+from atomr_local.tui.screens.settings.choices import Choice, Choices
+from atomr_local.tui.screens.settings.row import SettingRow
+from atomr_local.tui.screens.settings.screen import SettingsScreen
+
+OFFERED: Choices = {
+    "model": (Choice("starter", "98 MB"), Choice("other", "7 GB")),
+    "adapter": (Choice("auto"), Choice("none")),
+    "embedder": (Choice("starter"),),
+    "text_index": (Choice("", "the only one"), Choice("mine")),
+    "graph_index": (Choice("", "the only one"),),
+}
+
+
+class Form(App[None]):
+    """The screen alone; keeps what it closed with."""
+
+    def __init__(self, save: Callable[[dict[str, Any]], object] = save_settings, **given: Any) -> None:
+        super().__init__()
+        self.form = SettingsScreen(load_settings(**given), save, find=lambda: OFFERED)
+        self.closed: list[dict[str, Any] | None] = []
+
+    def on_mount(self) -> None:
+        self.push_screen(self.form, self.closed.append)
+
+    async def row(self, key: str) -> SettingRow:
+        """The row of a setting, in its section, with the focus in it."""
+        await self.form.go(self.form.entries[key].field.group, key)
+        return self.there()[key]
+
+    def there(self) -> dict[str, SettingRow]:
+        """The rows that are mounted."""
+        return {row.field.key: row for row in self.form.query(SettingRow)}
+
+    def shown(self) -> str:
+        strips = self.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+
+async def settle(pilot: Pilot[None]) -> None:
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+async def enter(pilot: Pilot[None], key: str, text: str) -> SettingRow:
+    row = await pilot.app.row(key)
+    row.query_one(Input).value = text
+    await pilot.pause()
+    return row
