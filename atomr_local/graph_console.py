@@ -30,14 +30,15 @@ class GraphRows:
 
 
 def run(directory: Path, sparql: str, *, timeout: float, limit: int, cancellation: Cancellation) -> GraphRows:
-    """Run a read-only query over the graph index in `directory`; see :func:`atomr_local.sources.graph.query.run_query`.
+    """Run a read-only query over the graph index in `directory`; see
+    :func:`atomr_local.sources.graph.sparql.query.run_query`.
 
     Raises:
         QueryError: it is refused, malformed, took too long or too much memory, or is empty.
         KnowledgeIndexError: the index is not whole.
         Cancelled: `cancellation` was thrown.
     """
-    from atomr_local.sources.graph.query import run_query
+    from atomr_local.sources.graph.sparql.query import run_query
 
     if not sparql.strip():
         raise QueryError("the query is empty", hint="Write a SELECT, ASK, CONSTRUCT or DESCRIBE.")

@@ -57,7 +57,7 @@ from atomr_local.reasoning.trace.events import RetrievalStarted
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
 from atomr_local.sources.graph import GraphSource
-from atomr_local.sources.graph.access import Graph
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName
 from atomr_local.sources.text import TextSource
 from atomr_local.sources.web import WebSource
@@ -270,7 +270,7 @@ class Bench:
             file = Path(folder) / "facts.jsonl"
             file.write_text("".join(json.dumps(fact) + "\n" for fact in facts), encoding="utf-8")
             build_graph_index([file], "attacked")
-        source = GraphSource(Graph(index_path("graph", "attacked")), self._embedding)
+        source = GraphSource(KnowledgeGraph(index_path("graph", "attacked")), self._embedding)
         return self._with(SourceName.GRAPH, source, world, fallback_tree(world.question) if variant == "read" else None)
 
     def in_files(self, variant: str, text: str, world: World) -> Seen:

@@ -11,7 +11,7 @@ from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
 
 if TYPE_CHECKING:
-    from atomr_local.sources.graph.query import RunningQuery
+    from atomr_local.sources.graph.sparql.query import RunningQuery
 
 
 def print_lines(running: RunningQuery) -> None:

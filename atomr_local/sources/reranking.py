@@ -43,7 +43,7 @@ class Reranker(Protocol):
         ...
 
 
-class _Runtime(Protocol):
+class _PairScorer(Protocol):
     """What computes the scores; for one thread at a time. `marks`: what its tokenizer would read as its own marks."""
 
     marks: Sequence[str]
@@ -71,7 +71,7 @@ class CrossEncoderReranker:
         check_cross_encoder(directory)
         self._wanted: RuntimeName = runtime
         self._lock = threading.Lock()
-        self._model: _Runtime | None = None
+        self._model: _PairScorer | None = None
         self._marks: re.Pattern[str] | None = None
 
     def scores(self, query: str, passages: Sequence[str], cancellation: Cancellation) -> list[float]:
@@ -97,7 +97,7 @@ class CrossEncoderReranker:
             )
         return found
 
-    def _predict(self, model: _Runtime, pairs: list[tuple[str, str]]) -> list[float]:
+    def _predict(self, model: _PairScorer, pairs: list[tuple[str, str]]) -> list[float]:
         try:
             return model.predict(pairs)
         except Exception as error:  # torch raises IndexError and RuntimeError for sizes that do not fit
@@ -110,7 +110,7 @@ class CrossEncoderReranker:
         text = text[:_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
         return self._marks.sub(" ", text) if self._marks is not None else text
 
-    def _load(self) -> _Runtime:
+    def _load(self) -> _PairScorer:
         if self._wanted == "torch":
             return _TorchPairs(self._directory)
         from atomr_local.sources.reranking_bert import BertPairs

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # put tenth. Measured by scripts/bench/retrieval.py.
 _RRF_K = 2
 # The score that is told says the place alone, by their formula: how far fused ranks lie apart means nothing.
-_TOLD_K = 60
+_SCORE_K = 60
 _TIMEOUT = timedelta(seconds=30)
 _CANDIDATES = 30  # of each of the two searches, and those that a reranker reads
 # A list of thirty holds the ten nearest though distances are quantised; of twice as many, all thirty.
@@ -146,7 +146,7 @@ class TextSource:
         cancellation.check()
         for one in found:
             one.bonus = max(title_bonus(one.row["title"], name, request.operator) for name in titles)
-        ordered = _folded(sorted(found, key=_Found.place))
+        ordered = _without_duplicates(sorted(found, key=_Hit.place))
         if self._reranker is not None:
             ordered = iter(self._reranked(self._reranker, request, list(ordered), cancellation))
         return Retrieval(
@@ -169,7 +169,7 @@ class TextSource:
             raise SourceError(error.message, hint=error.hint) from error
         return [head, *(title for title in targets if name_key(title) != name_key(head))]
 
-    def _search(self, query: str, terms: str) -> list[_Found]:
+    def _search(self, query: str, terms: str) -> list[_Hit]:
         """What the two searches find, fused by rank; each without order among the others.
 
         They are asked for nothing but row ids, and what the rows hold is fetched once: LanceDB's own hybrid query reads
@@ -204,11 +204,11 @@ class TextSource:
         if not scores:
             return []
         rows = self._table.take_row_ids(list(scores)).with_row_id().select(self._columns).to_arrow(timeout=_TIMEOUT)
-        return [_Found(row, scores[row["_rowid"]]) for row in rows.to_pylist()]
+        return [_Hit(row, scores[row["_rowid"]]) for row in rows.to_pylist()]
 
     def _reranked(
-        self, reranker: Reranker, request: Request, found: list[_Found], cancellation: Cancellation
-    ) -> list[_Found]:
+        self, reranker: Reranker, request: Request, found: list[_Hit], cancellation: Cancellation
+    ) -> list[_Hit]:
         """The first candidates in the reranker's order, the page of the entity still first; the others behind them."""
         first, others = found[:_CANDIDATES], found[_CANDIDATES:]
         texts = [f"{one.row['title']}: {one.row['text']}" for one in first]
@@ -218,11 +218,11 @@ class TextSource:
         # Its order stands for both lists', so that a title weighs as much as without it.
         for rank, (_, one) in enumerate(ranked, 1):
             one.relevance = 2 / (_RRF_K + rank)
-        return sorted(first, key=_Found.place) + others
+        return sorted(first, key=_Hit.place) + others
 
 
 @dataclass(slots=True)
-class _Found:
+class _Hit:
     """A row of the table that was found.
 
     Attributes:
@@ -261,20 +261,20 @@ def _same_words(title: str, name: str) -> bool:
     return min(len(one), len(other)) > 1 and (one <= other or other <= one)
 
 
-def _folded(found: Iterable[_Found]) -> Iterator[_Found]:
+def _without_duplicates(found: Iterable[_Hit]) -> Iterator[_Hit]:
     """Passages that say the same, such as those of a page and its mirror, once: the first of them.
 
     Passages are compared as they are asked for: all of them takes longer than the searches.
     """
-    seen: list[_Wording] = []
+    seen: list[_Words] = []
     for one in found:
-        wording = _Wording(one.row["text"])
-        if not any(wording.says_the_same(other) for other in seen):
+        wording = _Words(one.row["text"])
+        if not any(wording.is_duplicate_of(other) for other in seen):
             seen.append(wording)
             yield one
 
 
-class _Wording:
+class _Words:
     """The words of a passage, to compare it with others."""
 
     def __init__(self, text: str) -> None:
@@ -284,7 +284,7 @@ class _Wording:
         # Tables and lists may differ in nothing but their figures, and that is what is asked for.
         self._numbers = {word for word in words if any(character.isdigit() for character in word)}
 
-    def says_the_same(self, other: _Wording) -> bool:
+    def is_duplicate_of(self, other: _Words) -> bool:
         if self._words == other._words:
             return True
         if self._numbers != other._numbers or not self._triples or not other._triples:
@@ -293,7 +293,7 @@ class _Wording:
         return shared >= _SAME_SHARE * (len(self._triples) + len(other._triples) - shared)
 
 
-def _evidence(one: _Found, place: int, query: str) -> Evidence:
+def _evidence(one: _Hit, place: int, query: str) -> Evidence:
     row = one.row
     locator: dict[str, Any] = {"passage": row["id"], "span": [row["start"], row["end"]]}
     if section := row.get("section"):
@@ -302,7 +302,7 @@ def _evidence(one: _Found, place: int, query: str) -> Evidence:
         source=SourceName.TEXT,
         title=row["title"],
         text=row["text"],
-        score=round(1 / (_TOLD_K + place), 6),
+        score=round(1 / (_SCORE_K + place), 6),
         query=query,
         locator=locator,
     )

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.vocabulary import vocabulary
-from atomr_local.sources.graph.asked import Asked, Way
-from atomr_local.sources.graph.choosing import clearly_asked
-from atomr_local.sources.graph.relations import SURE, UNDERSTOOD, Match, RelationMatcher
+from atomr_local.sources.graph.properties.matching import SURE, UNDERSTOOD, PropertyMatch, PropertyMatcher
+from atomr_local.sources.graph.properties.question_matching import PropertyPath, QuestionMatch
+from atomr_local.sources.graph.properties.selection import clear_match
 
 _BEHIND_BEST = 0.22
 _COSINE_FLOOR, _COSINE_MARGIN = 0.62, 0.04
@@ -20,7 +20,9 @@ _GAIN_OF_ALL, _READ_OF_ALL, _MOST_NAMES = 0.3, 20, 12
 _OPENING = re.compile(r"^(?:date|place|cause|country|number|time|year|name|type|kind) of (?=\S)")
 
 
-def followed(matcher: RelationMatcher, wording: str, question: str, own: Sequence[Way]) -> Match | None:
+def followed(
+    matcher: PropertyMatcher, wording: str, question: str, own: Sequence[PropertyPath]
+) -> PropertyMatch | None:
     """The property that was followed: the best by words, else by meaning, else by the question; None for none."""
     has = set(own)
     ranked = matcher.rank(wording, question)
@@ -36,21 +38,21 @@ def followed(matcher: RelationMatcher, wording: str, question: str, own: Sequenc
     if found:
         return found[0]
     for taken in (
-        clearly_asked(matcher.of_question(question, has)) if question else None,
-        clearly_asked(of_question_by_meaning(matcher, question, has)) if question else None,
+        clear_match(matcher.match_question(question, has)) if question else None,
+        clear_match(of_question_by_meaning(matcher, question, has)) if question else None,
     ):
         if taken is not None:
-            return Match(taken.property, taken.inverse, UNDERSTOOD, "")
+            return PropertyMatch(taken.property, taken.inverse, UNDERSTOOD, "")
     return None
 
 
-def by_meaning(matcher: RelationMatcher, wording: str, properties: Sequence[str]) -> list[Match]:
+def by_meaning(matcher: PropertyMatcher, wording: str, properties: Sequence[str]) -> list[PropertyMatch]:
     """The one of these properties that is clearly nearest in meaning, or none."""
     names = {iri: names[0] for iri in properties if iri in matcher.rows and (names := matcher.names((iri, False)))}
     if not names or vocabulary().compound.intersection(name_key(wording).split()):
         return []
     pairs = {iri: _without_shared_opening(name_key(wording), text) for iri, text in names.items()}
-    vectors = matcher.meaning.vectors([text for pair in pairs.values() for text in pair])
+    vectors = matcher.semantic.vectors([text for pair in pairs.values() for text in pair])
     if vectors is None:
         return []
     scores = sorted((float(one @ two), iri) for iri, one, two in zip(pairs, vectors[::2], vectors[1::2], strict=True))
@@ -59,22 +61,22 @@ def by_meaning(matcher: RelationMatcher, wording: str, properties: Sequence[str]
     if best < _COSINE_FLOOR or best - runner_up < _COSINE_MARGIN:
         return []
     score = UNDERSTOOD + (SURE - UNDERSTOOD) * (best - _COSINE_FLOOR) / (1 - _COSINE_FLOOR)
-    return [Match(iri, False, min(SURE, score), matcher.kind(iri))]
+    return [PropertyMatch(iri, False, min(SURE, score), matcher.kind(iri))]
 
 
 def of_question_by_meaning(
-    matcher: RelationMatcher, question: str, among: Collection[Way] | None = None
-) -> list[Asked]:
+    matcher: PropertyMatcher, question: str, among: Collection[PropertyPath] | None = None
+) -> list[QuestionMatch]:
     """The ranking by the question's words, the first of it judged by meaning too; [] without an embedder."""
-    ranked = matcher.of_question(question, among)
+    ranked = matcher.match_question(question, among)
     first = ranked[: _READ_AMONG if among is not None else _READ_OF_ALL]
     if not first:
         return []
     told = {item.property: _told(matcher, item.property, whole=among is None) for item in first}
-    likeness = matcher.likeness(question, [text for texts in told.values() for text in texts])
-    if likeness is None:
+    similarities = matcher.similarities(question, [text for texts in told.values() for text in texts])
+    if similarities is None:
         return []
-    each = iter(likeness)
+    each = iter(similarities)
     nearest = {prop: max((next(each) for _ in texts), default=0.0) for prop, texts in told.items()}
     gain = _GAIN_AMONG if among is not None else _GAIN_OF_ALL
     judged = [replace(item, score=item.score + gain * max(0.0, nearest[item.property])) for item in first]
@@ -82,7 +84,7 @@ def of_question_by_meaning(
     return judged + ranked[len(first) :]
 
 
-def _told(matcher: RelationMatcher, iri: str, *, whole: bool) -> list[str]:
+def _told(matcher: PropertyMatcher, iri: str, *, whole: bool) -> list[str]:
     row = matcher.rows.get(iri)
     label = row.label if row else ""
     texts = [label] if label else []

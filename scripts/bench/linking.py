@@ -54,9 +54,9 @@ from atomr_local.indexing.graph_index import build_graph_index
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.vocabulary import PROPERTY
 from atomr_local.sources.graph import GraphSource
-from atomr_local.sources.graph.choosing import clearly_asked
-from atomr_local.sources.graph.meaning import Meaning
-from atomr_local.sources.graph.relations import RelationMatcher
+from atomr_local.sources.graph.properties.matching import PropertyMatcher
+from atomr_local.sources.graph.properties.selection import clear_match
+from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -92,22 +92,22 @@ def relations(data: Path, every: int, embedder: Callable[[], Embedder] | None) -
     for subject, prop, target in facts:
         own[subject].add((PROPERTY + prop, False))
         own[target].add((PROPERTY + prop, True))
-    matcher = RelationMatcher(rows, Meaning(embedder))
+    matcher = PropertyMatcher(rows, SemanticSimilarity(embedder))
 
     def as_wording(question: str, among: Collection[Way] | None) -> list[Way]:
         found = [(match.property, match.inverse) for match in matcher.rank(question, question)]
         return [way for way in found if among is None or way in among]
 
     def as_question(question: str, among: Collection[Way] | None) -> list[Way]:
-        return [(match.property, match.inverse) for match in matcher.of_question(question, among)]
+        return [(match.property, match.inverse) for match in matcher.match_question(question, among)]
 
     def by_meaning(question: str, among: Collection[Way] | None) -> list[Way]:
         return [(match.property, match.inverse) for match in of_question_by_meaning(matcher, question, among)]
 
     def followed(question: str, among: Collection[Way], *, meant: bool) -> Way | None:
-        taken = clearly_asked(matcher.of_question(question, among))
+        taken = clear_match(matcher.match_question(question, among))
         if taken is None and meant:
-            taken = clearly_asked(of_question_by_meaning(matcher, question, among))
+            taken = clear_match(of_question_by_meaning(matcher, question, among))
         return (taken.property, taken.inverse) if taken else None
 
     known = {row.iri for row in rows}
@@ -226,8 +226,8 @@ def main() -> None:
     arguments = parser.parse_args()
     report: dict[str, dict[str, float]] = {}
     embedder = None
-    if arguments.meaning:
-        loaded = SentenceEmbedder(find_embedder(arguments.meaning))
+    if arguments.semantic:
+        loaded = SentenceEmbedder(find_embedder(arguments.semantic))
         embedder = lambda: loaded  # noqa: E731
     if arguments.only in (None, "relations"):
         report |= relations(arguments.data, arguments.every, embedder)

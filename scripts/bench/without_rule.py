@@ -61,7 +61,7 @@ def _conditions() -> None:
 
 
 def _orders() -> None:
-    from atomr_local.sources.graph import ordering
+    from atomr_local.sources.graph.relate import ordering
 
     _put(ordering, "_words", dict)
 

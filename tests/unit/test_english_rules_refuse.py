@@ -14,10 +14,10 @@ from atomr_local.reasoning.answer_selection.short_answer import year_asked_for
 from atomr_local.reasoning.reading.answer_formats import FORMATS, Asked
 from atomr_local.reasoning.reading.extractive_compression import cut_passage
 from atomr_local.reasoning.verdict.repetition import repeats
-from atomr_local.sources.graph.conditions import comparison, described, is_superlative, negated
-from atomr_local.sources.graph.containment import level_asked
-from atomr_local.sources.graph.counting import asks_how_many, counted, whose_number
-from atomr_local.sources.graph.qualified import split_time
+from atomr_local.sources.graph.filter.conditions import comparison, described, is_superlative, negated
+from atomr_local.sources.graph.qualified_statements import split_time
+from atomr_local.sources.graph.relate.containment import requested_level
+from atomr_local.sources.graph.relate.counting import asks_how_many, counted, whose_number
 from atomr_local.sources.protocol import Value, ValueKind
 
 LEAN = FORMATS["lean"]
@@ -156,18 +156,18 @@ def test_countries_only_as_names() -> None:
     "wording", ["head of state", "state religion", "country music", "minister of state", "solid state physics"]
 )
 def test_a_level_that_only_belongs_to_the_wording_is_not_asked_for(wording: str) -> None:
-    assert level_asked(wording, "") is None
+    assert requested_level(wording, "") is None
 
 
 @pytest.mark.parametrize("wording", ["country of birth", "birth country", "country", "the country where she was born"])
 def test_a_level_that_is_asked_for(wording: str) -> None:
-    level = level_asked(wording, "")
+    level = requested_level(wording, "")
     assert level is not None and level.name == "country"
 
 
 @pytest.mark.parametrize("question", ["What state of matter is iron?", "Who is the head of state?", "Country of Emma?"])
 def test_questions_that_ask_for_no_containing_place(question: str) -> None:
-    level = level_asked("spouse", question)
+    level = requested_level("spouse", question)
     assert level is None or level.said is False
 
 

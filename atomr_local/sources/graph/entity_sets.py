@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.sources.graph.access import Answer, Graph, bound, term_iri
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, bound, term_iri
 from atomr_local.sources.protocol import Evidence, Request, Retrieval
 from atomr_local.tree.nodes import Operator
 
@@ -21,37 +21,37 @@ MOST_ENTITIES, _MOST_ROWS = 200, 1000
 _FUTILE = 12
 _TITLED = 3
 
-Run = Callable[[Request, Graph], Retrieval]
+Run = Callable[[Request, KnowledgeGraph], Retrieval]
 
 
-class GraphOfSet(Graph):
+class EntitySetGraph(KnowledgeGraph):
     """A graph seen from a set of entities: their statements of one property are read together. Thread-safe."""
 
-    def __init__(self, graph: Graph, iris: Sequence[str]) -> None:
+    def __init__(self, graph: KnowledgeGraph, iris: Sequence[str]) -> None:
         self.__dict__.update(graph.__dict__)
         self._iris = tuple(dict.fromkeys(iris))[:MOST_ENTITIES]
         self._set = frozenset(self._iris)
-        self._read: dict[tuple[str, bool], dict[str, Answer] | None] = {}
+        self._read: dict[tuple[str, bool], dict[str, SelectResult] | None] = {}
         self._reading = threading.Lock()
 
     def has(self, iri: str, prop: str, *, inverse: bool = False) -> bool:
-        """See :class:`Graph`."""
+        """See :class:`KnowledgeGraph`."""
         found = self._of_set(prop, inverse) if iri in self._set else None
         return super().has(iri, prop, inverse=inverse) if found is None else iri in found
 
-    def values(self, iri: str, prop: str, *, inverse: bool = False) -> Answer:
-        """See :class:`Graph`."""
+    def values(self, iri: str, prop: str, *, inverse: bool = False) -> SelectResult:
+        """See :class:`KnowledgeGraph`."""
         found = self._of_set(prop, inverse) if iri in self._set else None
         if found is None:
             return super().values(iri, prop, inverse=inverse)
-        return found.get(iri) or Answer(self._query(prop, inverse), (), ())
+        return found.get(iri) or SelectResult(self._query(prop, inverse), (), ())
 
     def _query(self, prop: str, inverse: bool) -> str:
         heads = " ".join(map(bound, self._iris))
         pattern = f"?value {bound(prop)} ?head ." if inverse else f"?head {bound(prop)} ?value ."
         return f"SELECT DISTINCT ?head ?value WHERE {{\n  VALUES ?head {{ {heads} }}\n  {pattern}\n}}"
 
-    def _of_set(self, prop: str, inverse: bool) -> dict[str, Answer] | None:
+    def _of_set(self, prop: str, inverse: bool) -> dict[str, SelectResult] | None:
         """By entity, what the query found; None where it finds more than one query may give."""
         with self._reading:
             key = (prop, inverse)
@@ -59,7 +59,7 @@ class GraphOfSet(Graph):
                 self._read[key] = self._grouped(self.select(self._query(prop, inverse), _MOST_ROWS))
             return self._read[key]
 
-    def _grouped(self, answer: Answer) -> dict[str, Answer] | None:
+    def _grouped(self, answer: SelectResult) -> dict[str, SelectResult] | None:
         if answer.cut:
             return None
         iris = [term_iri(row["value"]) for row in answer.terms]
@@ -68,7 +68,7 @@ class GraphOfSet(Graph):
         for place, row in enumerate(answer.rows):
             grouped.setdefault(row["head"], []).append(place)
 
-        def part(places: Sequence[int]) -> Answer:
+        def part(places: Sequence[int]) -> SelectResult:
             labelled = [(iris[i], known.get(iris[i] or "", "")) for i in places]
             rows = [
                 answer.rows[i] | {"valueLabel": label} if label else answer.rows[i]
@@ -80,7 +80,7 @@ class GraphOfSet(Graph):
         return {head: part(places) for head, places in grouped.items()}
 
 
-def is_set(graph: Graph, requests: Sequence[Request]) -> bool:
+def is_set(graph: KnowledgeGraph, requests: Sequence[Request]) -> bool:
     """Whether the requests are one operator over several entities of the graph, alike but for these."""
     first = requests[0]
     heads = [request.arguments[0].iri for request in requests if request.arguments]
@@ -94,9 +94,11 @@ def is_set(graph: Graph, requests: Sequence[Request]) -> bool:
     )
 
 
-def run_over_set(graph: Graph, requests: Sequence[Request], run: Run, cancellation: Cancellation) -> list[Retrieval]:
+def run_over_set(
+    graph: KnowledgeGraph, requests: Sequence[Request], run: Run, cancellation: Cancellation
+) -> list[Retrieval]:
     """What each request finds, in their order; evidence of one query is one piece that all of them share."""
-    view = GraphOfSet(graph, [request.arguments[0].iri or "" for request in requests])
+    view = EntitySetGraph(graph, [request.arguments[0].iri or "" for request in requests])
     found: list[Retrieval] = []
     for request in requests:
         cancellation.check()

@@ -11,8 +11,8 @@ from atomr_local.indexing.graph_names import EntityRow, NameRow
 from atomr_local.indexing.names import base_key, name_key, split_qualifier, words
 from atomr_local.indexing.vocabulary import vocabulary
 from atomr_local.language.relation_words import english
-from atomr_local.sources.graph.access import TYPE_PROPERTIES, Graph, term_iri
-from atomr_local.sources.graph.meaning import Meaning
+from atomr_local.sources.graph.knowledge_graph import TYPE_PROPERTIES, KnowledgeGraph, term_iri
+from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
 from atomr_local.sources.graph.spelling import WORD, one_slip_away, parted, similarity
 
 LINKED = 0.6
@@ -59,9 +59,9 @@ class Linker:
         meaning: tells namesakes apart where the descriptor's words do not; None: words decide alone.
     """
 
-    def __init__(self, graph: Graph, meaning: Meaning | None = None) -> None:
+    def __init__(self, graph: KnowledgeGraph, semantic: SemanticSimilarity | None = None) -> None:
         self._graph = graph
-        self._meaning = meaning or Meaning(None)
+        self._semantic = semantic or SemanticSimilarity(None)
         self._context_words = lru_cache(maxsize=4096)(self._find_context_words)
         self._about = lru_cache(maxsize=4096)(self._find_about)
 
@@ -86,7 +86,7 @@ class Linker:
         weighed = [self._weigh(row, match, name, said, asked) for row, match in matched.values()]
         scored = [candidate for candidate in weighed if candidate is not None]
         scored.sort(key=_order)
-        judged = self._by_meaning(scored, f"{descriptor} {qualifier}".strip(), said)
+        judged = self._by_similarity(scored, f"{descriptor} {qualifier}".strip(), said)
         return _normalised(judged or scored, _MEANING_TIE if judged else _TIE)[:limit]
 
     def namesakes(self, iri: str) -> list[EntityRow]:
@@ -181,24 +181,24 @@ class Linker:
         score += _POPULARITY_GAIN * min(1.0, math.log10(1 + _fame(row.entity)) / 4)
         return Candidate(row.entity, score, row.text)
 
-    def _by_meaning(self, scored: list[Candidate], descriptor: str, said: set[str]) -> list[Candidate] | None:
+    def _by_similarity(self, scored: list[Candidate], descriptor: str, said: set[str]) -> list[Candidate] | None:
         """The candidates, those near the best judged by how near the descriptor comes to what each is said to be.
 
         None where words decide, or there is no telling.
         """
         near = [item for item in scored if scored[0].score - item.score <= _MEANING_WINDOW]
-        if len(near) < 2 or not said or not self._meaning.usable:
+        if len(near) < 2 or not said or not self._semantic.usable:
             return None
         whole = [said <= self._context_words(item.entity.iri)[0] for item in near]
         if whole[0] and (near[0].score - near[1].score >= _LEAD or not any(whole[1:])):
             return None  # all that is said holds of the first, and of no other so well
-        likeness = self._meaning.likeness(descriptor, [self._about(item.entity.iri) for item in near])
-        if likeness is None:
+        similarities = self._semantic.similarities(descriptor, [self._about(item.entity.iri) for item in near])
+        if similarities is None:
             return None
-        best = max(likeness)
+        best = max(similarities)
         judged = [
             replace(item, score=item.score - _MEANING_GAIN * (best - like))
-            for item, like in zip(near, likeness, strict=True)
+            for item, like in zip(near, similarities, strict=True)
         ]
         return sorted(judged + scored[len(near) :], key=_order)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,15 +11,15 @@ from typing import TYPE_CHECKING
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, SourceError
 from atomr_local.indexing.names import phrase, words
-from atomr_local.sources.graph.access import Graph, bound
 from atomr_local.sources.graph.entity_sets import is_set, run_over_set
-from atomr_local.sources.graph.filtering import Filter
-from atomr_local.sources.graph.holdings import nearest_held
-from atomr_local.sources.graph.kinds import Types, asked_type
+from atomr_local.sources.graph.entity_types import EntityTypes, asked_type
+from atomr_local.sources.graph.filter.operator import Filter
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, bound
 from atomr_local.sources.graph.linking import LINKED, Candidate, Linker
-from atomr_local.sources.graph.meaning import Meaning
-from atomr_local.sources.graph.relate import Relate
-from atomr_local.sources.graph.relations import UNDERSTOOD, RelationMatcher
+from atomr_local.sources.graph.properties.matching import UNDERSTOOD, PropertyMatcher
+from atomr_local.sources.graph.properties.nearest import nearest_properties
+from atomr_local.sources.graph.relate.operator import Relate
+from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName
 from atomr_local.tree.nodes import Operator
 
@@ -31,6 +32,17 @@ _LONGEST_MENTION = 9
 _MISFIT, _MISFIT_FACTOR = 0.2, 0.25
 
 
+@contextlib.contextmanager
+def _source_errors() -> Iterator[None]:
+    """Turns other errors of the program into errors of the source."""
+    try:
+        yield
+    except (SourceError, Cancelled):
+        raise
+    except AtomrError as error:
+        raise SourceError(error.message, hint=error.hint) from error
+
+
 class GraphSource:
     """A graph index as :class:`KnowledgeSource`. Thread-safe.
 
@@ -41,39 +53,39 @@ class GraphSource:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: KnowledgeGraph,
         embedder: Callable[[], Embedder] | None = None,
-        tell: Callable[[str], None] | None = None,
+        warn: Callable[[str], None] | None = None,
     ) -> None:
         self._graph = graph
-        meaning = Meaning(embedder, tell)
-        self.linker = Linker(graph, meaning)
-        self._matcher = RelationMatcher(list(graph.properties.values()), meaning)
+        semantic = SemanticSimilarity(embedder, warn)
+        self.linker = Linker(graph, semantic)
+        self._matcher = PropertyMatcher(list(graph.properties.values()), semantic)
         self._relate = Relate(graph, self.linker, self._matcher)
-        self._filter = Filter(graph, self.linker, self._matcher, self._relate)
-        self._meaning = meaning
-        self.types = Types(graph)
+        self._filter = Filter(graph, self.linker, self._matcher)
+        self._semantic = semantic
+        self.types = EntityTypes(graph)
 
     @classmethod
     def open(
         cls,
         directory: Path,
         embedder_provider: Callable[[], Embedder] | None = None,
-        tell: Callable[[str], None] | None = None,
+        warn: Callable[[str], None] | None = None,
     ) -> GraphSource:
         """Open the index in `directory`; the embedder is asked for only when words do not decide.
 
         Raises:
             KnowledgeIndexError: the directory holds no whole graph index.
         """
-        return cls(Graph(directory), embedder_provider, tell)
+        return cls(KnowledgeGraph(directory), embedder_provider, warn)
 
     @property
     def name(self) -> SourceName:
         return SourceName.GRAPH
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> KnowledgeGraph:
         return self._graph
 
     @property
@@ -85,7 +97,7 @@ class GraphSource:
     def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
         """See :class:`KnowledgeSource`."""
         cancellation.check()
-        try:
+        with _source_errors():
             if request.operator is Operator.SEARCH:
                 return self._search(request)
             if request.operator is Operator.RELATE:
@@ -93,10 +105,6 @@ class GraphSource:
             if request.operator is Operator.FILTER:
                 return self._filter.run(request, cancellation)
             return self._mentioned(request, cancellation)
-        except (SourceError, Cancelled):
-            raise
-        except AtomrError as error:
-            raise SourceError(error.message, hint=error.hint) from error
 
     def retrieve_set(self, requests: Sequence[Request], cancellation: Cancellation) -> list[Retrieval]:
         """See :class:`SetSource`."""
@@ -104,21 +112,17 @@ class GraphSource:
             return [self.retrieve(request, cancellation) for request in requests]
         made: dict[int, tuple[Relate, Filter]] = {}
 
-        def run(request: Request, graph: Graph) -> Retrieval:
+        def run(request: Request, graph: KnowledgeGraph) -> Retrieval:
             if id(graph) not in made:
-                relate = Relate(graph, self.linker, self._matcher)
-                made[id(graph)] = relate, Filter(graph, self.linker, self._matcher, relate)
+                operators = Relate(graph, self.linker, self._matcher), Filter(graph, self.linker, self._matcher)
+                made[id(graph)] = operators
             relate, keep = made[id(graph)]
             if request.operator is Operator.FILTER:
                 return keep.run(request, cancellation)
             return self._fitted(request, relate.run(request, cancellation))
 
-        try:
+        with _source_errors():
             return run_over_set(self._graph, requests, run, cancellation)
-        except (SourceError, Cancelled):
-            raise
-        except AtomrError as error:
-            raise SourceError(error.message, hint=error.hint) from error
 
     def close(self) -> None:
         self._graph.close()
@@ -130,8 +134,8 @@ class GraphSource:
         if found.linked is None or found.linked.iri is None or len(request.arguments) < 2:
             return found
         # Where words settled what is asked for, the embedder is not loaded for the sake of an order.
-        meaning = None if (found.relation_score or 0.0) >= UNDERSTOOD else self._meaning
-        near = nearest_held(self._graph, meaning, found.linked.iri, request.arguments[1].text)
+        semantic = None if (found.relation_score or 0.0) >= UNDERSTOOD else self._semantic
+        near = nearest_properties(self._graph, semantic, found.linked.iri, request.arguments[1].text)
         return replace(found, near=near)
 
     def _fitted(self, request: Request, found: Retrieval) -> Retrieval:

@@ -18,9 +18,9 @@ from bench.linking_data import items, triples
 from atomr_local.indexing.graph_names import PropertyRow
 from atomr_local.indexing.names import name_key
 from atomr_local.indexing.vocabulary import PROPERTY, vocabulary
-from atomr_local.sources.graph.asked import Way
-from atomr_local.sources.graph.meaning import Meaning
-from atomr_local.sources.graph.relations import RelationMatcher
+from atomr_local.sources.graph.properties.matching import PropertyMatcher
+from atomr_local.sources.graph.properties.question_matching import PropertyPath
+from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
 from training.files import QUESTIONS, STARTER, read_lines
 
 # What entities with the first property have besides in Wikidata, and how often; CoDEx holds no literals.
@@ -60,34 +60,36 @@ class Example:
     group: str
     wording: str
     question: str
-    own: tuple[Way, ...]
-    gold: frozenset[Way]
-    matcher: RelationMatcher = field(repr=False)
+    own: tuple[PropertyPath, ...]
+    gold: frozenset[PropertyPath]
+    matcher: PropertyMatcher = field(repr=False)
 
 
 class Worlds:
     """Graphs that know different properties by different names."""
 
-    def __init__(self, rows: Sequence[PropertyRow], needed: set[str], meaning: Meaning, rng: random.Random) -> None:
+    def __init__(
+        self, rows: Sequence[PropertyRow], needed: set[str], semantic: SemanticSimilarity, rng: random.Random
+    ) -> None:
         self.names = {row.iri: row for row in rows}
         self._all = []
         for forgotten in (0.0, 0.0, 0.3, 0.6, 0.9, 1.0):
             chosen = [row for row in rows if row.iri in needed]
             others = [row for row in rows if row.iri not in needed]
             chosen += rng.sample(others, min(len(others), rng.choice((0, 60, 250))))
-            matcher = RelationMatcher(chosen, meaning)
+            matcher = PropertyMatcher(chosen, semantic)
             for iri, names in matcher._texts.items():
                 matcher._texts[iri] = [
                     name for place, name in enumerate(names) if place == 0 or rng.random() >= forgotten
                 ]
-            matcher.of_question("")  # so that copies share what it builds
+            matcher.match_question("")  # so that copies share what it builds
             self._all.append(matcher)
 
-    def one(self, rng: random.Random) -> RelationMatcher:
+    def one(self, rng: random.Random) -> PropertyMatcher:
         return rng.choice(self._all)
 
 
-def without(matcher: RelationMatcher, iri: str) -> RelationMatcher:
+def without(matcher: PropertyMatcher, iri: str) -> PropertyMatcher:
     """The matcher as it would be if nobody had ever heard of the property."""
     other = copy.copy(matcher)
     other._texts = {prop: names for prop, names in matcher._texts.items() if prop != iri}
@@ -95,9 +97,9 @@ def without(matcher: RelationMatcher, iri: str) -> RelationMatcher:
     return other
 
 
-def property_sets(data: Path, rng: random.Random) -> tuple[dict[str, set[Way]], dict[str, set[Way]]]:
+def property_sets(data: Path, rng: random.Random) -> tuple[dict[str, set[PropertyPath]], dict[str, set[PropertyPath]]]:
     """What entities have, by entity: CoDEx's, and the starter's."""
-    codex: dict[str, set[Way]] = defaultdict(set)
+    codex: dict[str, set[PropertyPath]] = defaultdict(set)
     for subject, prop, target in triples(data):
         codex[subject].add((PROPERTY + prop, False))
         codex[target].add((PROPERTY + prop, True))
@@ -105,7 +107,7 @@ def property_sets(data: Path, rng: random.Random) -> tuple[dict[str, set[Way]], 
         for mark, added in LITERALS.items():
             if (PROPERTY + mark, False) in ways:
                 ways |= {(PROPERTY + prop, False) for prop, share in added.items() if rng.random() < share}
-    starter: dict[str, set[Way]] = defaultdict(set)
+    starter: dict[str, set[PropertyPath]] = defaultdict(set)
     labels = vocabulary().by_label
     for fact in read_lines(STARTER / "facts.jsonl"):
         known = labels.get(name_key(fact["p"]))
@@ -118,7 +120,7 @@ def property_sets(data: Path, rng: random.Random) -> tuple[dict[str, set[Way]], 
     return codex, {name: ways for name, ways in starter.items() if len(ways) > 1}
 
 
-def wording_of(way: Way, worlds: Worlds, rng: random.Random) -> str:
+def wording_of(way: PropertyPath, worlds: Worlds, rng: random.Random) -> str:
     """A wording that people or plans use for the property in this direction."""
     prop, inverse = way
     row, known = worlds.names.get(prop), vocabulary().by_iri.get(prop)
@@ -137,7 +139,7 @@ def wording_of(way: Way, worlds: Worlds, rng: random.Random) -> str:
 
 def examples(part: str, data: Path, worlds: Worlds, sets: Any, count: int, rng: random.Random) -> Iterator[Example]:
     codex, starter = sets
-    bearers: dict[Way, list[str]] = defaultdict(list)
+    bearers: dict[PropertyPath, list[str]] = defaultdict(list)
     for entity, ways in codex.items():
         for way in ways:
             bearers[way].append(entity)
@@ -166,7 +168,14 @@ def examples(part: str, data: Path, worlds: Worlds, sets: Any, count: int, rng: 
 
 
 def _two(
-    part: str, group: str, question: str, head: str, own: set[Way], gold: Way, worlds: Worlds, rng: random.Random
+    part: str,
+    group: str,
+    question: str,
+    head: str,
+    own: set[PropertyPath],
+    gold: PropertyPath,
+    worlds: Worlds,
+    rng: random.Random,
 ) -> Iterator[Example]:
     """An example with the property asked for, or one without it."""
     matcher, wording = worlds.one(rng), wording_of(gold, worlds, rng)
@@ -198,7 +207,9 @@ def _two(
             yield Example(part, f"{group}, taken away", wording, question, tuple(sorted(left)), frozenset(), matcher)
 
 
-def _free(part: str, worlds: Worlds, sets: Sequence[set[Way]], count: int, rng: random.Random) -> Iterator[Example]:
+def _free(
+    part: str, worlds: Worlds, sets: Sequence[set[PropertyPath]], count: int, rng: random.Random
+) -> Iterator[Example]:
     """Relations as plans word them, that no property is called like: right for nothing."""
     lines = [line for name in ("passages", "more") for line in read_lines(QUESTIONS / f"{name}.jsonl")]
     asked = [
@@ -215,6 +226,6 @@ def _free(part: str, worlds: Worlds, sets: Sequence[set[Way]], count: int, rng: 
             yield Example(part, "plans' own words", wording, question, ways, frozenset(), matcher)
 
 
-def _alike(one: Way, other: Way) -> bool:
+def _alike(one: PropertyPath, other: PropertyPath) -> bool:
     pids = {one[0].removeprefix(PROPERTY), other[0].removeprefix(PROPERTY)}
     return one[1] == other[1] and any(pids <= group for group in ALIKE)

@@ -1,4 +1,5 @@
-"""Learn when a property of an entity is what a relation's wording asks for (atomr_local/sources/graph/acceptance.py).
+"""Learn when a property of an entity is what a relation's wording asks for: the model of
+atomr_local/sources/graph/properties/match_probability.py.
 
     scripts/train_relation_match.py [--data ../shared/data] [--examples 6000] [--embedder starter] [--write]
 
@@ -33,10 +34,17 @@ from bench.linking_data import properties, triples
 from atomr_local.catalog.starter import find_embedder
 from atomr_local.evaluation.declining import auroc, calibration_error
 from atomr_local.indexing.embedding import SentenceEmbedder
-from atomr_local.sources.graph.acceptance import FILE, MEANING, WORDS, Acceptance, described, terms
-from atomr_local.sources.graph.asked import Way
-from atomr_local.sources.graph.meaning import Meaning
-from atomr_local.sources.graph.relations import Match
+from atomr_local.sources.graph.properties.match_probability import (
+    FILE,
+    LEXICAL_FEATURES,
+    SEMANTIC_FEATURES,
+    MatchModel,
+    match_features,
+    terms,
+)
+from atomr_local.sources.graph.properties.matching import PropertyMatch
+from atomr_local.sources.graph.properties.question_matching import PropertyPath
+from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
 from training.files import ROOT
 from training.models.relation_examples import Example, Worlds, examples, property_sets
 
@@ -48,13 +56,13 @@ class Table:
     """Examples with the features of their candidates."""
 
     examples: list[Example]
-    rows: list[list[tuple[Way, dict[str, float], bool]]]
+    rows: list[list[tuple[PropertyPath, dict[str, float], bool]]]
 
     @classmethod
     def of(cls, made: Sequence[Example]) -> Table:
         rows = []
         for example in made:
-            found = described(example.matcher, example.wording, example.question, "", example.own, meaning=True)
+            found = match_features(example.matcher, example.wording, example.question, "", example.own, semantic=True)
             rows.append(
                 [
                     ((match.property, match.inverse), features, (match.property, match.inverse) in example.gold)
@@ -102,7 +110,7 @@ def fit(rows: Sequence[Sequence[tuple[Any, dict[str, float], bool]]], names: Seq
 def best_of(table: Table, model: dict[str, Any]) -> list[tuple[float, bool]]:
     """(probability, right) of each example's best candidate."""
     made = (float(model["intercept"]), tuple(terms(model["weights"])))
-    judge = Acceptance(made, made, 0.0, 0.0, 0.0)
+    judge = MatchModel(made, made, 0.0, 0.0, 0.0)
     return [
         max(((judge.probability(features), right) for _, features, right in row), default=(0.0, False))
         for row in table.rows
@@ -110,7 +118,7 @@ def best_of(table: Table, model: dict[str, Any]) -> list[tuple[float, bool]]:
 
 
 def report(
-    table: Table, model: dict[str, Any], accept: float, old: Sequence[Match | None]
+    table: Table, model: dict[str, Any], accept: float, old: Sequence[PropertyMatch | None]
 ) -> dict[str, dict[str, float]]:
     """By group of examples, and over all; `old`: what was followed before, for each example."""
     found = best_of(table, model)
@@ -143,8 +151,8 @@ def report(
     return told
 
 
-def _before(example: Example) -> Match | None:
-    found: Match | None = followed(example.matcher, example.wording, example.question, example.own)
+def _before(example: Example) -> PropertyMatch | None:
+    found: PropertyMatch | None = followed(example.matcher, example.wording, example.question, example.own)
     return found
 
 
@@ -160,17 +168,20 @@ def main() -> None:
     arguments = parser.parse_args()
     rng = random.Random(SEED)
     embedder = SentenceEmbedder(find_embedder(arguments.embedder))
-    meaning = Meaning(lambda: embedder, kept=200_000)
+    semantic = SemanticSimilarity(lambda: embedder, kept=200_000)
     rows = properties(arguments.data, Counter(prop for _, prop, _ in triples(arguments.data)))
     sets = property_sets(arguments.data, rng)
     needed = {prop for several in sets for ways in several.values() for prop, _ in ways}
-    worlds = Worlds(rows, needed, meaning, rng)
+    worlds = Worlds(rows, needed, semantic, rng)
     tables = {
         part: Table.of(list(examples(part, arguments.data, worlds, sets, count, rng)))
         for part, count in (("train", arguments.examples), ("valid", arguments.examples // 3))
     }
     old = [_before(example) for example in tables["valid"].examples]
-    models = {"words": fit(tables["train"].rows, WORDS), "meaning": fit(tables["train"].rows, MEANING)}
+    models = {
+        "lexical": fit(tables["train"].rows, LEXICAL_FEATURES),
+        "semantic": fit(tables["train"].rows, SEMANTIC_FEATURES),
+    }
     for kind, model in models.items():
         learnt = best_of(tables["train"], model)
         print(f"{kind} | train: auroc {auroc(learnt):.3f}  ece {calibration_error(learnt):.3f}")
@@ -192,5 +203,5 @@ def main() -> None:
             "accept_by_words": arguments.accept_by_words,
             **models,
         }
-        file = ROOT / "atomr_local/sources/graph" / FILE
+        file = ROOT / "atomr_local/sources/graph/properties" / FILE
         file.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

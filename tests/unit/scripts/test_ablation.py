@@ -146,7 +146,10 @@ from atomr_local.indexing.wording import STOP_WORDS, TOLD_BY
 from atomr_local.language.answer_type import expected_type
 from atomr_local.reasoning.answer_selection.short_answer import year_asked_for
 from atomr_local.reasoning.verdict.repetition import repeats
-from atomr_local.sources.graph import asked, conditions, counting, kinds, linking, ordering, wordings
+from atomr_local.sources.graph import entity_types, linking
+from atomr_local.sources.graph.filter import conditions
+from atomr_local.sources.graph.properties import phrases, question_matching
+from atomr_local.sources.graph.relate import counting, ordering
 assert assistant._kind("hello") == "question"
 assert expected_type("Which countries border Chad?").probability == 0
 assert not expected_type("Which countries border Chad?").several
@@ -155,8 +158,8 @@ assert not repeats("Who wrote Emma?", ["Emma"])
 assert countries_in("from Chad to Peru") == []
 assert STOP_WORDS and not TOLD_BY
 assert conditions.comparison("at least 5 km") is None
-assert ordering.order_asked("current president") == ("current president", None)
-assert wordings.TYPES == frozenset()
+assert ordering.requested_order("current president") == ("current president", None)
+assert phrases.TYPES == frozenset()
 print("off")
 """
 

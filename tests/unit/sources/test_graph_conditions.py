@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from atomr_local.indexing.literals import Date, Quantity
 from atomr_local.indexing.spans import Span, parse_span
-from atomr_local.sources.graph import conditions
-from atomr_local.sources.graph.comparing import compare_dates, compare_quantities
-from atomr_local.sources.graph.conditions import Comparison, Range
+from atomr_local.sources.graph.filter import conditions
+from atomr_local.sources.graph.filter.comparison import compare_dates, compare_quantities
+from atomr_local.sources.graph.filter.conditions import Comparison, Range
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from atomr_local.errors import SourceError
 from atomr_local.indexing import store
 from atomr_local.indexing.graph_index import build_graph_index
 from atomr_local.sources.graph import GraphSource
-from atomr_local.sources.graph.access import bound
-from atomr_local.sources.graph.query import run_query
+from atomr_local.sources.graph.knowledge_graph import bound
+from atomr_local.sources.graph.sparql.query import run_query
 from atomr_local.sources.protocol import Request, Value, ValueKind
 from atomr_local.tree.nodes import Operator
 

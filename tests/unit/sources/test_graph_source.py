@@ -9,8 +9,8 @@ from support.graph_world import Asker, open_world
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, KnowledgeIndexError
 from atomr_local.indexing import store
-from atomr_local.sources.graph import GraphSource, access
-from atomr_local.sources.graph.query import run_query
+from atomr_local.sources.graph import GraphSource, knowledge_graph
+from atomr_local.sources.graph.sparql.query import run_query
 from atomr_local.sources.protocol import Request, SourceName, Value, ValueKind
 from atomr_local.tree.nodes import Operator
 
@@ -242,7 +242,7 @@ def test_direct_rag_gives_facts_on_what_the_question_names(ask: Asker) -> None:
 
 
 def test_rows_are_capped_and_it_is_said(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "ROW_LIMIT", 1)
+    monkeypatch.setattr(knowledge_graph, "ROW_LIMIT", 1)
     found = ask.request(Operator.RELATE, "Mars", "has moon")
     assert len(found.values) == 1
     assert "left out" in found.dropped[0]

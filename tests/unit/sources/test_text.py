@@ -305,7 +305,7 @@ def test_one_word_of_a_hundred_makes_no_other_passage() -> None:
         for second in ("ra", "no", "mi", "ta", "so", "pe", "lu", "vo", "ke", "di")
     ]
     rows = [{"text": " ".join([*words, last])} for last in ("town", "city", "1950", "1951")]
-    found = text_source._folded(text_source._Found(row, 1.0) for row in rows)
+    found = text_source._without_duplicates(text_source._Hit(row, 1.0) for row in rows)
     assert [one.row for one in found] == [rows[0], rows[2], rows[3]]
 
 

@@ -1,0 +1,1 @@
+"""The Filter operator: whether an entity satisfies a condition."""

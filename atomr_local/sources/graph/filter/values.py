@@ -1,0 +1,304 @@
+"""Whether an entity has a value: of a property, of a class, at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from atomr_local.indexing.names import name_key
+from atomr_local.indexing.vocabulary import PROPERTY, SUBCLASS_OF, vocabulary
+from atomr_local.sources.graph.filter import conditions
+from atomr_local.sources.graph.filter.conditions import HasValue
+from atomr_local.sources.graph.filter.result import ConditionResult
+from atomr_local.sources.graph.knowledge_graph import (
+    TYPE_PROPERTIES,
+    KnowledgeGraph,
+    SelectResult,
+    Statement,
+    bound,
+    select_labelled,
+    term_iri,
+)
+from atomr_local.sources.graph.properties.matching import SURE, PropertyMatch, PropertyMatcher
+from atomr_local.sources.graph.qualified_statements import (
+    QualifiedStatements,
+    TimeConstraint,
+    qualified_statements,
+    split_time,
+)
+from atomr_local.sources.graph.relate.heads import Head
+
+_TIE = 0.06
+_SAME_VALUE = {"woman": "female", "women": "female", "man": "male", "men": "male"}
+_OCCUPATION = PROPERTY + "P106"
+_GENDER, _COUNTRIES = PROPERTY + "P21", tuple(PROPERTY + pid for pid in ("P27", "P17", "P495"))
+_MOST_DESCRIBED = 5
+# What holds of a place holds of what contains it, and what is an X is whatever X is a kind of.
+_PLACE_CLOSURE = tuple(PROPERTY + pid for pid in ("P131", "P17", "P30", "P276", "P361"))
+_PLACE_KINDS = frozenset({"place", "country", "city"})
+_CLASS_PROPERTIES = (*TYPE_PROPERTIES, _OCCUPATION)
+
+
+class ValueCheck:
+    """Decides whether an entity has a value, over one graph. Thread-safe."""
+
+    def __init__(self, graph: KnowledgeGraph, matcher: PropertyMatcher) -> None:
+        self._graph = graph
+        self._matcher = matcher
+
+    def check(self, head: Head, text: str) -> ConditionResult | None:
+        """Whether the entity has the value; the longest wording that is surely a property decides."""
+        missing: ConditionResult | None = None
+        for cut in conditions.value_cuts(text):
+            targets = self._targets(cut.value)
+            if not cut.wording:
+                verdict = self._exists(head, cut.value) if conditions.demands(text) else None
+                return verdict or self._is_something(head, cut.value, targets) or missing
+            matches = [m for m in self._matcher.rank(cut.wording) if m.score >= SURE]
+            matches = [m for m in matches if matches[0].score - m.score <= _TIE]
+            verdict = self._has_property_value(head, cut, matches, targets) if matches else None
+            if verdict is not None and verdict.satisfied is not None:
+                return verdict
+            missing = missing or verdict
+        return missing
+
+    def check_qualified(self, head: Head, text: str) -> ConditionResult | None:
+        """ "head of government Ann in 2010", "position held mayor of Berlin": by what qualifies the statements."""
+        rest, time = split_time(text)
+        for cut in conditions.value_cuts(rest):
+            value, _, of = cut.value.rpartition(" of ")
+            readings = [(cut.value, "")] if time is not None else []
+            readings += [(value, of)] if value else []
+            matches = (
+                [m for m in self._matcher.rank(cut.wording) if m.score >= SURE] if cut.wording and readings else []
+            )
+            for match in (m for m in matches if matches[0].score - m.score <= _TIE):
+                statements = qualified_statements(self._graph, head.iri, match.property, inverse=match.inverse)
+                if statements is None:
+                    continue
+                for reading in readings:
+                    verdict = self._holds(head, match, statements, reading, time)
+                    if verdict is not None:
+                        return verdict
+        return None
+
+    def _holds(
+        self,
+        head: Head,
+        match: PropertyMatch,
+        statements: QualifiedStatements,
+        reading: tuple[str, str],
+        time: TimeConstraint | None,
+    ) -> ConditionResult | None:
+        """Whether a statement has the value, of what is said, at the time; None where none has the value at all."""
+        value, of = reading
+        targets, of_targets = self._targets(value), self._targets(of)
+        named = [item for item in statements.found if not of or not of_targets.isdisjoint(item.of)]
+        answer = statements.answer_of(named)
+        found = self._matching(head, match, answer, value_keys(value), targets)
+        if found is None:
+            return None
+        held = named if time is None else [item for item in statements.at(time) if item in named]
+        answer = statements.answer_of(held)
+        satisfied = self._matching(head, match, answer, value_keys(value), targets) is not None
+        shown = sorted({item.shown() for item in held or named if item.shown()})
+        sentence = self._statement_sentence(head, match, answer, f"{found}{' of ' + of if of else ''}").rstrip(".")
+        return ConditionResult(satisfied, match.score, ((f"{sentence} ({', '.join(shown)}).", answer),))
+
+    def _exists(self, head: Head, wording: str) -> ConditionResult | None:
+        """Whether the entity has any value of the property; its absence proves nothing."""
+        for match in self._matcher.rank(wording):
+            if match.score < SURE:
+                return None
+            answer = self._values(head, match)
+            if answer.terms:
+                return ConditionResult(
+                    True, match.score, ((self._statement_sentence(head, match, answer, None), answer),)
+                )
+        return None
+
+    def _has_property_value(
+        self, head: Head, cut: HasValue, matches: Sequence[PropertyMatch], targets: frozenset[str]
+    ) -> ConditionResult | None:
+        keys = value_keys(cut.value)
+        reasons: list[tuple[str, SelectResult]] = []
+        for match in matches:
+            answer = self._values(head, match)
+            found = self._matching(head, match, answer, keys, targets)
+            if found is None and answer.terms:
+                within = self._within(head, match, targets)
+                if within is not None:
+                    answer, found = within
+            if found is None and answer.terms:
+                described = self._described(head, match, answer, cut.value)
+                if described is not None:
+                    return described
+            if not answer.terms:
+                continue
+            reasons.append((self._statement_sentence(head, match, answer, found), answer))
+            if found is not None:
+                return ConditionResult(True, match.score, (reasons[-1],))
+        if not reasons:
+            reasons = self._others(matches, targets)
+        return ConditionResult(False if reasons else None, matches[0].score, tuple(reasons))
+
+    def _described(self, head: Head, match: PropertyMatch, answer: SelectResult, value: str) -> ConditionResult | None:
+        """ "Creator is Spanish", "director is a woman": what the property's values are, by country or by gender."""
+        bare = name_key(value).removeprefix("the ").removeprefix("a ").removeprefix("an ")
+        gender = bare in _SAME_VALUE or bare in _SAME_VALUE.values()
+        if not gender and bare not in vocabulary().countries:
+            return None
+        keys, targets = value_keys(bare), self._targets(bare)
+        reasons: list[tuple[str, SelectResult]] = []
+        for iri in [iri for row in answer.terms[:_MOST_DESCRIBED] if (iri := term_iri(row["value"])) is not None]:
+            for prop in (_GENDER,) if gender else _COUNTRIES:
+                of_value = PropertyMatch(prop, False, match.score, self._matcher.kind(prop))
+                stated = self._values(Head(iri, 1.0), of_value)
+                found = self._matching(Head(iri, 1.0), of_value, stated, keys, targets)
+                if stated.terms:
+                    reasons.append((self._statement_sentence(head, match, answer, self._graph.label(iri)), answer))
+                    reasons.append((self._statement_sentence(Head(iri, 1.0), of_value, stated, found), stated))
+                if found is not None:
+                    return ConditionResult(True, match.score, tuple(reasons[-2:]))
+        if not reasons and match.kind != "person":
+            return None  # "official language is French"
+        # A person of whom nothing is known may be of any country.
+        return ConditionResult(False if reasons else None, match.score, tuple(reasons))
+
+    def _others(self, matches: Sequence[PropertyMatch], targets: frozenset[str]) -> list[tuple[str, SelectResult]]:
+        """Whom the target has instead, where the entity would have to be its value ("capital of France")."""
+        for match in matches:
+            for target in sorted(targets) if match.inverse else ():
+                turned = replace(match, inverse=False)
+                answer = self._values(Head(target, 1.0), turned)
+                if answer.terms:
+                    return [(self._statement_sentence(Head(target, 1.0), turned, answer, None), answer)]
+        return []
+
+    def _matching(
+        self, head: Head, match: PropertyMatch, answer: SelectResult, keys: frozenset[str], targets: frozenset[str]
+    ) -> str | None:
+        """The text of the value that is meant, or None."""
+        graph = self._graph
+        for row in answer.terms:
+            iri = term_iri(row["value"])
+            if match.inverse:
+                if iri is None:
+                    continue
+                text = graph.label(iri)
+            else:
+                text = graph.value(Statement(head.iri, match.property, row["value"])).text
+            if iri is not None and iri in targets:
+                return text
+            names = [text, *(graph.names.names_of(iri) if iri is not None else ())]
+            if any(not keys.isdisjoint(value_keys(name)) for name in names):
+                return text
+            if iri is not None and any(name_key(name).endswith(f" {key}") for name in names for key in keys):
+                return text  # a surname
+        return None
+
+    def _within(self, head: Head, match: PropertyMatch, targets: Iterable[str]) -> tuple[SelectResult, str] | None:
+        """Whether a value lies in, or is a kind of, one of the targets."""
+        if match.inverse:
+            return None
+        if match.kind in _PLACE_KINDS:
+            closure = "|".join(bound(iri) for iri in _PLACE_CLOSURE)
+        elif match.property in _CLASS_PROPERTIES:
+            closure = bound(SUBCLASS_OF)
+        else:
+            return None
+        for target in sorted(targets):
+            pattern = (
+                f"VALUES ?value {{ {bound(target)} }} {bound(head.iri)} {bound(match.property)}/({closure})+ ?value ."
+            )
+            answer = select_labelled(self._graph, pattern)
+            if answer.terms:
+                return answer, self._graph.label(target)
+        return None
+
+    def _statement_sentence(self, head: Head, match: PropertyMatch, answer: SelectResult, found: str | None) -> str:
+        graph = self._graph
+        label = graph.property_label(match.property)
+        if found is not None:
+            texts = [found]
+        else:
+            iris = [(row["value"], term_iri(row["value"])) for row in answer.terms[:5]]
+            texts = [
+                graph.label(iri) if iri is not None else graph.value(Statement(head.iri, match.property, term)).text
+                for term, iri in iris
+            ]
+        name, shown = graph.label(head.iri), ", ".join(texts)
+        return f"{name} is the {label} of: {shown}." if match.inverse else f"{name} — {label}: {shown}."
+
+    def _is_something(self, head: Head, value: str, targets: frozenset[str]) -> ConditionResult | None:
+        """ "a film", "female", "American": a type first, then any value that is written so."""
+        graph = self._graph
+        keys = value_keys(value) | value_keys(_singular(value))
+        targets = targets | self._targets(_singular(value))
+        known: list[tuple[str, SelectResult]] = []
+        for prop in _CLASS_PROPERTIES:
+            match = PropertyMatch(prop, False, 0.95, "type")
+            answer = self._values(head, match)
+            found = self._matching(head, match, answer, keys, targets)
+            if found is None and answer.terms:
+                within = self._within(head, match, targets)
+                if within is not None:
+                    answer, found = within
+            if found is not None:
+                return ConditionResult(
+                    True, match.score, ((self._statement_sentence(head, match, answer, found), answer),)
+                )
+            if answer.terms:
+                known.append((self._statement_sentence(head, match, answer, None), answer))
+        for statement in graph.statements(head.iri):
+            match = PropertyMatch(statement.property, False, 0.9, self._matcher.kind(statement.property))
+            names = [graph.value(statement).text]
+            iri = term_iri(statement.object)
+            names += graph.names.names_of(iri) if iri is not None else []
+            if (iri is not None and iri in targets) or any(not keys.isdisjoint(value_keys(name)) for name in names):
+                answer = self._values(head, match)
+                sentence = self._statement_sentence(head, match, answer, names[0])
+                return ConditionResult(True, match.score, ((sentence, answer),))
+        return self._sibling_value(head, keys, known)
+
+    def _sibling_value(
+        self, head: Head, keys: frozenset[str], known: Sequence[tuple[str, SelectResult]]
+    ) -> ConditionResult | None:
+        """False where the entity has another value of the property that such a value belongs to."""
+        graph = self._graph
+        for candidate in sorted(self._iris_of(keys)):
+            for use in graph.statements(tail=candidate, limit=20):
+                match = PropertyMatch(use.property, False, 0.9, self._matcher.kind(use.property))
+                if use.property in TYPE_PROPERTIES:
+                    if known:
+                        return ConditionResult(False, 0.95, tuple(known))
+                    continue
+                answer = self._values(head, match)
+                if answer.terms:
+                    return ConditionResult(
+                        False, match.score, ((self._statement_sentence(head, match, answer, None), answer),)
+                    )
+        return None
+
+    def _targets(self, text: str) -> frozenset[str]:
+        """Entities that the value may be, by their names exactly."""
+        return self._iris_of(value_keys(text)) if text else frozenset()
+
+    def _iris_of(self, keys: Iterable[str]) -> frozenset[str]:
+        return frozenset(row.entity.iri for key in keys for row in self._graph.names.by_key(key, limit=20))
+
+    def _values(self, head: Head, match: PropertyMatch) -> SelectResult:
+        return self._graph.values(head.iri, match.property, inverse=match.inverse)
+
+
+def value_keys(text: str) -> frozenset[str]:
+    """The key of a value, and those of the countries that it may be an adjective of."""
+    key = name_key(text)
+    bare = key.removeprefix("the ")
+    return frozenset({key, bare, _SAME_VALUE.get(bare, key)}) | vocabulary().countries.get(bare, frozenset())
+
+
+def _singular(text: str) -> str:
+    if text.endswith("ies") and len(text) > 4:
+        return text[:-3] + "y"
+    return text[:-1] if text.endswith("s") and not text.endswith("ss") and len(text) > 3 else text

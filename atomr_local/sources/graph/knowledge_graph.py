@@ -1,0 +1,287 @@
+"""Reading one graph index: bound SPARQL queries, statements, labels. Materialises every result where it queries,
+because Oxigraph's result iterators must not cross threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from atomr_local.errors import KnowledgeIndexError, SourceError
+from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
+from atomr_local.indexing.graph_index import STORE
+from atomr_local.indexing.graph_names import EntityRow, Names, PropertyRow
+from atomr_local.indexing.graph_statements import (
+    ALT_LABEL,
+    DESCRIPTION,
+    MINTED_ENTITY,
+    RDFS_LABEL,
+    XSD,
+    literal_text,
+    local_name,
+)
+from atomr_local.indexing.opening import require_unchanged
+from atomr_local.indexing.rebuilding import damage_hint
+from atomr_local.indexing.store import read_manifest
+from atomr_local.indexing.vocabulary import INSTANCE_OF, vocabulary
+from atomr_local.sources.protocol import Value, ValueKind
+
+if TYPE_CHECKING:
+    from pyoxigraph import BlankNode, Literal, NamedNode, Store, Triple
+
+    Term = NamedNode | BlankNode | Literal | Triple
+
+ROW_LIMIT = 200
+_NAMING = {RDFS_LABEL, ALT_LABEL, DESCRIPTION}
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+TYPE_PROPERTIES = (INSTANCE_OF, RDF_TYPE)
+_KIND_OF_DATATYPE = {
+    **dict.fromkeys(("date", "dateTime", "gYear", "gYearMonth"), ValueKind.DATE),
+    **dict.fromkeys(("decimal", "integer", "double", "float", "int", "long", "nonNegativeInteger"), ValueKind.NUMBER),
+    "boolean": ValueKind.BOOLEAN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SelectResult:
+    """A query as it was run, and its rows: as text for the evidence, as terms for the program."""
+
+    sparql: str
+    rows: tuple[dict[str, str], ...]
+    terms: tuple[dict[str, Term], ...]
+    cut: bool = False
+    values: tuple[tuple[str | None, str], ...] = ()
+    """IRI and label of each row's ?value, where labels were asked for; None and "" for what has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement; `head` and `tail` are as shown, `property_label` too."""
+
+    subject: str
+    property: str
+    object: Term
+
+    def other(self, iri: str) -> str | None:
+        """The entity at the other end from `iri`, if it is one."""
+        if self.subject != iri:
+            return self.subject
+        return term_iri(self.object)
+
+
+def term_iri(term: Term) -> str | None:
+    """The IRI of a term that is one."""
+    from pyoxigraph import NamedNode
+
+    return term.value if isinstance(term, NamedNode) else None
+
+
+def bound(iri: str) -> str:
+    """An IRI as a SPARQL term; it cannot break out of the angle brackets.
+
+    Raises:
+        SourceError: it is no IRI.
+    """
+    from pyoxigraph import NamedNode
+
+    try:
+        return str(NamedNode(iri))
+    except ValueError as error:
+        raise SourceError(f"{iri!r} is not an IRI") from error
+
+
+def term_text(term: Term) -> str:
+    """A term as evidence rows show it: an IRI or a lexical form."""
+    value = getattr(term, "value", None)
+    return value if isinstance(value, str) else str(term)
+
+
+class KnowledgeGraph:
+    """One opened index. Thread-safe."""
+
+    def __init__(self, directory: Path) -> None:
+        """Raises KnowledgeIndexError when the directory holds no whole graph index."""
+        from pyoxigraph import Store
+
+        manifest = read_manifest(directory)
+        require_unchanged(manifest.kind, directory)
+        if manifest.kind != "graph":
+            raise KnowledgeIndexError(f"{directory} is a {manifest.kind} index, not a graph")
+        self.directory = directory
+        self.manifest = manifest
+        self.names = Names(directory)
+        if not (directory / STORE).is_dir():
+            raise KnowledgeIndexError(f"{directory} has no {STORE} store", hint=damage_hint("graph", directory))
+        try:
+            with panics_as_errors():
+                self._open_store: Store | None = Store.read_only(str(directory / STORE))
+        except (OSError, ValueError, RuntimeError) as error:  # corruption comes as RuntimeError
+            raise KnowledgeIndexError(
+                f"{directory / STORE} cannot be opened: {library_line(error, directory)}",
+                hint=damage_hint("graph", directory),
+            ) from error
+        # Statements with times lie apart; a graph without any is never asked for them.
+        self.has_qualifiers = manifest.counts.get("qualifiers", 0) > 0
+        self.properties: dict[str, PropertyRow] = {row.iri: row for row in self.names.properties()}
+
+    def close(self) -> None:
+        """Close the files; a query that still runs closes them when it ends. Idempotent."""
+        self.names.close()
+        self._open_store = None
+
+    @property
+    def _store(self) -> Store:
+        store = self._open_store
+        if store is None:
+            raise SourceError(f"the graph in {self.directory} has been closed")
+        return store
+
+    # -- statements
+
+    def statements(
+        self, subject: str | None = None, prop: str | None = None, tail: str | None = None, limit: int = ROW_LIMIT
+    ) -> list[Statement]:
+        """Up to `limit` statements that fit, those that only name things left out."""
+        from pyoxigraph import DefaultGraph, NamedNode
+
+        def node(iri: str | None) -> NamedNode | None:
+            return NamedNode(iri) if iri is not None else None
+
+        try:
+            with panics_as_errors():
+                quads = self._store.quads_for_pattern(node(subject), node(prop), node(tail), DefaultGraph())
+                found = (
+                    Statement(quad.subject.value, quad.predicate.value, quad.object)
+                    for quad in quads
+                    if quad.predicate.value not in _NAMING and isinstance(quad.subject, NamedNode)
+                )
+                return list(islice(found, limit))
+        except (OSError, ValueError, RuntimeError) as error:
+            raise SourceError(
+                f"the graph in {self.directory} cannot be read: {library_line(error, self.directory)}",
+                hint=damage_hint("graph", self.directory),
+            ) from error
+
+    def has(self, iri: str, prop: str, *, inverse: bool = False) -> bool:
+        """Whether there is a statement of the property about the entity, or with `inverse` one that has it as value."""
+        found = self.statements(None if inverse else iri, prop, iri if inverse else None, limit=1)
+        return bool(found)
+
+    def values(self, iri: str, prop: str, *, inverse: bool = False) -> SelectResult:
+        """The property's values for the entity as ?value, or with `inverse` what has it as a value, with labels."""
+        head = bound(iri)
+        return select_labelled(self, f"?value {bound(prop)} {head} ." if inverse else f"{head} {bound(prop)} ?value .")
+
+    def select(self, query: str, limit: int | None = None) -> SelectResult:
+        """Run a SELECT whose values are bound terms already; at most `limit` rows, `cut` when there are more."""
+        limit = ROW_LIMIT if limit is None else limit
+        sparql = f"{query}\nLIMIT {limit + 1}"
+        try:
+            with panics_as_errors():
+                results: Any = self._store.query(sparql)
+                variables = [variable.value for variable in results.variables]
+                solutions = [tuple(row) for row in results]
+        except (OSError, ValueError, SyntaxError, RuntimeError) as error:
+            raise SourceError(
+                f"the graph in {self.directory} cannot be queried: {library_line(error, self.directory)}",
+                hint=damage_hint("graph", self.directory),
+            ) from error
+        terms = [
+            {name: term for name, term in zip(variables, row, strict=True) if term is not None} for row in solutions
+        ]
+        kept = tuple(terms[:limit])
+        rows = tuple({name: term_text(term) for name, term in row.items()} for row in kept)
+        return SelectResult(sparql, rows, kept, len(terms) > limit)
+
+    # -- names
+
+    def label(self, iri: str) -> str:
+        """The label of an entity, or a readable form of its IRI."""
+        row = self.names.entity(iri)
+        return row.label if row is not None and row.label else local_name(iri)
+
+    def labels(self, iris: Sequence[str]) -> dict[str, str]:
+        """:meth:`label` of many entities at once."""
+        known = self.names.labels(iris)
+        return {iri: known.get(iri) or local_name(iri) for iri in iris}
+
+    def property_label(self, iri: str) -> str:
+        row = self.properties.get(iri)
+        known = vocabulary().by_iri.get(iri)
+        return (row.label if row else "") or (known.label if known else "") or local_name(iri)
+
+    def row(self, iri: str) -> EntityRow | None:
+        return self.names.entity(iri)
+
+    def resolved(self, iri: str) -> bool:
+        """Whether the entity has an identity of its own, rather than one minted from a bare label."""
+        return not iri.startswith(MINTED_ENTITY)
+
+    def types(self, iri: str) -> list[str]:
+        """Labels of what the entity is an instance of."""
+        found = [s.object for prop in TYPE_PROPERTIES for s in self.statements(iri, prop, limit=8)]
+        return list(dict.fromkeys(self.label(type_iri) for term in found if (type_iri := term_iri(term))))
+
+    def value(self, statement: Statement, score: float | None = None, label: str = "") -> Value:
+        """The statement's object as an answer value, its text as the source wrote it.
+
+        Args:
+            label: the object's label, where it was looked up before.
+        """
+        term = statement.object
+        written = self.names.statement_text(statement.subject, statement.property, str(term))
+        iri = term_iri(term)
+        if iri is not None:
+            return Value(written or label or self.label(iri), ValueKind.ENTITY, iri, score)
+        datatype = getattr(getattr(term, "datatype", None), "value", "")
+        kind = _KIND_OF_DATATYPE.get(datatype.removeprefix(XSD), ValueKind.TEXT)
+        return Value(written or literal_text(term_text(term), datatype), kind, None, score)
+
+    def entity_value(self, iri: str, score: float | None = None) -> Value:
+        return Value(self.label(iri), ValueKind.ENTITY, iri, score)
+
+    def sentence(self, statement: Statement) -> str:
+        """ "Get Low — performer: Dillon Francis." """
+        prop = self.property_label(statement.property)
+        return f"{self.label(statement.subject)} — {prop}: {self.value(statement).text}."
+
+    def main_facts(self, iri: str, limit: int = 8) -> Iterator[Statement]:
+        """Statements that say most about the entity: its own first, a few per property; then some that point to it."""
+        own = self.statements(iri, limit=ROW_LIMIT)
+        per_property: dict[str, int] = {}
+        chosen = 0
+        for statement in sorted(own, key=lambda s: (s.property not in TYPE_PROPERTIES, -self._uses(s.property))):
+            per_property[statement.property] = per_property.get(statement.property, 0) + 1
+            if per_property[statement.property] <= 3 and chosen < limit:
+                chosen += 1
+                yield statement
+        yield from self.statements(tail=iri, limit=max(0, min(3, limit - chosen)))
+
+    def _uses(self, prop: str) -> int:
+        row = self.properties.get(prop)
+        return row.uses if row else 0
+
+
+def select_labelled(graph: KnowledgeGraph, pattern: str) -> SelectResult:
+    """The ?value of a pattern of bound terms, each with its label where it has one.
+
+    The labels are read from the name database, all at once, which takes a third of the time that joining them does: the
+    build makes the graph's labels of those there, one an entity.
+    """
+    from pyoxigraph import NamedNode
+
+    answer = graph.select(f"SELECT DISTINCT ?value WHERE {{\n  {pattern}\n}}")
+    iris = [row["value"].value if isinstance(row["value"], NamedNode) else None for row in answer.terms]
+    known = graph.names.labels([iri for iri in iris if iri is not None])
+    values = tuple((iri, known.get(iri, "") if iri is not None else "") for iri in iris)
+    labelled = (
+        "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
+        f"SELECT DISTINCT ?value ?valueLabel WHERE {{\n  {pattern}\n  OPTIONAL {{ ?value rdfs:label ?valueLabel }}\n}}"
+        f"\nLIMIT {ROW_LIMIT + 1}"
+    )
+    rows = tuple(
+        row | {"valueLabel": label} if label else row for row, (_, label) in zip(answer.rows, values, strict=True)
+    )
+    return replace(answer, sparql=labelled, rows=rows, values=values)

@@ -1,0 +1,1 @@
+"""Property matching: which property of the graph a relation's wording, or a question, asks for."""

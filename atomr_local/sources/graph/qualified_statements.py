@@ -1,0 +1,153 @@
+"""Statements with the time for which they hold ("in 2010", "as of 2015") and what they are of.
+
+They lie in a graph of their own, which is read only for a question that asks for a time.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from atomr_local.indexing.graph_qualifiers import (
+    END,
+    OF,
+    POINT,
+    PROP,
+    PROP_QUALIFIER,
+    PROP_STATEMENT,
+    QUALIFIER_GRAPH,
+    START,
+)
+from atomr_local.indexing.literals import Date, parse_date
+from atomr_local.indexing.spans import Span, parse_span
+from atomr_local.indexing.vocabulary import PROPERTY
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, bound, term_text
+
+if TYPE_CHECKING:
+    from atomr_local.sources.graph.knowledge_graph import Term
+
+_TIME = re.compile(r"\b(?P<opening>as (?:of|at)|in|during|on)\s+(?=(?:the\s+)?[\w ]{0,12}\d)", re.IGNORECASE)
+_MOST_WORDS = 5
+_EDGES = " ,.;:?!()"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeConstraint:
+    """The time that a text asks for; `latest`: else what was last known before it ("as of")."""
+
+    span: Span
+    latest: bool
+
+
+def split_time(text: str) -> tuple[str, TimeConstraint | None]:
+    """The text without the time it names, and that time, or the text as it is and None."""
+    for match in _TIME.finditer(text):
+        tokens = text[match.end() :].split()
+        for size in range(min(_MOST_WORDS, len(tokens)), 0, -1):
+            span = parse_span(" ".join(tokens[:size]).strip(_EDGES))
+            if span is not None:
+                rest = " ".join([text[: match.start()].rstrip(_EDGES), *tokens[size:]]).strip()
+                return rest, TimeConstraint(span, match["opening"].casefold().startswith("as"))
+    return text, None
+
+
+def requested_time(wording: str, question: str, name: str) -> tuple[str, TimeConstraint | None]:
+    """The wording without a time, and the time that it names, or else the question outside the entity's name."""
+    rest, time = split_time(wording)
+    if time is not None:
+        return rest or wording, time
+    bare = re.sub(re.escape(name), " ", question, flags=re.IGNORECASE) if name else question
+    return wording, split_time(bare)[1]
+
+
+@dataclass(frozen=True, slots=True)
+class QualifiedStatement:
+    """One statement: its value, and what qualifies it, None where nothing does."""
+
+    value: Term
+    start: Date | None
+    end: Date | None
+    point: Date | None
+    of: tuple[str, ...]
+
+    @property
+    def timed(self) -> bool:
+        return self.start is not None or self.end is not None or self.point is not None
+
+    def holds(self, span: Span) -> bool:
+        """Whether it may hold on some day of the span."""
+        if self.point is not None:
+            return self.point.first <= span.last and self.point.last >= span.first
+        begun = self.start is None or self.start.first <= span.last
+        return begun and (self.end is None or self.end.last >= span.first)
+
+    def shown(self) -> str:
+        """The time in words: "1949-05-23 to 1990-10-03", "since 1990", "2015"; "" where there is none."""
+        if self.point is not None:
+            return str(self.point)
+        if self.start is not None and self.end is not None:
+            return f"{self.start} to {self.end}"
+        return f"since {self.start}" if self.start is not None else f"until {self.end}" if self.end is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class QualifiedStatements:
+    """The qualified statements of one entity and property, and the query that found them."""
+
+    answer: SelectResult
+    found: tuple[QualifiedStatement, ...]
+
+    def at(self, time: TimeConstraint) -> list[QualifiedStatement]:
+        """Those with a time that fits."""
+        timed = [item for item in self.found if item.timed]
+        fitting = [item for item in timed if item.holds(time.span)]
+        if not fitting and time.latest:
+            past = [(item.point.first, item) for item in timed if item.point and item.point.first <= time.span.last]
+            last = max((when for when, _ in past), default=None)
+            fitting = [item for when, item in past if when == last]
+        return fitting
+
+    def answer_of(self, kept: list[QualifiedStatement]) -> SelectResult:
+        """The query with the rows of these statements alone."""
+        places = [place for place, item in enumerate(self.found) if item in kept]
+        rows, terms = self.answer.rows, self.answer.terms
+        return replace(self.answer, rows=tuple(rows[i] for i in places), terms=tuple(terms[i] for i in places))
+
+
+def qualified_statements(graph: KnowledgeGraph, head: str, prop: str, *, inverse: bool) -> QualifiedStatements | None:
+    """The statements of the property that have a qualifier; None where there are none.
+
+    Args:
+        inverse: the head is the property's value.
+    """
+    if not graph.has_qualifiers or not prop.startswith(PROPERTY):
+        return None
+    pid = prop[len(PROPERTY) :]
+    subject, value = ("?value", bound(head)) if inverse else (bound(head), "?value")
+    optional = " ".join(
+        f"OPTIONAL {{ ?statement <{PROP_QUALIFIER}{qualifier}> ?{name} }}"
+        for name, qualifier in (("start", START), ("end", END), ("point", POINT), ("of", OF))
+    )
+    answer = graph.select(
+        f"SELECT ?value ?start ?end ?point ?of WHERE {{ GRAPH <{QUALIFIER_GRAPH}> {{\n"
+        f"  {subject} {bound(PROP + pid)} ?statement . ?statement {bound(PROP_STATEMENT + pid)} {value} .\n"
+        f"  {optional}\n}} }}"
+    )
+    if not answer.terms:
+        return None
+    found = tuple(
+        QualifiedStatement(
+            row["value"],
+            _date(row.get("start")),
+            _date(row.get("end")),
+            _date(row.get("point")),
+            (term_text(row["of"]),) if "of" in row else (),
+        )
+        for row in answer.terms
+    )
+    return QualifiedStatements(answer, found)
+
+
+def _date(term: Term | None) -> Date | None:
+    return parse_date(term_text(term)) if term is not None else None

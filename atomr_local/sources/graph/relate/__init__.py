@@ -1,0 +1,1 @@
+"""The Relate operator: one hop from an entity."""

@@ -1,0 +1,215 @@
+"""Things of a class: "lakes" of Africa, and of what a relation gives only the "countries".
+
+A wording in the plural may name a class of the graph. Where no relation gives anything, what is of the class and lies
+in the head is the answer ("mountains in Asia"); where one does, values that are of another class are left out, and it
+is said which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from atomr_local.indexing.graph_statements import local_name
+from atomr_local.indexing.names import name_key
+from atomr_local.indexing.vocabulary import PROPERTY, SUBCLASS_OF
+from atomr_local.sources.graph.knowledge_graph import (
+    ROW_LIMIT,
+    TYPE_PROPERTIES,
+    KnowledgeGraph,
+    bound,
+    select_labelled,
+    term_iri,
+)
+from atomr_local.sources.graph.properties.matching import SURE, UNDERSTOOD
+from atomr_local.sources.graph.relate.counting import is_other, kind_named
+from atomr_local.sources.protocol import Evidence, Retrieval, SourceName, Value, ValueKind
+
+# What lies in something: in an administrative unit, a country, a continent; at a place; as its part.
+_LIES_IN = tuple(PROPERTY + pid for pid in ("P131", "P17", "P30", "P276", "P361", "P706"))
+_STATED = (PROPERTY + "P17", PROPERTY + "P30")
+_MOST_WORDS = 4
+_MOST_ROWS_OF_A_NAME = 8
+_HIGHEST = 4
+# Of the values so many must be of the class: else the word means something else here.
+_LEAST_SHARE = 0.5
+_SHOWN = 5
+
+AskedFor = Callable[[Sequence[str]], tuple[str | None, bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedClass:
+    """Attributes: name: as the wording has it, in the singular; iris: classes of this name."""
+
+    name: str
+    iris: frozenset[str]
+
+
+class ClassMembers:
+    """Reads classes out of wordings, over one graph. Thread-safe."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph = graph
+        self.named = lru_cache(maxsize=512)(self._named)
+        self._above = lru_cache(maxsize=2048)(self._classes_above)
+        self._apart = lru_cache(maxsize=2048)(self._apart_uncached)
+
+    def _named(self, wording: str) -> NamedClass | None:
+        """The class that a wording names in the plural, the longest name first; None where it names none."""
+        tokens = name_key(wording).split()[:12]
+        for size in range(min(_MOST_WORDS, len(tokens)), 0, -1):
+            for start in range(len(tokens) - size + 1):
+                *before, last = tokens[start : start + size]
+                for singular in _singulars(last):
+                    name = " ".join([*before, singular])
+                    iris = self._classes_called(name)
+                    if iris:
+                        return NamedClass(name, iris)
+        return None
+
+    def _classes_called(self, name: str) -> frozenset[str]:
+        rows = self._graph.names.by_key(name, limit=_MOST_ROWS_OF_A_NAME)
+        return frozenset(
+            row.entity.iri
+            for row in rows
+            if any(self._graph.statements(prop=prop, tail=row.entity.iri, limit=1) for prop in TYPE_PROPERTIES)
+        )
+
+    def is_of(self, iri: str, named: NamedClass) -> bool | None:
+        """Whether the entity is of the class; None where the graph does not surely say so or otherwise."""
+        kind = kind_named(named.name.split()[-1])
+        if kind:  # what works are called says little: a "literary work" may be a novel
+            return None if not is_other(self._graph.types(iri), kind) else False
+        stated = [
+            found
+            for prop in TYPE_PROPERTIES
+            for statement in self._graph.statements(iri, prop)
+            if (found := term_iri(statement.object)) is not None
+        ]
+        if any(not named.iris.isdisjoint(self._above(found)) for found in stated):
+            return True
+        return False if stated and all(self._apart(found, named) for found in stated) else None
+
+    def _apart_uncached(self, iri: str, named: NamedClass) -> bool:
+        """Whether nothing is both: of one class and of the other, and the one's name does not contain the other's."""
+        if f" {named.name} " in f" {name_key(self._graph.label(iri))} ":
+            return False
+        classes = " ".join(map(bound, sorted(named.iris)))
+        types = "|".join(map(bound, TYPE_PROPERTIES))
+        query = f"VALUES ?class {{ {classes} }} ?value ({types}) {bound(iri)} . ?value ({types}) ?class ."
+        return not self._graph.select(f"SELECT ?value WHERE {{ {query} }}", 1).rows
+
+    def _classes_above(self, iri: str) -> frozenset[str]:
+        """The class and those that it is a kind of."""
+        seen, level = {iri}, [iri]
+        for _ in range(_HIGHEST):
+            level = [
+                found
+                for item in level
+                for statement in self._graph.statements(item, SUBCLASS_OF, limit=20)
+                if (found := term_iri(statement.object)) is not None and found not in seen
+            ]
+            seen.update(level)
+        return frozenset(seen)
+
+    def kept(self, values: Sequence[Value], wording: str) -> tuple[list[Value], str]:
+        """The values that are of the class that the wording names, and what was left out in words; all of them where
+        it names none, or too few are of it."""
+        entities = [value for value in values if value.kind is ValueKind.ENTITY and value.iri is not None]
+        named = self.named(wording) if len(entities) == len(values) > 0 else None
+        if named is None:
+            return list(values), ""
+        verdicts = [self.is_of(value.iri or "", named) for value in values]
+        kept = [value for value, verdict in zip(values, verdicts, strict=True) if verdict is not False]
+        # What a work is called settles it even where nothing is left: a poem is no opera.
+        settled = not kept and bool(kind_named(named.name.split()[-1]))
+        if len(kept) == len(values) or (len(kept) < max(1, _LEAST_SHARE * len(values)) and not settled):
+            return list(values), ""
+        left = [value.text for value, verdict in zip(values, verdicts, strict=True) if verdict is False]
+        more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
+        return kept, f"left out, each is no {named.name}: {', '.join(left[:_SHOWN])}{more}"
+
+    def lying_in(self, head: str, link: float, wording: str, query: str) -> Retrieval | None:
+        """What is of the class that the wording names and lies in the head; None where nothing is.
+
+        Args:
+            link: how surely the head was linked, 0 to 1.
+        """
+        named = self.named(wording)
+        return None if named is None else self._listed(head, link, named, self._pattern(head, named), SURE, query)
+
+    def pointing_to(self, head: str, link: float, wording: str, query: str, asked: AskedFor) -> Retrieval | None:
+        """What is of the class that the wording names and has the head as a value: "films" of a director.
+
+        Args:
+            link: how surely the head was linked, 0 to 1.
+            asked: of several properties, the one that the question likeliest asks for, and whether it clearly does.
+        """
+        named = self.named(wording)
+        if named is None:
+            return None
+        found = self._graph.select(
+            f"SELECT ?property (COUNT(DISTINCT ?value) AS ?count) WHERE {{\n  {_things(named)}\n"
+            f"  ?value ?property {bound(head)} .\n}} GROUP BY ?property"
+        )
+        counts = {row["property"]: int(row["count"]) for row in found.rows if "property" in row}
+        counts = {prop: count for prop, count in counts.items() if prop not in TYPE_PROPERTIES}
+        if not counts:
+            return None
+        likeliest, clear = asked(list(counts)) if len(counts) > 1 else (next(iter(counts)), True)
+        prop = likeliest or max(counts, key=lambda one: (counts[one], one))
+        pattern = f"{_things(named)}\n  ?value {bound(prop)} {bound(head)} ."
+        return self._listed(head, link, named, pattern, SURE if clear else UNDERSTOOD, query)
+
+    def _listed(
+        self, head: str, link: float, named: NamedClass, pattern: str, relation: float, query: str
+    ) -> Retrieval | None:
+        graph = self._graph
+        answer = select_labelled(graph, pattern)
+        score = round(link * relation, 4)
+        known = {iri: label or local_name(iri) for iri, label in answer.values if iri}
+        if not known:
+            return None
+        values = [Value(label, ValueKind.ENTITY, iri, score) for iri, label in known.items()]
+        values.sort(key=lambda value: value.text)
+        name = graph.label(head)
+        text = f"{name} — {named.name}: {', '.join(value.text for value in values)}."
+        locator = {"sparql": answer.sparql, "rows": list(answer.rows)}
+        return Retrieval(
+            (Evidence(SourceName.GRAPH, name, text, score, query, locator),),
+            tuple(values),
+            link,
+            relation,
+            decided=True,
+            dropped=(f"more than {ROW_LIMIT}: the rest were left out",) if answer.cut else (),
+            linked=graph.entity_value(head, link),
+        )
+
+    def _pattern(self, head: str, named: NamedClass) -> str:
+        """Things of the class that lie in the head, by whatever steps; a thing whose own country or continent is stated
+        lies nowhere else."""
+        within = "|".join(map(bound, _LIES_IN))
+        lines = [_things(named), f"?value ({within})+ {bound(head)} ."]
+        for prop in map(bound, _STATED):
+            if self._graph.statements(prop=prop[1:-1], tail=head, limit=1):
+                lines.append(
+                    f"FILTER(EXISTS {{ ?value {prop} {bound(head)} }} || NOT EXISTS {{ ?value {prop} ?other }})"
+                )
+        return "\n  ".join(lines)
+
+
+def _things(named: NamedClass) -> str:
+    """The pattern of what is of the class, or of a kind of it."""
+    classes, types = " ".join(map(bound, sorted(named.iris))), "|".join(map(bound, TYPE_PROPERTIES))
+    return f"VALUES ?class {{ {classes} }}\n  ?value ({types})/{bound(SUBCLASS_OF)}* ?class ."
+
+
+def _singulars(word: str) -> list[str]:
+    """What the word may be the plural of."""
+    if len(word) < 4 or not word.endswith("s") or word.endswith("ss"):
+        return []
+    found = [word[:-3] + "y"] if word.endswith("ies") else []
+    found += [word[:-2]] if word.endswith(("ches", "shes", "sses", "xes", "zes", "oes")) else []
+    return [*found, word[:-1]]

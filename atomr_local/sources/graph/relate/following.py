@@ -1,0 +1,108 @@
+"""The values of one property of an entity, with the evidence for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from atomr_local.indexing.graph_statements import local_name
+from atomr_local.indexing.vocabulary import PROPERTY
+from atomr_local.sources.graph.knowledge_graph import ROW_LIMIT, KnowledgeGraph, Statement, term_iri
+from atomr_local.sources.graph.properties.matching import PropertyMatch
+from atomr_local.sources.graph.qualified_statements import QualifiedStatement, TimeConstraint, qualified_statements
+from atomr_local.sources.graph.relate.heads import Head
+from atomr_local.sources.graph.relate.values import distinct_values, evidence_of, most_precise
+from atomr_local.sources.protocol import Evidence, Request, Value, ValueKind
+
+_SHOWN = 12
+_GENDER_PROPERTY = PROPERTY + "P21"
+
+
+@dataclass
+class FollowedValues:
+    """Values gathered over the matches that were taken together."""
+
+    values: list[Value] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+
+
+class PropertyFollower:
+    """Follows properties from entities of one graph. Thread-safe."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph = graph
+
+    def follow_at(
+        self, time: TimeConstraint, head: Head, match: PropertyMatch, request: Request, found: FollowedValues
+    ) -> bool:
+        """Take the values that held at the time; False where no statement of the property says when it holds."""
+        graph = self._graph
+        statements = qualified_statements(graph, head.iri, match.property, inverse=match.inverse)
+        timed = [item for item in statements.found if item.timed] if statements is not None else []
+        if statements is None or not timed:
+            return False
+        fitting = statements.at(time)
+        if not fitting:
+            known = {str(item.value) for item in timed}
+            if match.inverse or any(
+                str(plain.object) not in known for plain in graph.statements(head.iri, match.property)
+            ):
+                return False  # what has no time may hold at any
+        score = round(head.score * match.score, 4)
+        values = [
+            (self._value_of(head, match, item, score), item)
+            for item in sorted(fitting or timed, key=lambda item: item.shown())
+        ]
+        kept = [(value, item) for value, item in values if value is not None and self._fits(value, match.gender)]
+        if fitting:
+            found.values.extend(distinct_values([value for value, _ in kept]))
+        name, label = graph.label(head.iri), graph.property_label(match.property)
+        shown = [f"{value.text} ({item.shown()})" for value, item in kept[:_SHOWN]]
+        if match.inverse:
+            text = " ".join(f"{other} — {label}: {name}." for other in shown)
+        else:
+            text = f"{name} — {label}: {', '.join(shown)}."
+        answer = statements.answer_of(fitting) if fitting else statements.answer
+        found.evidence.append(evidence_of(request, name, text, score, answer))
+        return True
+
+    def _value_of(self, head: Head, match: PropertyMatch, item: QualifiedStatement, score: float) -> Value | None:
+        if not match.inverse:
+            return self._graph.value(Statement(head.iri, match.property, item.value), score)
+        iri = term_iri(item.value)
+        return self._graph.entity_value(iri, score) if iri is not None else None
+
+    def follow(self, head: Head, match: PropertyMatch, request: Request, found: FollowedValues) -> None:
+        """Take the values of the property."""
+        graph = self._graph
+        answer = graph.values(head.iri, match.property, inverse=match.inverse)
+        score = round(head.score * match.score, 4)
+        label = graph.property_label(match.property)
+        values = []
+        for row, (iri, named) in zip(answer.terms, answer.values, strict=True):
+            known = named or (local_name(iri) if iri is not None else "")
+            if match.inverse:
+                value = Value(known, ValueKind.ENTITY, iri, score) if iri is not None else None
+            else:
+                value = graph.value(Statement(head.iri, match.property, row["value"]), score, known)
+            if value is not None and self._fits(value, match.gender):
+                values.append(value)
+        values = most_precise(distinct_values(values))
+        values.sort(key=lambda value: value.text)
+        if answer.cut:
+            found.dropped.append(f"more than {ROW_LIMIT} values of {label}; the rest were left out")
+        found.values.extend(values)
+        name = graph.label(head.iri)
+        shown = [value.text for value in values[:_SHOWN]]
+        more = [f"and {len(values) - _SHOWN} more"] if len(values) > _SHOWN else []
+        if match.inverse:
+            text = " ".join([f"{other} — {label}: {name}." for other in shown] + more)
+        else:
+            text = f"{name} — {label}: {', '.join(shown + more)}."
+        found.evidence.append(evidence_of(request, name, text, score, answer))
+
+    def _fits(self, value: Value, gender: str) -> bool:
+        if not gender or value.iri is None:
+            return True
+        stated = self._graph.statements(value.iri, _GENDER_PROPERTY, limit=1)
+        return not stated or self._graph.value(stated[0]).text.casefold() == gender

@@ -1,0 +1,314 @@
+"""Relate: one hop from a head entity: to its tails, to a literal, or to what relates it to another entity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.sources.graph.knowledge_graph import (
+    KnowledgeGraph,
+    Statement,
+    bound,
+    select_labelled,
+)
+from atomr_local.sources.graph.linking import Linker, tie_factor
+from atomr_local.sources.graph.properties.matching import SURE, PropertyMatch, PropertyMatcher
+from atomr_local.sources.graph.properties.selection import PropertySelector, clear_match
+from atomr_local.sources.graph.qualified_statements import (
+    TimeConstraint,
+    requested_time,
+)
+from atomr_local.sources.graph.relate.class_members import ClassMembers
+from atomr_local.sources.graph.relate.containment import Containment, Level, requested_level
+from atomr_local.sources.graph.relate.counting import asks_how_many, countable, counted, whose_number
+from atomr_local.sources.graph.relate.following import FollowedValues, PropertyFollower
+from atomr_local.sources.graph.relate.heads import Head, HeadLinker
+from atomr_local.sources.graph.relate.ordering import ordered_values, requested_order
+from atomr_local.sources.graph.relate.values import distinct_values, evidence_of
+from atomr_local.sources.protocol import Evidence, Request, Retrieval, Value, ValueKind
+
+_BEHIND_BEST = 0.22
+_EQUAL = 0.02
+# How surely an entity is meant that alone of its namesakes has what is asked for.
+_BY_RELATION = 0.9
+_SHOWN = 12
+_COUNTED = 0.6
+
+
+class Relate:
+    """The operator over one graph. Thread-safe."""
+
+    def __init__(self, graph: KnowledgeGraph, linker: Linker, matcher: PropertyMatcher) -> None:
+        self._graph = graph
+        self._heads = HeadLinker(graph, linker)
+        self._matcher = matcher
+        self._selector = PropertySelector(graph, matcher)
+        self._containment = Containment(graph, linker)
+        self._follower = PropertyFollower(graph)
+        self._classes = ClassMembers(graph)
+
+    def run(self, request: Request, cancellation: Cancellation) -> Retrieval:
+        if len(request.arguments) < 2:
+            return Retrieval()
+        head, relation = request.arguments[0], request.arguments[1]
+        heads = self._heads.candidates(head, request.question)
+        if not heads:
+            return Retrieval(link_score=0.0)
+        is_entity = relation.iri is not None or relation.kind is ValueKind.ENTITY
+        wording, time = relation.text, None
+        if self._graph.has_qualifiers and not is_entity:
+            wording, time = requested_time(wording, request.question, head.text)
+        level = None if is_entity else requested_level(wording, request.question)
+        meant, ranked = (wording, []) if is_entity else self._ranked(wording, level, request.question, head.text)
+        cancellation.check()
+        # "Relate(Ann, Bob)": an entity where a relation could stand. A wording that is surely a relation is one.
+        doubtful = is_entity or not ranked or ranked[0].score < SURE
+        found = self._read_otherwise(heads, request, is_entity, cancellation) if doubtful else None
+        listed = not is_entity and time is None
+        if found is None and doubtful and listed:
+            found = self._in_order(heads, wording, request)
+        if found is None and listed and (doubtful or not self._selector.has_named(heads[0].iri, ranked)):
+            found = self._of_class(heads[0], wording, request)
+        found = found or self._stated(heads, meant, ranked, time, level, request, cancellation)
+        if found is None and not doubtful and listed:
+            found = self._of_class(heads[0], wording, request)
+        if found is not None:
+            return found
+        understood = bool(ranked) and ranked[0].score >= SURE
+        relation_score = ranked[0].score if understood else 0.0
+        return Retrieval(
+            link_score=heads[0].score,
+            relation_score=relation_score,
+            decided=understood,
+            linked=self._linked(heads[0]),
+        )
+
+    def _stated(
+        self,
+        heads: Sequence[Head],
+        wording: str,
+        ranked: Sequence[PropertyMatch],
+        time: TimeConstraint | None,
+        level: Level | None,
+        request: Request,
+        cancellation: Cancellation,
+    ) -> Retrieval | None:
+        """What is stated of the first of the heads that has what is asked for; None where none has."""
+        taken: list[tuple[Head, Retrieval]] = []
+        for candidate in heads:
+            if taken and taken[0][0].score - candidate.score > _EQUAL:
+                break
+            cancellation.check()
+            chosen = self._selector.select(candidate.iri, wording, ranked, time, request.question)
+            if chosen:
+                found: Retrieval | None = self._answer(candidate, chosen, request, time, level)
+            else:
+                found = self._held_above(candidate, level, ranked, request)
+            if found is not None:
+                taken.append((candidate, found))
+        return self._told_apart(taken, heads) if taken else None
+
+    def _in_order(self, heads: Sequence[Head], wording: str, request: Request) -> Retrieval | None:
+        """ "First president": of the values of what is surely a relation the one that the evidence's order gives."""
+        rest, order = requested_order(wording)
+        ranked = self._matcher.rank(rest, "", request.arguments[0].text) if order is not None else []
+        for head in heads:
+            for match in (match for match in ranked if match.score >= SURE):
+                if order is not None and self._graph.has(head.iri, match.property, inverse=match.inverse):
+                    return ordered_values(self._graph, head.iri, match, order, head.score, request)
+        return None
+
+    def _of_class(self, head: Head, wording: str, request: Request) -> Retrieval | None:
+        """ "Lakes" of Africa, "films" of a director: things of the class that lie in the head or have it as a value."""
+
+        def asked(properties: Sequence[str]) -> tuple[str | None, bool]:
+            paths = {(prop, True) for prop in properties}
+            ranked = self._matcher.match_question(request.question, paths) if request.question else []
+            return ranked[0].property if ranked else None, clear_match(ranked) is not None
+
+        found = self._classes.lying_in(head.iri, head.score, wording, request.query) or self._classes.pointing_to(
+            head.iri, head.score, wording, request.query, asked
+        )
+        if found is None or found.dropped or not asks_how_many(request.question):
+            return found
+        last, count = found.evidence[-1], str(len(found.values))
+        told = replace(last, text=f"{last.text} {count} in all.")
+        return replace(found, evidence=(told,), values=(Value(count, ValueKind.NUMBER, None, found.values[0].score),))
+
+    def _told_apart(self, taken: Sequence[tuple[Head, Retrieval]], heads: Sequence[Head]) -> Retrieval:
+        """The first of what entities of one name have. Where one alone has what is asked for, that tells it from the
+        others; where several have it, the choice is a guess and said to be one."""
+        head, found = taken[0]
+        valued = [(other, item) for other, item in taken if item.values]
+        equals = [other for other in heads if abs(other.score - heads[0].score) <= _EQUAL]
+        if len({item.values for _, item in valued}) > 1:
+            names = ", ".join(self._graph.label(other.iri) for other, _ in valued[:_SHOWN])
+            note = f"the name may mean any of {names}; {self._graph.label(head.iri)} was taken"
+            link = head.score if head.tied > 1 else head.score * tie_factor(len(valued))
+            return replace(found, link_score=round(link, 4), dropped=(*found.dropped, note))
+        if head.tied > 1 and found.values and len(equals) == head.tied:
+            return replace(found, link_score=round(min(_BY_RELATION, head.score / tie_factor(head.tied)), 4))
+        return found
+
+    def _read_otherwise(
+        self, heads: Sequence[Head], request: Request, is_entity: bool, cancellation: Cancellation
+    ) -> Retrieval | None:
+        """The relation read as an entity, or as the number of something's values."""
+        between = self._between(heads, request.arguments[1], request, is_entity)
+        return between if between is not None or is_entity else self._counted(request, cancellation)
+
+    def _ranked(self, wording: str, level: Level | None, question: str, head: str) -> tuple[str, list[PropertyMatch]]:
+        """The wording with the matcher's ranking; "country of birth" is "place of birth" where no property is called
+        so."""
+        ranked = self._matcher.rank(wording, question, head)
+        if level is None or not level.place_wording:
+            return wording, ranked
+        of_places = self._matcher.rank(level.place_wording, head=head)
+        if of_places and (not ranked or of_places[0].score > ranked[0].score):
+            return level.place_wording, of_places
+        return wording, ranked
+
+    def _counted(self, request: Request, cancellation: Cancellation) -> Retrieval | None:
+        """ "Number of children": how many values "children" has, where no property states the number."""
+        head, relation = request.arguments[0], request.arguments[1]
+        wording = whose_number(relation.text)
+        if not wording:
+            return None
+        question = request.question or f"How many {wording}?"
+        asked = replace(request, arguments=(head, Value(wording)), question=question)
+        counted = self.run(asked, cancellation)
+        sure = (counted.relation_score or 0.0) >= _COUNTED  # a number cannot be seen to be of something else
+        return counted if sure and any(value.kind is ValueKind.NUMBER for value in counted.values) else None
+
+    def _answer(
+        self,
+        head: Head,
+        chosen: Sequence[PropertyMatch],
+        request: Request,
+        time: TimeConstraint | None,
+        level: Level | None,
+    ) -> Retrieval:
+        found = FollowedValues()
+        for match in chosen:
+            if time is None or not self._follower.follow_at(time, head, match, request, found):
+                self._follower.follow(head, match, request, found)
+        values, whole = distinct_values(found.values), not found.dropped
+        if all(match.inverse for match in chosen) and not asks_how_many(request.question):
+            # A property says itself of what kind its values are; what points to the head may be of any.
+            values, others = self._classes.kept(values, request.arguments[1].text)
+            found.dropped += [others] if others else []
+        if level is not None and values and all(self._containment.applies(level, match) for match in chosen):
+            values = self._at_level(values, level, request, found)
+            if not values:
+                # Where the place lies is not known here; what is known of it may help a reader.
+                return Retrieval(tuple(found.evidence), (), head.score, chosen[0].score, linked=self._linked(head))
+        elif asks_how_many(request.question) and countable(values, chosen) and whole and chosen[0].score >= _COUNTED:
+            values = self._count(values, head, chosen[0], request, found)
+        return Retrieval(
+            evidence=tuple(found.evidence),
+            values=tuple(values),
+            link_score=head.score,
+            relation_score=chosen[0].score,
+            # Statements of other times than the one asked for do not say that there is no answer.
+            decided=bool(values) or time is None,
+            dropped=tuple(found.dropped),
+            linked=self._linked(head),
+        )
+
+    def _linked(self, head: Head) -> Value:
+        return self._graph.entity_value(head.iri, head.score)
+
+    def _at_level(self, places: Sequence[Value], level: Level, request: Request, found: FollowedValues) -> list[Value]:
+        """What of the level contains the places; the places themselves where only the question asks for the level
+        and the graph does not say what they are."""
+        values: list[Value] = []
+        for place in places:
+            if place.iri is None:
+                continue
+            containing = self._containment.containing(place.iri, level)
+            if containing is None:
+                if not level.said and not self._graph.types(place.iri):
+                    values.append(place)
+                continue
+            values += [self._graph.entity_value(iri, place.score) for iri in containing.places]
+            found.evidence += self._steps(containing.steps, place.score or 0.0, request)
+        return distinct_values(values)
+
+    def _steps(self, steps: Sequence[Statement], score: float, request: Request) -> list[Evidence]:
+        graph = self._graph
+        pairs = dict.fromkeys((step.subject, step.property) for step in steps)
+        return [
+            evidence_of(
+                request,
+                graph.label(subject),
+                " ".join(graph.sentence(step) for step in steps if (step.subject, step.property) == (subject, prop)),
+                score,
+                select_labelled(graph, f"{bound(subject)} {bound(prop)} ?value ."),
+            )
+            for subject, prop in pairs
+        ]
+
+    def _held_above(
+        self, head: Head, level: Level | None, ranked: Sequence[PropertyMatch], request: Request
+    ) -> Retrieval | None:
+        """The country or continent of what contains the head, where the head has none of its own."""
+        if level is None or not ranked:
+            return None
+        stating = [match for match in ranked if self._containment.states(level, match)]
+        if not stating or ranked[0].score - stating[0].score > _BEHIND_BEST:
+            return None
+        containing = self._containment.containing(head.iri, level)
+        if containing is None or not containing.steps:
+            return None
+        score = round(head.score * stating[0].score, 4)
+        values = tuple(self._graph.entity_value(iri, score) for iri in containing.places)
+        evidence = tuple(self._steps(containing.steps, score, request))
+        return Retrieval(evidence, values, head.score, stating[0].score, decided=True, linked=self._linked(head))
+
+    def _count(
+        self, values: Sequence[Value], head: Head, match: PropertyMatch, request: Request, found: FollowedValues
+    ) -> list[Value]:
+        """How many values there are of the kind asked for, in the values' place."""
+        label, name = self._graph.property_label(match.property), self._graph.label(head.iri)
+        last = found.evidence[-1]
+        of_kind, kind = counted(values, request.question, self._graph.types)
+        without = f", without {len(values) - len(of_kind)} not of the kind '{kind}'" if kind else ""
+        listed = f"{last.text} {name} — {label}: {len(of_kind)} in all{without}."
+        found.evidence[-1] = replace(last, text=listed)
+        return [Value(str(len(of_kind)), ValueKind.NUMBER, None, values[0].score)]
+
+    def _between(self, heads: Sequence[Head], other: Value, request: Request, is_entity: bool) -> Retrieval | None:
+        """The relations between head and `other`, or None where `other` seems to be no entity."""
+        tails = self._heads.candidates(other, request.question, fuzzy=is_entity)
+        if not is_entity:
+            tails = [tail for tail in tails if tail.score >= SURE]
+        values: list[Value] = []
+        evidence: list[Evidence] = []
+        for head in heads:
+            for tail in tails:
+                score = round(head.score * tail.score, 4)
+                for one, two in ((head.iri, tail.iri), (tail.iri, head.iri)):
+                    if not self._graph.statements(one, tail=two, limit=1):
+                        continue
+                    answer = self._graph.select(
+                        f"SELECT DISTINCT ?relation WHERE {{ {bound(one)} ?relation {bound(two)} . }}"
+                    )
+                    labels = []
+                    for row in answer.rows:
+                        label = self._graph.property_label(row["relation"])
+                        labels.append(label)
+                        values.append(Value(label, ValueKind.RELATION, row["relation"], score))
+                    names = self._graph.label(one), self._graph.label(two)
+                    text = f"{names[0]} — {', '.join(labels)}: {names[1]}."
+                    evidence.append(evidence_of(request, names[0], text, score, answer))
+                if values:
+                    return Retrieval(
+                        tuple(evidence), tuple(distinct_values(values)), head.score, tail.score, decided=True,
+                        linked=self._linked(head),
+                    )  # fmt: skip
+        if is_entity and tails:
+            return Retrieval(
+                link_score=heads[0].score, relation_score=tails[0].score, decided=True, linked=self._linked(heads[0])
+            )
+        return None

@@ -1,0 +1,185 @@
+"""Questions that ask for a time, answered from what qualifies the statements of a real index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from support.graph_world import Asker
+
+from atomr_local.indexing import store
+from atomr_local.indexing.graph_index import build_graph_index
+from atomr_local.sources.graph import GraphSource
+from atomr_local.sources.graph.qualified_statements import split_time
+from atomr_local.sources.graph.sparql.query import run_query
+from atomr_local.tree.nodes import Operator
+
+
+def entity(qid: str, label: str, *claims: dict[str, Any]) -> dict[str, Any]:
+    grouped: dict[str, list[dict[str, Any]]] = {}
+    for number, one in enumerate(claims):
+        one["id"] = f"{qid}${number:08d}-0000-0000-0000-000000000000"
+        grouped.setdefault(one["mainsnak"]["property"], []).append(one)
+    return {"type": "item", "id": qid, "labels": {"en": {"language": "en", "value": label}}, "claims": grouped}
+
+
+def claim(pid: str, value: str | int, rank: str = "normal", **qualifiers: str) -> dict[str, Any]:
+    def snak(prop: str, content: str | int) -> dict[str, Any]:
+        if isinstance(content, int):
+            found: Any = {"type": "quantity", "value": {"amount": f"+{content}", "unit": "1"}}
+        elif content.startswith("Q"):
+            found = {"type": "wikibase-entityid", "value": {"id": content}}
+        else:
+            precision = {1: 9, 2: 10, 3: 11}[len(content.split("-"))]
+            full = content + "-00" * (3 - len(content.split("-")))
+            found = {"type": "time", "value": {"time": f"+{full}T00:00:00Z", "precision": precision}}
+        return {"snaktype": "value", "property": prop, "datavalue": found}
+
+    names = {"start": "P580", "end": "P582", "point": "P585", "of": "P642"}
+    grouped = {names[name]: [snak(names[name], content)] for name, content in qualifiers.items()}
+    return {"mainsnak": snak(pid, value), "rank": rank, "qualifiers": grouped}
+
+
+def prop(pid: str, label: str) -> dict[str, Any]:
+    return {"type": "property", "id": pid, "labels": {"en": {"language": "en", "value": label}}, "claims": {}}
+
+
+DUMP = [
+    entity(
+        "Q183", "Germany",
+        claim("P36", "Q64", "preferred", start="1990-10-03"), claim("P36", "Q586", start="1949-05-23", end="1990-10-03"),
+        claim("P36", "Q90", "deprecated", start="1900"),
+        claim("P1082", 82_000_000, point="2011"), claim("P1082", 83_000_000, "preferred", point="2019"),
+        claim("P37", "Q188"),
+    ),
+    entity("Q64", "Berlin"), entity("Q586", "Bonn"), entity("Q90", "Paris"), entity("Q188", "German"),
+    entity("Q30", "mayor"), entity("Q31", "councillor"),
+    entity("Q7", "Ann Example",
+        claim("P39", "Q30", start="2001", end="2009-06", of="Q64"), claim("P39", "Q31", start="2010", of="Q586"),
+        claim("P26", "Q8", start="1990", end="1999"), claim("P26", "Q9", "preferred", start="2005")),
+    entity("Q8", "Bob One"), entity("Q9", "Carl Two"),
+    prop("P36", "capital"), prop("P1082", "population"), prop("P39", "position held"), prop("P26", "spouse"), prop("P37", "official language"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATOMR_HOME", str(home))
+        file = home / "dump.json"
+        file.write_text("\n".join(json.dumps(one) for one in DUMP))
+        build_graph_index([file], "times")
+        source = GraphSource.open(store.index_path("graph", "times"))
+        yield Asker(source)
+        source.close()
+
+
+@pytest.mark.parametrize(
+    ("head", "relation", "question", "expected"),
+    [
+        ("Germany", "capital", "", ["Berlin"]),
+        ("Germany", "capital", "What was the capital of Germany in 1980?", ["Bonn"]),
+        ("Germany", "capital in 1980", "", ["Bonn"]),
+        ("Germany", "capital", "What was the capital of Germany in the 1970s?", ["Bonn"]),
+        ("Germany", "capital", "What was Germany's capital as of 2015?", ["Berlin"]),
+        ("Germany", "population", "How many people lived in Germany as of 2015?", ["82000000"]),
+        ("Germany", "population", "What was the population of Germany in 2019?", ["83000000"]),
+        ("Germany", "official language", "Which language was official in Germany in 1980?", ["German"]),
+        ("Ann Example", "spouse", "Who was Ann Example's spouse in 1995?", ["Bob One"]),
+        ("Ann Example", "spouse", "Who is Ann Example's spouse?", ["Carl Two"]),
+        ("Ann Example", "position held", "What was Ann Example in March 2009?", ["mayor"]),
+        ("Bob One", "spouse", "Whose spouse was Bob One in 1991?", ["Ann Example"]),
+    ],
+)
+def test_relate_at_a_time(asker: Asker, head: str, relation: str, question: str, expected: list[str]) -> None:
+    assert asker.relate(head, relation, question) == expected
+
+
+@pytest.mark.parametrize(
+    ("head", "relation", "expected"),
+    [
+        ("Germany", "first capital", ["Bonn"]),
+        ("Germany", "second capital", ["Berlin"]),
+        ("Germany", "current capital", ["Berlin"]),
+        ("Germany", "latest capital", ["Berlin"]),
+        ("Ann Example", "first spouse", ["Bob One"]),
+        ("Ann Example", "last spouse", ["Carl Two"]),
+        ("Ann Example", "current spouse", ["Carl Two"]),
+        ("Ann Example", "present position held", ["councillor"]),
+        ("Ann Example", "third spouse", []),
+        ("Germany", "first official language", []),  # nothing tells since when
+    ],
+)
+def test_first_second_last_and_current_are_told_by_the_times_of_the_statements(
+    asker: Asker, head: str, relation: str, expected: list[str]
+) -> None:
+    found = asker.request(Operator.RELATE, head, relation)
+    assert [value.text for value in found.values] == expected
+    assert found.evidence and found.decided == bool(expected)
+
+
+def test_statements_of_other_times_are_shown_and_decide_nothing(asker: Asker) -> None:
+    found = asker.request(Operator.RELATE, "Germany", "capital", question="What was the capital of Germany in 1700?")
+    assert (found.values, found.decided) == ((), False)
+    assert "Bonn (1949-05-23 to 1990-10-03)" in found.evidence[0].text
+    assert "Paris" not in found.evidence[0].text
+
+
+def test_the_evidence_shows_the_time_and_its_query(asker: Asker) -> None:
+    found = asker.request(Operator.RELATE, "Germany", "capital", question="What was the capital of Germany in 1980?")
+    [evidence] = found.evidence
+    assert evidence.text == "Germany — capital: Bonn (1949-05-23 to 1990-10-03)."
+    assert "P582" in str(evidence.locator["sparql"])
+    assert [row["value"] for row in evidence.locator["rows"]] == ["http://www.wikidata.org/entity/Q586"]
+
+
+@pytest.mark.parametrize(
+    ("name", "condition", "expected"),
+    [
+        ("Germany", "capital is Bonn in 1980", True),
+        ("Germany", "capital is Berlin in 1980", False),
+        ("Germany", "capital is Berlin in 2010", True),
+        ("Germany", "capital is Berlin", True),
+        ("Bonn", "capital of Germany in 1980", True),
+        ("Bonn", "capital of Germany in 2010", False),
+        ("Ann Example", "spouse is Bob One in 1995", True),
+        ("Ann Example", "spouse is Bob One in 2007", False),
+        ("Ann Example", "position held mayor of Berlin", True),
+        ("Ann Example", "position held mayor of Berlin in 2005", True),
+        ("Ann Example", "position held mayor of Berlin in 2015", False),
+    ],
+)
+def test_filter_at_a_time(asker: Asker, name: str, condition: str, expected: bool) -> None:
+    assert asker.keeps(name, condition) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "rest", "span"),
+    [
+        ("capital in 1980", "capital", "1980"),
+        ("president as of March 2015?", "president", "March 2015"),
+        ("on 3 October 1990 the capital", "the capital", "3 October 1990"),
+        ("population", "population", None),
+        ("born in Berlin", "born in Berlin", None),
+        ("one of 12 in 12 days", "one of 12 in 12 days", None),
+    ],
+)
+def test_times_in_texts(text: str, rest: str, span: str | None) -> None:
+    found, time = split_time(text)
+    assert (found, time.span.text if time else None) == (rest, span)
+
+
+def test_a_name_with_a_year_in_it_asks_for_no_time(asker: Asker) -> None:
+    from atomr_local.sources.graph.qualified_statements import requested_time
+
+    assert requested_time("director", "Who directed Summer in 1942?", "Summer in 1942")[1] is None
+
+
+def test_sparql_finds_qualified_statements_as_wikidata_has_them(asker: Asker) -> None:
+    query = "SELECT ?end { wd:Q183 p:P36 ?s . ?s ps:P36 wd:Q586 ; pq:P582 ?end }"
+    directory = asker.source.graph.directory
+    assert [row["end"] for row in run_query(directory, query).rows] == ["1990-10-03"]
+    assert run_query(directory, "ASK { wd:Q183 wdt:P36 wd:Q586 }").boolean is False
