@@ -6,40 +6,39 @@ The assistant works on worker threads that only post messages; the handlers here
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.actions import parse
-from textual.app import SystemCommand
+from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.widgets import TextArea
+from textual.worker import Worker, WorkerState
 
 from atomr_local.errors import AtomrError
+from atomr_local.tui.faults import fault
 from atomr_local.tui.jobs import Job, Jobs, JobState
-from atomr_local.tui.opening import Opening
+from atomr_local.tui.screens.ask.keys import GROUPS
 from atomr_local.tui.screens.ask.screen import AskScreen
-from atomr_local.tui.screens.ask.talking import Talking
-from atomr_local.tui.screens.ask.windows import AskWindows
-from atomr_local.tui.themes import choose
+from atomr_local.tui.startup import Startup
+from atomr_local.tui.themes import choose, register
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.source_switches import SourceSwitches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from textual.app import App
     from textual.screen import Screen
 
-    from atomr_local.tui.core import Answerer
+    from atomr_local.assistant import Assistant
     from atomr_local.tui.screens.library.screen import LibraryScreen
-    from atomr_local.tui.widgets.beginning import Beginning
+    from atomr_local.tui.widgets.welcome import Beginning
 
 
-class AtomrApp(Opening):
+class AtomrApp(App[None]):
     """Ask, watch the tree, check the evidence."""
 
     CSS_PATH = Path(__file__).with_name("atomr.tcss")  # whole, so that subclasses find it
@@ -72,20 +71,54 @@ class AtomrApp(Opening):
         Binding("ctrl+q", "quit", "Quit", priority=True, tooltip="Quit, also while a question runs", id="app.quit"),
     ]  # fmt: skip
 
-    @dataclass
-    class JobChanged(Message):
-        """A job in the background has said something, or ended."""
-
-        job: Job
-
     def __init__(
-        self, assistant: Answerer | Callable[[], Answerer], *, clock: Callable[[], float] = time.monotonic
+        self, assistant: Assistant | Callable[[], Assistant], *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Make the app of an assistant, or of what opens one: it is called on a thread, behind the first frame."""
-        super().__init__(assistant, clock=clock)
+        super().__init__()
         self.animation_level = "none"  # quick keys would overtake a scroll that glides
         self.jobs = Jobs(self._tell_job)
-        self._share: int | None = None
+        self.fault: AtomrError | None = None  # ours, that ended the program
+        self.ask_screen = AskScreen(clock=clock)
+        self._startup = Startup(self, assistant)
+        self._opened: Assistant | None = None
+        self._beginning = False  # the first start's choice is open
+        register(self)
+        self.theme = choose("")
+
+    @property
+    def assistant(self) -> Assistant:
+        """The assistant; what needs it is dimmed until it is there."""
+        assert self._opened is not None
+        return self._opened
+
+    def get_default_screen(self) -> Screen[None]:
+        return self.ask_screen
+
+    @on(AskScreen.WidgetsMounted)
+    def _open(self) -> None:
+        self._startup.open()
+
+    def use_assistant(self, assistant: Assistant) -> None:
+        """Take the assistant that was opened."""
+        self._opened = assistant
+        self._follow_settings()
+        self.ask_screen.attach(assistant)
+
+    def _follow_settings(self) -> None:
+        """Theme, keys and panes as the settings have them."""
+        ui = self.assistant.settings.ui
+        self.theme = choose(ui.theme)
+        self.set_keymap(ui.keys)
+
+    def _remember(self, changes: dict[str, object]) -> None:
+        """Write settings to the user's file; a file that cannot be written is told; the setting holds till the end."""
+        from atomr_local.settings_file import save_settings
+
+        try:
+            save_settings(changes)
+        except AtomrError as error:
+            self.ask_screen.tell(f"Not remembered: {error.message}")
 
     # The sources
 
@@ -122,7 +155,7 @@ class AtomrApp(Opening):
             return f"{error.title}: {error.message}"
         self._remember({"sources": list(left)})
         if name in left:
-            self._reload()
+            self._startup.load(again=True)
         return f"{name.capitalize()} is {'on' if name in left else 'off'}."
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -136,15 +169,28 @@ class AtomrApp(Opening):
             return self.focused.tab_behavior == "focus"  # elsewhere it indents
         return True
 
-    # What has ended or changed
+    # The first start
 
-    @on(AskScreen.Ended)
-    def _ended(self) -> None:
+    def offer_beginning(self) -> None:
+        """Let the user choose how to begin."""
+        self._beginning = True
+        self.ask_screen.offer_beginning()
+
+    def on_beginning_chosen(self, message: Beginning.Chosen) -> None:
+        """Go the way that was chosen; asking a question is choosing the starter."""
         self._begun()
+        if message.way == "starter":
+            self.ask_screen.action_focus_question()
+            return
+        library = self._open_library()
+        library.call_after_refresh(library.action_pull if message.way == "get" else library.action_build)
 
-    @on(AskScreen.SharesChanged)
-    def _shares_changed(self, message: AskScreen.SharesChanged) -> None:
-        self._share = message.share  # written when the program ends, not at every step of the mouse
+    @on(AskScreen.AnswerFinished)
+    def _begun(self) -> None:
+        if self._beginning:
+            self._beginning = False
+            self.ask_screen.end_beginning()
+            self._remember({"ui.first_run_done": True})
 
     # The windows
 
@@ -185,16 +231,7 @@ class AtomrApp(Opening):
         if fresh.web.enabled != self.assistant.web_enabled:
             self.assistant.set_web(fresh.web.enabled)
         self.ask_screen.show_switches()
-        self._reload()
-
-    def on_beginning_chosen(self, message: Beginning.Chosen) -> None:
-        """Go the way that was chosen; asking a question is choosing the starter."""
-        self._begun()
-        if message.way == "starter":
-            self.ask_screen.action_focus_question()
-            return
-        library = self._open_library()
-        library.call_after_refresh(library.action_pull if message.way == "get" else library.action_build)
+        self._startup.load(again=True)
 
     def action_library(self) -> None:
         self._open_library()
@@ -218,16 +255,14 @@ class AtomrApp(Opening):
             return
         self._remember({setting: name})
         self.ask_screen.tell(f"{name} is used from now on.")
-        self._reload()
+        self._startup.load(again=True)
 
     def _tell_job(self, job: Job) -> None:
-        self.post_message(self.JobChanged(job))  # from the thread that follows the job
+        self.call_later(self._job_changed, job)  # from the thread that follows the job
 
-    @on(JobChanged)
-    def _job_changed(self, message: JobChanged) -> None:
+    def _job_changed(self, job: Job) -> None:
         from atomr_local.tui.screens.library.screen import LibraryScreen
 
-        job = message.job
         if isinstance(self.screen, LibraryScreen):
             self.screen.job_changed(job)
         elif job.state is not JobState.RUNNING:
@@ -252,10 +287,10 @@ class AtomrApp(Opening):
             if isinstance(binding, Binding) and not binding.system and self._possible(parse(binding.action)[1], screen):
                 yield self._command(binding, self)
         if screen is self.ask_screen:
-            for binding in (*AskScreen.BINDINGS, *Talking.BINDINGS, *AskWindows.BINDINGS):
-                _, action, parameters = parse(binding.action) if isinstance(binding, Binding) else ("", "", ())
-                if isinstance(binding, Binding) and self.ask_screen.check_action(action, parameters):
-                    yield self._command(binding, self.ask_screen)
+            for binding in chain.from_iterable(GROUPS.values()):
+                _, action, parameters = parse(binding.action)
+                if screen.check_action(action, parameters):
+                    yield self._command(binding, screen)
         for command in super().get_system_commands(screen):
             if command.title not in {"Quit", "Keys"}:  # ours say more
                 yield command
@@ -265,14 +300,12 @@ class AtomrApp(Opening):
         return SystemCommand(binding.tooltip or binding.description, key, partial(owner.run_action, binding.action))
 
     def action_help(self) -> None:
-        from atomr_local.tui.screens.help import HelpScreen
+        from atomr_local.tui.screens.help import Group, HelpScreen
         from atomr_local.tui.widgets.node_panel import NodePanel
 
-        groups = [
+        groups: list[Group] = [
             ("Everywhere", self.BINDINGS),
-            ("Asking and looking", AskScreen.BINDINGS),
-            ("The conversation", Talking.BINDINGS),
-            ("Checking, correcting, keeping", AskWindows.BINDINGS),
+            *GROUPS.items(),
             ("In the question box", QuestionBox.BINDINGS),
             ("In the evidence", NodePanel.BINDINGS),
         ]
@@ -282,18 +315,14 @@ class AtomrApp(Opening):
         self.push_screen(HelpScreen(groups, keys))
 
     async def action_quit(self) -> None:
-        if self.jobs.running:
-            from atomr_local.tui.screens.confirm import Confirm
-
-            def left(yes: bool | None) -> None:
-                if yes:
-                    self._leave()
-
-            titles = "\n".join(job.title for job in self.jobs.running)
-            told = f"{titles}\n\nWhat is stopped goes on when it is begun again."
-            self.push_screen(Confirm("Stop what runs in the background?", told, yes="Stop and quit", no="Stay"), left)
+        if not self.jobs.running:
+            self._leave()
             return
-        self._leave()
+        from atomr_local.tui.screens.confirm import confirm
+
+        titles = "\n".join(job.title for job in self.jobs.running)
+        told = f"{titles}\n\nWhat is stopped goes on when it is begun again."
+        confirm(self, "Stop what runs in the background?", told, self._leave, yes="Stop and quit", no="Stay")
 
     def _leave(self) -> None:
         self.jobs.close()
@@ -301,19 +330,41 @@ class AtomrApp(Opening):
             self.ask_screen.action_cancel()
             self._opened.cancel()
             self._opened.stop_loading()
-            looks: dict[str, object] = {} if self._share is None else {"ui.tree_share": self._share}
+            share = self.ask_screen.moved_share
+            looks: dict[str, object] = {} if share is None else {"ui.tree_share": share}
             if self.theme != choose(self._opened.settings.ui.theme):  # taken from the command palette
                 looks["ui.theme"] = self.theme
             if looks:
                 self._remember(looks)
         self.exit()
 
+    # What fails
+
+    def show_error(self, error: AtomrError) -> None:
+        """Show the error in a panel of its own."""
+        from atomr_local.tui.screens.error import ErrorScreen
+
+        self.push_screen(ErrorScreen(error))
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A fault of ours on a thread is told as any error is."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            self.show_error(fault(event.worker.error))
+
+    def _handle_exception(self, error: Exception) -> None:
+        # Textual would print a traceback over the terminal. Headless it shall: tests need it.
+        if self.is_headless:
+            super()._handle_exception(error)
+            return
+        self.fault = fault(error)
+        self.exit(return_code=1)
+
 
 def run() -> None:
     """Open the terminal UI and stay until the user quits."""
-    opened: list[Answerer] = []
+    opened: list[Assistant] = []
 
-    def opener() -> Answerer:
+    def opener() -> Assistant:
         from atomr_local.assistant import Assistant
 
         opened.append(Assistant.open())

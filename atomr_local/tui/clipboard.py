@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from atomr_local.tui.rendering.sparql import formatted
 if TYPE_CHECKING:
     from textual.app import App
 
-    from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace
+    from atomr_local.reasoning.trace.events import AnswerReady
     from atomr_local.sources.protocol import Evidence
     from atomr_local.tui.question.state import QuestionState
 
@@ -99,17 +99,19 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def answer_text(shown: Trace | QuestionState) -> str:
+def answer_text(state: QuestionState) -> str:
     """Question, answer and numbered citations with their places; empty while there is no answer."""
-    pieces = _pieces(shown)
-    answer, confidence, basis, cited = _answer(shown)
-    if not answer:
-        return _declined(shown)
-    found = [pieces[name] for name in dict.fromkeys(cited) if name in pieces]
+    ready, root = state.answer, state.nodes.get(0)
+    if ready is None:
+        return ""
+    if not ready.answer:
+        return _declined(state, ready)
+    cited = root.result.cited if root is not None and root.result is not None and ready.status == "answered" else ()
+    found = [state.evidence[name] for name in dict.fromkeys(cited) if name in state.evidence]
     numbers = "".join(f" [{number}]" for number in range(1, len(found) + 1))
-    sure = "" if confidence is None else f" ({confidence_text(confidence)})"
-    lines = [*_question(shown), "", f"{sanitize(answer)}{numbers}{sure}"]
-    if basis == "model":
+    sure = "" if ready.confidence is None else f" ({confidence_text(ready.confidence)})"
+    lines = [*_question(state), "", f"{sanitize(ready.answer)}{numbers}{sure}"]
+    if ready.basis == "model" and ready.answers:
         lines.append("From the model's own knowledge: no evidence supports it.")
     if found:
         lines.append("")
@@ -117,70 +119,45 @@ def answer_text(shown: Trace | QuestionState) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _question(shown: Trace | QuestionState) -> list[str]:
+def _question(state: QuestionState) -> list[str]:
     """The question, and how it was understood where that is not what was typed."""
-    typed, meant = sanitize_line(shown.question), sanitize_line(shown.understood_as)
+    typed, meant = sanitize_line(state.question), sanitize_line(state.understood_as)
     return [typed, f"(understood as: {meant})"] if meant and meant != typed else [typed]
 
 
-def _declined(shown: Trace | QuestionState) -> str:
+def _declined(state: QuestionState, ready: AnswerReady) -> str:
     """Why the question was declined, and the guess apart; empty where it was not."""
-    told = shown if isinstance(shown.answer, str) else shown.answer
-    if told is None or not told.reason:
+    if not ready.reason:
         return ""
-    lines = [*_question(shown), "", f"{NOT_FOUND.capitalize()}: {sanitize_line(told.reason)}"]
-    if told.guess is not None:
-        sure = confidence_text(told.guess.confidence)
-        lines.append(f"A guess, not an answer: {sanitize_line(told.guess.text)}{f' ({sure})' if sure else ''}")
+    lines = [*_question(state), "", f"{NOT_FOUND.capitalize()}: {sanitize_line(ready.reason)}"]
+    if ready.guess is not None:
+        sure = confidence_text(ready.guess.confidence)
+        lines.append(f"A guess, not an answer: {sanitize_line(ready.guess.text)}{f' ({sure})' if sure else ''}")
     return "\n".join(lines) + "\n"
 
 
-def evidence_text(shown: Trace | QuestionState, evidence_id: str) -> str:
+def evidence_text(state: QuestionState, evidence_id: str) -> str:
     """The piece with its title, source and place, its text, and its query with rows; empty where there is none."""
-    piece = _pieces(shown).get(evidence_id)
+    piece = state.evidence.get(evidence_id)
     return f"{_whole(piece)}\n" if piece is not None else ""
 
 
-def sparql_text(shown: Trace | QuestionState, node_id: int) -> str:
+def sparql_text(state: QuestionState, node_id: int) -> str:
     """The graph queries of the node's evidence, each once, laid out; empty where there are none."""
-    pieces = _pieces(shown)
-    if isinstance(shown.nodes, dict):
-        names = shown.nodes[node_id].evidence if node_id in shown.nodes else []
-    else:
-        names = [name for node in shown.nodes if node.id == node_id for name in node.evidence]
-    queries = dict.fromkeys(_query(pieces[name]) for name in names if name in pieces)
+    names = state.nodes[node_id].evidence if node_id in state.nodes else []
+    queries = dict.fromkeys(_query(state.evidence[name]) for name in names if name in state.evidence)
     return "".join(f"{query}\n\n" for query in queries if query)[:-1]
 
 
-def _query(piece: EvidenceTrace | Evidence) -> str:
+def _query(piece: Evidence) -> str:
     return formatted(str(piece.locator.get("sparql") or ""))
 
 
-def _pieces(shown: Trace | QuestionState) -> Mapping[str, EvidenceTrace | Evidence]:
-    if isinstance(shown.evidence, dict):
-        return shown.evidence
-    return {item.id: item for item in shown.evidence}
-
-
-def _answer(shown: Trace | QuestionState) -> tuple[str, float | None, str, Iterable[str]]:
-    if isinstance(shown.nodes, dict):
-        ready, root = shown.answer, shown.nodes.get(0)
-        if ready is None or isinstance(ready, str):
-            return "", None, "evidence", ()
-        result = root.result if root is not None else None
-        cited: Iterable[str] = result.cited if result is not None and ready.status == "answered" else ()
-        return ready.answer, ready.confidence, ready.basis if ready.answers else "evidence", cited
-    assert isinstance(shown.answer, str)
-    top = next((node for node in shown.nodes if node.parent is None), None)
-    cited = top.cited if top is not None and shown.status == "answered" else ()
-    return shown.answer, shown.confidence, shown.basis if shown.answers else "evidence", cited
-
-
-def _one_line(piece: EvidenceTrace | Evidence) -> str:
+def _one_line(piece: Evidence) -> str:
     return f"{sanitize_line(piece.title) or '—'} ({', '.join(_places(piece))}): {sanitize_line(piece.text)}"
 
 
-def _whole(piece: EvidenceTrace | Evidence) -> str:
+def _whole(piece: Evidence) -> str:
     lines = [f"{sanitize_line(piece.title) or '—'} ({', '.join(_places(piece))})", sanitize(piece.text)]
     query = _query(piece)
     if query:
@@ -192,7 +169,7 @@ def _whole(piece: EvidenceTrace | Evidence) -> str:
     return "\n".join(lines)
 
 
-def _places(piece: EvidenceTrace | Evidence) -> list[str]:
+def _places(piece: Evidence) -> list[str]:
     locator = piece.locator
     places = [sanitize_line(str(piece.source))]
     if "passage" in locator:

@@ -38,6 +38,14 @@ class JobState(StrEnum):
     STOPPED = "stopped"
 
 
+@dataclass(frozen=True)
+class Command:
+    """A command of the program, and what to call it."""
+
+    title: str
+    arguments: tuple[str, ...]
+
+
 @dataclass
 class Job:
     """One command: `lines` are the last that it printed, sanitised."""

@@ -20,7 +20,6 @@ from atomr_local.settings import load_settings
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.ask.recall import RecallScreen
 from atomr_local.tui.screens.ask.screen import AskScreen
-from atomr_local.tui.screens.ask.windows import AskWindows
 from atomr_local.tui.screens.history.screen import HistoryScreen
 from atomr_local.tui.widgets.node_panel import NodePanel
 from atomr_local.tui.widgets.question_box import QuestionBox
@@ -132,7 +131,7 @@ async def test_the_panes_are_resized_by_keys_and_mouse_and_stay_so() -> None:
         await pilot.hover(offset=(30, y + 2))
         await pilot.mouse_up(offset=(30, y + 2))
         await until(pilot, lambda: app.ask_screen.query_one("#tree").size.width < 35)
-        share = app.ask_screen._share
+        share = app.ask_screen.moved_share
         await pilot.press("ctrl+q")
     assert load_settings().ui.tree_share == share
 
@@ -198,7 +197,7 @@ async def test_the_palette_offers_what_can_be_done_now() -> None:
 def test_every_key_of_the_main_screen_has_an_id_and_no_two_are_the_same() -> None:
     bindings = [
         binding
-        for binding in (*AtomrApp.BINDINGS, *AskScreen.BINDINGS, *AskWindows.BINDINGS, *QuestionBox.BINDINGS)
+        for binding in (*AtomrApp.BINDINGS, *AskScreen.BINDINGS, *QuestionBox.BINDINGS)
         if isinstance(binding, Binding)
     ]
     assert all(binding.id and (binding.tooltip or binding.description) for binding in bindings)

@@ -13,12 +13,12 @@ from support.tui.screens import ask, done, screen_text, until
 from atomr_local.settings import load_settings
 from atomr_local.settings_file import save_settings
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.first_run import only_the_starter
 from atomr_local.tui.screens.library.build import BuildScreen
 from atomr_local.tui.screens.library.fetch import FetchScreen
 from atomr_local.tui.screens.library.screen import LibraryScreen
-from atomr_local.tui.widgets.beginning import Beginning
+from atomr_local.tui.startup import only_the_starter
 from atomr_local.tui.widgets.question_box import QuestionBox
+from atomr_local.tui.widgets.welcome import Beginning
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 

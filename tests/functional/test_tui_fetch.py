@@ -25,11 +25,11 @@ from atomr_local.errors import AtomrError
 from atomr_local.settings import load_settings
 from atomr_local.settings_file import save_settings
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.jobs import JobState
+from atomr_local.tui.jobs import Command, JobState
 from atomr_local.tui.screens.confirm import Confirm
-from atomr_local.tui.screens.library.fetch import Fetch, FetchScreen
+from atomr_local.tui.screens.library.downloads import TextIndex, site_of, text_indexes
+from atomr_local.tui.screens.library.fetch import FetchScreen
 from atomr_local.tui.screens.library.screen import LibraryScreen
-from atomr_local.tui.screens.library.text_indexes import TextIndex, site_of, text_indexes
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 INDEXES = [TextIndex("news\x1b[2J", 100, "enwiki"), TextIndex("towns", 20_000, "simplewiki")]
@@ -41,7 +41,7 @@ class Alone(App[None]):
     def __init__(self, find: Callable[[], list[TextIndex]] = lambda: INDEXES) -> None:
         super().__init__()
         self.find = find
-        self.got: list[Fetch | None] = []
+        self.got: list[Command | None] = []
 
     def on_mount(self) -> None:
         self.push_screen(FetchScreen(find=self.find), self.got.append)
@@ -63,7 +63,7 @@ async def choose(app: Alone, pilot: Pilot[None], name: str) -> None:
     await pilot.pause()
 
 
-def understood(fetch: Fetch | None) -> dict[str, object]:
+def understood(fetch: Command | None) -> dict[str, object]:
     """What the command line makes of the command; it refuses what it does not know."""
     assert fetch is not None
     command: click.Command | None = atomr
@@ -97,7 +97,7 @@ async def test_a_model_is_got_after_asking(size: tuple[int, int]) -> None:
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         await pilot.press("y")
         await until(pilot, lambda: bool(app.got))
-    assert app.got == [Fetch(f"get {model.name}", ("models", "pull", model.name, "--yes"))]
+    assert app.got == [Command(f"get {model.name}", ("models", "pull", model.name, "--yes"))]
     assert understood(app.got[0])["name"] == model.name
 
 

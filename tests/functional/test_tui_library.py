@@ -19,9 +19,10 @@ from textual.widgets import DataTable, Input, Select, TextArea
 
 from atomr_local import __version__
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.jobs import Job, Jobs, JobState
-from atomr_local.tui.screens.library.build import Build, BuildScreen
-from atomr_local.tui.screens.library.screen import Holding, LibraryScreen
+from atomr_local.tui.jobs import Command, Job, Jobs, JobState
+from atomr_local.tui.screens.library.build import BuildScreen
+from atomr_local.tui.screens.library.items import LibraryItem
+from atomr_local.tui.screens.library.screen import LibraryScreen
 
 SIZE = (120, 40)
 FACTS = [
@@ -95,13 +96,13 @@ async def test_keys_that_come_all_at_once_go_to_the_fields_that_they_are_for(fac
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app._opened is not None)
-        made: list[Build | None] = []
+        made: list[Command | None] = []
         app.push_screen(BuildScreen(), made.append)
         await until(pilot, lambda: getattr(app.focused, "id", None) == "build-file")
         for key in (*str(facts), "tab", "tab", *"mine", "f5"):
             app.post_message(events.Key(key if len(key) > 1 else character_key(key), key if len(key) == 1 else None))
         await until(pilot, lambda: bool(made) or "✗" in screen_text(app))
-        assert made == [Build("build text mine", ("text", "build", str(facts), "--name", "mine", "--format", "auto"))]
+        assert made == [Command("build text mine", ("text", "build", str(facts), "--name", "mine", "--format", "auto"))]
 
 
 async def test_tab_indents_where_code_is_written_and_moves_on_elsewhere() -> None:
@@ -135,14 +136,14 @@ async def test_what_is_no_index_is_not_removed_and_the_user_is_told(kind: str) -
         await until(pilot, lambda: app._opened is not None)
         screen = LibraryScreen(lambda: app.assistant.settings, app.jobs, lambda *_: None)
         app.push_screen(screen)
-        await until(pilot, lambda: bool(screen.is_mounted and screen._holdings))
+        await until(pilot, lambda: bool(screen.is_mounted and screen._items))
         holding = (
-            Holding("model", "tiny", "whole", 5, "", ("/models/[b]tiny.gguf",), "model")
+            LibraryItem("model", "tiny", "whole", 5, "", ("/models/[b]tiny.gguf",), "model")
             if kind == "model"
-            else Holding("text", "wiki", "whole", 5, "", ("/indexes/text/wiki",), "text_index")
+            else LibraryItem("text", "wiki", "whole", 5, "", ("/indexes/text/wiki",), "text_index")
         )
-        screen.post_message(LibraryScreen.Listed([holding]))
-        await until(pilot, lambda: screen._holdings == [holding])
+        screen.call_later(screen._show_items, [holding])
+        await until(pilot, lambda: screen._items == [holding])
         await pilot.press("d")
         if kind == "model":
             await until(pilot, lambda: "Not removed" in screen_text(app))

@@ -27,7 +27,7 @@ from atomr_local.settings import Settings
 from atomr_local.sources.protocol import SourceName
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.confirm import Confirm
-from atomr_local.tui.screens.library.screen import Holding
+from atomr_local.tui.screens.library.items import LibraryItem
 from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
@@ -54,11 +54,13 @@ class Assistant(FakeAssistant):
         return Found()
 
 
-HOLDINGS = [
-    Holding("model", "starter", "whole", 98_362_432, "", ("135 million parameters, Q4_1",), "model", True),
-    Holding("adapter", "smollm2-135m-atomr", "whole", 7_185_152, "", ("4 million parameters, F16",), "adapter", True),
-    Holding("text", "simple-wiki", "whole", 5_000_000, "2026-01-02", ("20,000 articles",), "text_index"),
-    Holding("graph", "half", "half-built", 1_000, "", ("The command that began it goes on.",), unfinished=True),
+LIBRARY = [
+    LibraryItem("model", "starter", "whole", 98_362_432, "", ("135 million parameters, Q4_1",), "model", True),
+    LibraryItem(
+        "adapter", "smollm2-135m-atomr", "whole", 7_185_152, "", ("4 million parameters, F16",), "adapter", True
+    ),
+    LibraryItem("text", "simple-wiki", "whole", 5_000_000, "2026-01-02", ("20,000 articles",), "text_index"),
+    LibraryItem("graph", "half", "half-built", 1_000, "", ("The command that began it goes on.",), unfinished=True),
 ]
 
 
@@ -236,7 +238,7 @@ def as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same examples and models on every machine, and no colours of the terminal's own."""
     for name in ("NO_COLOR", "COLORFGBG", "COLORTERM"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("atomr_local.tui.screens.library.screen.holdings", lambda _settings: HOLDINGS)
+    monkeypatch.setattr("atomr_local.tui.screens.library.screen.library_items", lambda _settings: LIBRARY)
     file = paths.examples_file()
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({"question": QUESTION, "plan": PLAN}) + "\n", encoding="utf-8")

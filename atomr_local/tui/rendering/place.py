@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -26,19 +26,25 @@ def place_of(locator: Mapping[str, Any]) -> RenderableType:
     if "url" in locator:
         return Text(sanitize_line(f"{locator['url']}, retrieved {locator.get('retrieved_at', '')}"), "blue")
     if "sparql" in locator:
-        rows = [row for row in locator.get("rows", ()) if isinstance(row, Mapping)]
+        names, rows = table_of(locator.get("rows", ()))
         query = highlighted(str(locator["sparql"]))
-        return Group(query, _table(rows)) if rows else query
+        return Group(query, _table(names, rows)) if rows else query
     return Text()
 
 
-def _table(rows: list[Mapping[str, Any]]) -> RenderableType:
-    names = list(dict.fromkeys(name for row in rows for name in row))
+def table_of(rows: Iterable[object]) -> tuple[list[str], list[list[str]]]:
+    """Columns and rows of a locator's rows, in the order in which the names appear."""
+    kept = [row for row in rows if isinstance(row, Mapping)]
+    names = list(dict.fromkeys(str(name) for row in kept for name in row))
+    return names, [[str(row.get(name, "")) for name in names] for row in kept]
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> RenderableType:
     table = Table(show_edge=False, pad_edge=False)
     for name in names:
-        table.add_column(Text(sanitize_line(str(name))), overflow="fold")
+        table.add_column(Text(sanitize_line(name)), overflow="fold")
     for row in rows[:_ROWS_SHOWN]:
-        table.add_row(*(Text(sanitize_line(str(row.get(name, "")))) for name in names))
+        table.add_row(*(Text(sanitize_line(value)) for value in row))
     if len(rows) > _ROWS_SHOWN:
         return Group(table, Text(f"… and {len(rows) - _ROWS_SHOWN} more rows", "dim"))
     return table

@@ -20,7 +20,7 @@ from textual.widgets import Button, Input, Static
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.widgets.clean_input import CleanInput
+from atomr_local.tui.widgets.clean_text import CleanInput
 
 _MOST_NAMES = 5_000  # of a directory looked through for one completion
 

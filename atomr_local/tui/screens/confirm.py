@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from rich.text import Text
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.screen import ModalScreen
@@ -57,3 +58,15 @@ class Confirm(ModalScreen[bool]):
 
     def action_answer(self, answer: bool) -> None:
         self.dismiss(answer)
+
+
+def confirm(
+    app: App[Any], title: str, message: str, then: Callable[[], object], *, yes: str = "Delete", no: str = "Keep"
+) -> None:
+    """Ask; `then` is called after a yes."""
+
+    def answered(answer: bool | None) -> None:
+        if answer:
+            then()
+
+    app.push_screen(Confirm(title, message, yes, no), answered)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
-from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Footer, Static, TextArea
 
 from atomr_local.errors import AtomrError
+from atomr_local.tui.background import in_background
 from atomr_local.tui.clipboard import copy_text
 from atomr_local.tui.rendering.sparql import formatted
 from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.widgets.clean_area import CleanArea
+from atomr_local.tui.widgets.clean_text import CleanArea
 from atomr_local.tui.widgets.rows_table import RowsTable
 
 if TYPE_CHECKING:
-    from atomr_local.tui.core import Answerer
+    from atomr_local.assistant import Assistant
+    from atomr_local.graph_console import GraphRows
 
 _FIRST = "SELECT ?label (COUNT(*) AS ?facts) WHERE { ?entity ?p ?o . ?entity rdfs:label ?label } GROUP BY ?label ORDER BY DESC(?facts) LIMIT 20"  # noqa: E501
 _PREFIX = "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
@@ -43,19 +42,7 @@ class ConsoleScreen(Screen[None]):
         Binding("f10", "copy", "Copy", priority=True, tooltip="Copy the query", id="console.copy"),
     ]
 
-    @dataclass
-    class Ran(Message):
-        number: int
-        columns: Sequence[str]
-        rows: Sequence[Sequence[str]]
-        told: str
-
-    @dataclass
-    class Failed(Message):
-        number: int
-        error: AtomrError
-
-    def __init__(self, assistant: Answerer, sparql: str = "") -> None:
+    def __init__(self, assistant: Assistant, sparql: str = "") -> None:
         super().__init__()
         self._assistant = assistant
         self._first = formatted(sparql) if sparql else _PREFIX + formatted(_FIRST)
@@ -79,32 +66,27 @@ class ConsoleScreen(Screen[None]):
         self._number += 1
         self._busy = True
         self._tell("running …")
-        self._query(self._number, self.query_one("#console-query", TextArea).text)
+        sparql, number = self.query_one("#console-query", TextArea).text, self._number
+        work = partial(self._assistant.query_graph, sparql)
+        failed = partial(self._failed, number)
+        in_background(self, work, partial(self._ran, number), failed=failed, group="console")
 
-    @work(thread=True, exit_on_error=False, group="console")
-    def _query(self, number: int, sparql: str) -> None:
-        try:
-            found = self._assistant.query_graph(sparql)
-        except AtomrError as error:
-            self.post_message(self.Failed(number, error))
-        else:
-            more = ", more were cut off" if found.truncated else ""
-            told = f"{len(found.rows)} rows in {found.seconds * 1000:.0f} ms{more}"
-            self.post_message(self.Ran(number, found.columns, found.rows, told))
+    def _ended(self, number: int, told: str) -> bool:
+        """Whether this is the query that is waited for; it is not any more."""
+        if number != self._number or not self._busy:
+            return False
+        self._busy = False
+        self._tell(told)
+        return True
 
-    @on(Ran)
-    def _ran(self, message: Ran) -> None:
-        if message.number == self._number and self._busy:
-            self._busy = False
-            self.query_one(RowsTable).show(message.columns, message.rows)
-            self._tell(message.told)
+    def _ran(self, number: int, found: GraphRows) -> None:
+        more = ", more were cut off" if found.truncated else ""
+        if self._ended(number, f"{len(found.rows)} rows in {found.seconds * 1000:.0f} ms{more}"):
+            self.query_one(RowsTable).show(found.columns, found.rows)
 
-    @on(Failed)
-    def _failed(self, message: Failed) -> None:
-        if message.number == self._number and self._busy:
-            self._busy = False
-            self._tell("")
-            self.app.push_screen(ErrorScreen(message.error))
+    def _failed(self, number: int, error: AtomrError) -> None:
+        if self._ended(number, ""):
+            self.app.push_screen(ErrorScreen(error))
 
     def action_format(self) -> None:
         query = self.query_one("#console-query", TextArea)

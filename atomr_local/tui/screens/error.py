@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from atomr_local.errors import AtomrError
-from atomr_local.sanitize import sanitize
+from atomr_local.sanitize import sanitize, sanitize_line
 
 
 class ErrorScreen(ModalScreen[None]):
@@ -29,3 +29,9 @@ class ErrorScreen(ModalScreen[None]):
             if self._error.hint:
                 yield Static(Text(f"→ {sanitize(self._error.hint)}", "cyan"))
             yield Static(Text("\nEscape closes this.", "dim"))
+
+
+def error_line(error: AtomrError) -> Text:
+    """What is wrong with a form and what to do about it, on one line."""
+    hint = f" → {sanitize_line(error.hint)}" if error.hint else ""
+    return Text(f"✗ {sanitize_line(error.message)}{hint}", "red")

@@ -17,7 +17,7 @@ from atomr_local import paths
 from atomr_local.errors import AtomrError
 from atomr_local.planning.examples import Example, drop_example, read_examples
 from atomr_local.sanitize import sanitize, sanitize_line
-from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.screens.confirm import confirm
 from atomr_local.tui.screens.error import ErrorScreen
 
 _ABOUT = "Worked plans of yours, shown to the planner for questions like them. A model with an adapter plans without."
@@ -77,15 +77,13 @@ class ExamplesScreen(Screen[None]):
         place = self.query_one("#own-examples", OptionList).highlighted
         if place is None:
             return
-        example = self._found[place]
+        question = self._found[place].question
 
-        def removed(yes: bool | None) -> None:
-            if yes:
-                try:
-                    drop_example(paths.examples_file(), example.question)
-                except AtomrError as error:
-                    self.app.push_screen(ErrorScreen(error))
-                self._read()
+        def remove() -> None:
+            try:
+                drop_example(paths.examples_file(), question)
+            except AtomrError as error:
+                self.app.push_screen(ErrorScreen(error))
+            self._read()
 
-        asked = Confirm("Remove this example?", sanitize_line(example.question), yes="Remove", no="Keep")
-        self.app.push_screen(asked, removed)
+        confirm(self.app, "Remove this example?", sanitize_line(question), remove, yes="Remove", no="Keep")

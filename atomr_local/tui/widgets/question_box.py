@@ -10,7 +10,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from atomr_local.tui.widgets.clean_area import CleanArea
+from atomr_local.tui.widgets.clean_text import CleanArea
 
 LONGEST = 2000  # characters of a question out of a file from elsewhere that the box shows; what is typed is never cut
 
@@ -26,10 +26,10 @@ class QuestionBox(CleanArea):
     ]
 
     @dataclass
-    class Submitted(Message):
+    class QuestionSubmitted(Message):
         """The user wants this answered."""
 
-        value: str
+        question: str
 
     def __init__(self) -> None:
         super().__init__(
@@ -67,7 +67,7 @@ class QuestionBox(CleanArea):
             event.prevent_default()
 
     def action_submit(self) -> None:
-        self.post_message(self.Submitted(self.text))
+        self.post_message(self.QuestionSubmitted(self.text))
 
     def action_newline(self) -> None:
         self.insert("\n")

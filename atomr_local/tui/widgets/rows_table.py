@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 from textual.widgets import DataTable
@@ -33,10 +33,3 @@ class RowsTable(MeasuredTable):
         for name in columns:
             self.add_column(Text(sanitize_line(name)))
         self.add_rows([Text(sanitize_line(value)[:_WIDEST]) for value in row] for row in rows)
-
-
-def table_of(rows: Iterable[Mapping[str, object]]) -> tuple[list[str], list[list[str]]]:
-    """Columns and rows of a locator's rows, in the order in which the names appear."""
-    kept = [row for row in rows if isinstance(row, Mapping)]
-    names = list(dict.fromkeys(str(name) for row in kept for name in row))
-    return names, [[str(row.get(name, "")) for name in names] for row in kept]

@@ -40,7 +40,7 @@ def cli(*arguments: str) -> str:
         cli("--help"),
         cli("models", "pull"),
         cli("models", "list"),
-        "import atomr_local.tui.app, atomr_local.tui.screens.library.fetch, atomr_local.tui.first_run",
+        "import atomr_local.tui.app, atomr_local.tui.screens.library.fetch, atomr_local.tui.startup",
     ],
     ids=["import", "help", "the catalogue", "models at hand", "terminal UI"],
 )

@@ -19,10 +19,12 @@ from atomr_local.tui.question.state import QuestionState
 
 HOSTILE = "\x1b]52;c;aGFja2Vk\x07\x9b31mtext\u202e\x00"
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+PLAN = '1. Where? = Search("Fritz Lang")\n'
 QUERY = 'SELECT ?x WHERE { ?x ?p "a b" }'
 
 
-def trace(**changed: object) -> Trace:
+def shown(**changed: object) -> QuestionState:
+    """The state of a trace with two steps and three pieces of evidence."""
     fields: dict[str, object] = {
         "strategy": "atomr", "settings": {}, "status": "answered", "answer": "The answer is Vienna.",
         "answers": ["Vienna"], "confidence": 0.5,
@@ -37,11 +39,13 @@ def trace(**changed: object) -> Trace:
                           {"url": "https://example.org/a", "retrieved_at": "2026-01-02"}),
         ],
     }  # fmt: skip
-    return Trace("Where was Fritz Lang born?", **(fields | changed))  # type: ignore[arg-type]
+    trace = Trace("Where was Fritz Lang born?", **(fields | changed))  # type: ignore[arg-type]
+    trace.plan.compact = PLAN
+    return replay(trace)
 
 
 def test_the_answer_with_numbered_citations() -> None:
-    assert answer_text(trace()) == (
+    assert answer_text(shown()) == (
         "Where was Fritz Lang born?\n\n"
         "The answer is Vienna. [1] [2] (not sure, confidence 0.50)\n\n"
         "[1] Lang (graph): birth: Vienna\n"
@@ -49,57 +53,48 @@ def test_the_answer_with_numbered_citations() -> None:
     )
 
 
-def test_the_state_on_the_screen_reads_as_its_trace() -> None:
-    plan = '1. Where? = Search("Fritz Lang")\n'
-    whole = trace()
-    whole.plan.compact = plan
-    state = replay(whole)
-    assert answer_text(state) == answer_text(whole)
-    assert evidence_text(state, "e2") == evidence_text(whole, "e2")
-    assert sparql_text(state, 1) == sparql_text(whole, 1) != ""
-
-
 def test_what_is_not_there_is_empty() -> None:
     assert answer_text(QuestionState(question="Who?")) == ""
-    assert answer_text(Trace("Who?", "atomr", {})) == ""
-    assert evidence_text(trace(), "e9") == ""
-    assert sparql_text(trace(), 7) == ""
-    assert sparql_text(trace(evidence=[]), 1) == ""
+    assert answer_text(replay(Trace("Who?", "atomr", {}))) == ""
+    assert evidence_text(shown(), "e9") == ""
+    assert sparql_text(shown(), 7) == ""
+    assert sparql_text(shown(evidence=[]), 1) == ""
 
 
 def test_an_unknown_answer_cites_nothing_and_the_models_own_is_told() -> None:
-    assert "[1]" not in answer_text(trace(status="unknown"))
-    assert "no evidence supports it" in answer_text(trace(basis="model"))
+    assert "[1]" not in answer_text(shown(status="unknown"))
+    assert "no evidence supports it" in answer_text(shown(basis="model"))
 
 
 def test_why_it_was_declined_and_the_guess_apart() -> None:
-    declined = trace(status="unknown", answer="", answers=[], reason="Nothing says so.", guess=Guess(["Vienna"], 0.4))
-    shown = answer_text(declined)
-    assert shown.endswith("Not found: Nothing says so.\nA guess, not an answer: Vienna (not sure, confidence 0.40)\n")
+    declined = shown(status="unknown", answer="", answers=[], reason="Nothing says so.", guess=Guess(["Vienna"], 0.4))
+    assert answer_text(declined).endswith(
+        "Not found: Nothing says so.\nA guess, not an answer: Vienna (not sure, confidence 0.40)\n"
+    )
 
 
 def test_evidence_with_its_place_query_and_rows() -> None:
-    assert evidence_text(trace(), "e1") == "Fritz Lang (text, passage lang#0)\nBorn in Vienna.\n"
-    graph = evidence_text(trace(), "e2")
+    assert evidence_text(shown(), "e1") == "Fritz Lang (text, passage lang#0)\nBorn in Vienna.\n"
+    graph = evidence_text(shown(), "e2")
     assert graph.startswith("Lang (graph)\nbirth: Vienna\n\nSELECT ?x")
     assert graph.endswith("\nx: Vienna\n")
-    assert "https://example.org/a, retrieved 2026-01-02" in evidence_text(trace(), "e3")
+    assert "https://example.org/a, retrieved 2026-01-02" in evidence_text(shown(), "e3")
 
 
 def test_each_query_of_a_step_once() -> None:
     graph = EvidenceTrace("e2", "graph", "", "", 1.0, "q", {"sparql": QUERY})
     same = EvidenceTrace("e1", "graph", "", "", 1.0, "q", {"sparql": QUERY})
     other = EvidenceTrace("e3", "graph", "", "", 1.0, "q", {"sparql": "ASK { ?s ?p 1 }"})
-    text = sparql_text(trace(evidence=[graph, same, other]), 1)
+    text = sparql_text(shown(evidence=[graph, same, other]), 1)
     assert text.count("SELECT") == 1
     assert text.count("ASK") == 1
     assert '"a b"' in text
 
 
 def test_hostile_text_is_copied_clean() -> None:
-    piece = EvidenceTrace("e1", HOSTILE, HOSTILE, HOSTILE, 0.5, HOSTILE,
+    piece = EvidenceTrace("e1", "web", HOSTILE, HOSTILE, 0.5, HOSTILE,
                           {"passage": HOSTILE, "url": HOSTILE, "sparql": HOSTILE, "rows": [{HOSTILE: HOSTILE}, 3]})  # fmt: skip
-    bad = trace(evidence=[piece], answer=HOSTILE)
+    bad = shown(evidence=[piece], answer=HOSTILE)
     bad.question = HOSTILE
     for text in (answer_text(bad), evidence_text(bad, "e1"), sparql_text(bad, 1)):
         assert "text" in text

@@ -59,7 +59,7 @@ def test_the_state_and_a_kept_trace_say_how_the_question_was_understood() -> Non
     assert (again.understood_as, again.took_from, again.conversation) == ("Who is hers?", ("1",), "1")
     assert again.tree is not None
     assert again.tree.question == "Who is hers?"
-    assert answer_text(kept).startswith("and hers?\n(understood as: Who is hers?)\n")
+    assert answer_text(again).startswith("and hers?\n(understood as: Who is hers?)\n")
     old = replay(trace("Who?", ""))
     assert not old.reworded
     assert not old.conversation

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from rich.text import Text
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
-from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Footer, OptionList, Static
 from textual.widgets.option_list import Option
@@ -20,16 +20,18 @@ from textual.widgets.option_list import Option
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
+from atomr_local.tui.background import in_background
 from atomr_local.tui.clipboard import copy_text
-from atomr_local.tui.rendering.place import place_of
+from atomr_local.tui.rendering.place import place_of, table_of
 from atomr_local.tui.rendering.sparql import highlighted
-from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.screens.confirm import confirm
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.widgets.node_panel import field, marked
-from atomr_local.tui.widgets.rows_table import RowsTable, table_of
+from atomr_local.tui.widgets.rows_table import RowsTable
 
 if TYPE_CHECKING:
-    from atomr_local.tui.core import Answerer
+    from atomr_local.assistant import Assistant
+    from atomr_local.graph_console import GraphRows
 
 
 @dataclass(frozen=True)
@@ -58,21 +60,9 @@ class EvidenceScreen(ModalScreen[Chosen | None]):
         Binding("y", "copy", "Copy", tooltip="Copy the evidence", id="piece.copy"),
     ]
 
-    @dataclass
-    class Ran(Message):
-        """The query has been run again, or could not be."""
-
-        columns: Sequence[str]
-        rows: Sequence[Sequence[str]]
-        told: str
-
-    @dataclass
-    class Failed(Message):
-        error: AtomrError
-
     def __init__(
         self,
-        assistant: Answerer,
+        assistant: Assistant,
         evidence: Evidence,
         answers: Sequence[str] = (),
         users: Sequence[tuple[int, str]] = (),
@@ -143,39 +133,26 @@ class EvidenceScreen(ModalScreen[Chosen | None]):
         self.notify(copy_text(self.app, f"{item.title}\n{item.text}\n{place}"), markup=False)
 
     def action_run_again(self) -> None:
-        self.query_one("#piece-told", Static).update(Text("running …", "dim"))
-        self._run(self._sparql)
+        self._tell("running …")
+        work = partial(self._assistant.query_graph, self._sparql)
+        in_background(self, work, self._ran, failed=self._failed, group="run-again", exclusive=True)
 
-    @work(thread=True, exit_on_error=False, exclusive=True, group="run-again")
-    def _run(self, sparql: str) -> None:
-        try:
-            found = self._assistant.query_graph(sparql)
-        except AtomrError as error:
-            self.post_message(self.Failed(error))
-        else:
-            told = f"{len(found.rows)} rows now, in {found.seconds * 1000:.0f} ms"
-            self.post_message(self.Ran(found.columns, found.rows, told))
+    def _ran(self, found: GraphRows) -> None:
+        self.query_one(RowsTable).show(found.columns, found.rows)
+        self._tell(f"{len(found.rows)} rows now, in {found.seconds * 1000:.0f} ms")
 
-    @on(Ran)
-    def _ran(self, message: Ran) -> None:
-        self.query_one(RowsTable).show(message.columns, message.rows)
-        self.query_one("#piece-told", Static).update(Text(message.told, "dim"))
+    def _failed(self, error: AtomrError) -> None:
+        self._tell("")
+        self.app.push_screen(ErrorScreen(error))
 
-    @on(Failed)
-    def _failed(self, message: Failed) -> None:
-        self.query_one("#piece-told", Static).update("")
-        self.app.push_screen(ErrorScreen(message.error))
+    def _tell(self, text: str) -> None:
+        self.query_one("#piece-told", Static).update(Text(text, "dim"))
 
     def action_open_page(self) -> None:
         """Open the page, after asking: what was found there may have changed, and the browser goes online."""
-        url = self._url
-
-        def opened(yes: bool | None) -> None:
-            if yes:
-                self.app.open_url(url)
-
-        asked = Confirm("Open this page in the browser?", sanitize_line(url), yes="Open", no="Do not open")
-        self.app.push_screen(asked, opened)
+        open_page = partial(self.app.open_url, self._url)
+        shown = sanitize_line(self._url)
+        confirm(self.app, "Open this page in the browser?", shown, open_page, yes="Open", no="Do not open")
 
 
 def _is_page(url: str) -> bool:

@@ -19,7 +19,7 @@ from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import ROOT_ID, Operator, Tree
 from atomr_local.tree.operations import Operation
 from atomr_local.tui.question.correction import DIRECT, Checked, check_tree, operation_of, with_step
-from atomr_local.tui.widgets.clean_input import CleanInput
+from atomr_local.tui.widgets.clean_text import CleanInput
 
 if TYPE_CHECKING:
     from atomr_local.settings import LimitSettings
@@ -52,16 +52,13 @@ class NodeEditor(ModalScreen[Changed | None]):
         Binding("f5,ctrl+s", "run", "Run", tooltip="Run what depends on the change", id="step.run"),
     ]
 
-    def __init__(
-        self, tree: Tree, view: NodeView, limits: LimitSettings, sources: Sequence[str], *, chosen: Sequence[str] = ()
-    ) -> None:
-        """Make the screen; `sources` may be asked now, `chosen` were set for this step before."""
+    def __init__(self, tree: Tree, view: NodeView, limits: LimitSettings, sources: Sequence[str]) -> None:
+        """Make the screen; `sources` may be asked now."""
         super().__init__()
         self._tree = tree
         self._view = view
         self._limits = limits
         self._sources = list(sources)
-        self._chosen = set(chosen or sources)
         self._checked = Checked(tree, ())
 
     def compose(self) -> ComposeResult:
@@ -87,7 +84,7 @@ class NodeEditor(ModalScreen[Changed | None]):
             yield Label("Sources that this step may ask")
             with Horizontal(id="step-sources"):
                 for name in self._sources:
-                    yield Checkbox(name, name in self._chosen, id=f"step-source-{name}", compact=True)
+                    yield Checkbox(name, True, id=f"step-source-{name}", compact=True)
             yield Label("Answer of your own; several by semicolons; empty: look it up")
             yield CleanInput(id="step-answer", placeholder=sanitize_line(self._view.answer), select_on_focus=False)
             yield Static(id="step-check", markup=False)

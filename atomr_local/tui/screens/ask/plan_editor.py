@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -17,9 +18,9 @@ from atomr_local.planning.examples import check_example, keep_example
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tree.compact import to_compact
 from atomr_local.tui.question.correction import check_plan
-from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.screens.confirm import confirm
 from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.widgets.clean_area import CleanArea
+from atomr_local.tui.widgets.clean_text import CleanArea
 
 if TYPE_CHECKING:
     from atomr_local.settings import LimitSettings
@@ -108,14 +109,9 @@ class PlanEditor(Screen["Tree | None"]):
             self.notify("Kept as an example for the planner. A model with an adapter plans without examples.")
 
     def action_leave(self) -> None:
+        leave = partial(self.dismiss, None)
         if self.query_one(TextArea).text == self._first:
-            self.dismiss(None)
+            leave()
             return
-
-        def left(yes: bool | None) -> None:
-            if yes:
-                self.dismiss(None)
-
-        self.app.push_screen(
-            Confirm("Leave the plan as it was?", "Your changes are lost.", yes="Leave", no="Go on editing"), left
-        )
+        told = "Your changes are lost."
+        confirm(self.app, "Leave the plan as it was?", told, leave, yes="Leave", no="Go on editing")

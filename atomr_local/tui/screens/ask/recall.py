@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from rich.text import Text
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
@@ -18,7 +17,8 @@ from textual.widgets.option_list import Option
 from atomr_local.errors import AtomrError
 from atomr_local.history.recall import recall
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tui.widgets.clean_input import CleanInput
+from atomr_local.tui.background import in_background
+from atomr_local.tui.widgets.clean_text import CleanInput
 
 _SHOWN = 50
 
@@ -35,12 +35,6 @@ class RecallScreen(ModalScreen[str | None]):
         Binding("up", "cursor(-1)", "Previous", priority=True, show=False, id="recall.previous"),
         Binding("enter", "choose", "Take", priority=True, tooltip="Put it into the question box", id="recall.take"),
     ]
-
-    @dataclass
-    class Found(Message):
-        containing: str
-        questions: list[str]
-        problem: str = ""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,24 +54,21 @@ class RecallScreen(ModalScreen[str | None]):
     def _typed(self, message: Input.Changed) -> None:
         self._search(message.value)
 
-    @work(thread=True, exit_on_error=False, exclusive=True, group="recall")
     def _search(self, containing: str) -> None:
-        try:
-            self.post_message(self.Found(containing, recall(_SHOWN, containing)))
-        except AtomrError as error:
-            self.post_message(self.Found(containing, [], error.message))
+        then = partial(self._found, containing)
+        failed = partial(self._found, containing, [])
+        in_background(self, partial(recall, _SHOWN, containing), then, failed=failed, group="recall", exclusive=True)
 
-    @on(Found)
-    def _found(self, message: Found) -> None:
-        if message.containing != self.query_one(Input).value:
+    def _found(self, containing: str, questions: list[str], error: AtomrError | None = None) -> None:
+        if containing != self.query_one(Input).value:
             return
-        self._questions = message.questions
+        self._questions = questions
         options = self.query_one(OptionList)
-        options.set_options([Option(Text(sanitize_line(question))) for question in message.questions])
-        if message.questions:
+        options.set_options([Option(Text(sanitize_line(question))) for question in questions])
+        if questions:
             options.highlighted = 0
         else:
-            told = message.problem or "No question asked before has these words."
+            told = error.message if error is not None else "No question asked before has these words."
             options.set_options([Option(Text(sanitize_line(told), "dim"), disabled=True)])
 
     def action_cursor(self, by: int) -> None:

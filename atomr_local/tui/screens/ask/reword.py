@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tui.widgets.clean_input import CleanInput
+from atomr_local.tui.widgets.clean_text import CleanInput
 
 
 class RewordScreen(ModalScreen[str | None]):

@@ -1,91 +1,71 @@
-"""The main screen: ask, watch the tree, check the evidence. What it is made of, and looking around in it."""
+"""The main screen: ask, watch the tree, check the evidence. It owns the question and the conversation shown."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Container
+from textual.binding import BindingType
 from textual.events import Paste, Resize
 from textual.message import Message
+from textual.screen import Screen
+from textual.worker import Worker, WorkerState
 
-from atomr_local.errors import AtomrError
-from atomr_local.tui.core import Answerer, Asked
-from atomr_local.tui.screens.ask.asking import GUESS_KEY, Asking
-from atomr_local.tui.widgets.question_box import QuestionBox
+from atomr_local.sanitize import sanitize
+from atomr_local.tui.background import in_background
+from atomr_local.tui.question.asked import Asked
+from atomr_local.tui.question.state import QuestionState
+from atomr_local.tui.question.talk import Talk
+from atomr_local.tui.screens.ask.keys import CONVERSATION, CORRECTING, GUESS_KEY, LOOKING, REWORD, REWORD_KEY
+from atomr_local.tui.screens.ask.session import EventReceived, HistoryRefused, QuestionFailed, QuestionSession
+from atomr_local.tui.widgets.question_box import LONGEST, QuestionBox
 from atomr_local.tui.widgets.status_line import StatusLine
 
 if TYPE_CHECKING:
-    from textual.timer import Timer
-    from textual.widgets import OptionList, Tree
+    from textual.widgets import OptionList
 
+    from atomr_local.assistant import Assistant
+    from atomr_local.reasoning.trace.schema import Trace
     from atomr_local.tui.widgets.answer_panel import AnswerPanel
-    from atomr_local.tui.widgets.splitter import Splitter
 
 _NARROW = 110  # columns below which the tree and the evidence stand one above the other
 _LOW = 26  # rows below which the question box gives up its frame
 _SHORT = 20  # rows below which what the program says of itself goes too
 _TICK = 0.25
-_REST = 0.03  # seconds that the cursor must rest on a step before its evidence is laid out
-_STEP = 5  # percent that a key moves the bar between the panes
 
 
-class AskScreen(Asking):
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "Cancel", priority=True, tooltip="Stop the running question", id="ask.cancel"),
-        Binding(
-            "ctrl+l", "focus_question", "Question", priority=True, tooltip="Go to the question box", id="focus.question"
-        ),
-        Binding("slash", "focus_question", "Question", show=False, tooltip="Go to the question box", id="focus.slash"),
-        Binding("ctrl+t", "focus_tree", "Tree", priority=True, tooltip="Go to the reasoning tree", id="focus.tree"),
-        Binding(
-            "ctrl+o",
-            "focus_evidence",
-            "Evidence",
-            priority=True,
-            tooltip="Go to the evidence of the step",
-            id="focus.evidence",
-        ),
-        Binding("c", "next_citation", "Citation", tooltip="Go to the next citation of the answer", id="citation.next"),
-        Binding("g", "guess", "Guess", tooltip="Show or hide the guess, where the answer is not found", id=GUESS_KEY),
-        Binding("u", "next_user", "Used by", tooltip="The next step that uses this evidence", id="evidence.users"),
-        Binding(
-            "left_square_bracket", f"resize(-{_STEP})", "Narrower", show=False, tooltip="Make the tree smaller",
-            id="panes.smaller",
-        ),
-        Binding(
-            "right_square_bracket", f"resize({_STEP})", "Wider", show=False, tooltip="Make the tree larger",
-            id="panes.larger",
-        ),
-    ]  # fmt: skip
+class AskScreen(Screen[None]):
+    BINDINGS: ClassVar[list[BindingType]] = [*CONVERSATION, *CORRECTING, *LOOKING]
 
-    class Furnished(Message):
+    class WidgetsMounted(Message):
         """All of the screen is there."""
 
     @dataclass
-    class Recalled(Message):
-        """Questions asked before, the latest first."""
+    class AnswerFinished(Message):
+        """A question has come to its end; its trace is whole."""
 
-        questions: list[str]
-
-    @dataclass
-    class SharesChanged(Message):
-        """The user moved the bar between the panes."""
-
-        share: int
+        trace: Trace
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         """Make the screen; it takes questions at once, and asks them once `attach` has given it the assistant."""
-        super().__init__(clock=clock)
-        self._share = 50  # percent of the width that the tree has
-        self._resting: Timer | None = None
+        super().__init__()
+        self.state = QuestionState()
+        self.talk = Talk()
+        self.loading_stage = "loading"  # of the model and the indexes; empty when they are ready
+        self.furnished = False  # all widgets are there
+        self._session: QuestionSession | None = None
+        self._waiting: Asked | None = None
+        self._clock = clock
+        self._started = 0.0
+        self._number = 0  # of what is shown; events of an earlier question come too late
+        self._before: tuple[QuestionState, int | None] | None = None  # what a question that is refused leaves shown
+        self._again: Trace | None = None  # the earlier form of the question that runs
+        self._first = 0  # the node to show when the plan is there: of a corrected one, the one that was shown
+        self._answer: AnswerPanel
 
     def compose(self) -> ComposeResult:
         yield StatusLine()
@@ -98,28 +78,26 @@ class AskScreen(Asking):
 
     async def _furnish(self) -> None:
         """Everything but the question box comes behind the first frame, and so does what it imports."""
+        from atomr_local.tui.screens.ask.windows import QuestionWindows
         from atomr_local.tui.widgets.answer_panel import AnswerPanel
         from atomr_local.tui.widgets.bottom_line import BottomLine
-        from atomr_local.tui.widgets.examples import Welcome
-        from atomr_local.tui.widgets.node_panel import NodePanel
-        from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
-        from atomr_local.tui.widgets.splitter import Splitter
+        from atomr_local.tui.widgets.reasoning_view import ReasoningView
         from atomr_local.tui.widgets.transcript import Transcript
         from atomr_local.tui.widgets.understood_line import UnderstoodLine
+        from atomr_local.tui.widgets.welcome import Welcome
 
         self._transcript, self._understood = Transcript(), UnderstoodLine()
         self._welcome, self._answer, self._bottom = Welcome(), AnswerPanel(), BottomLine()
-        self._tree, self._panel = ReasoningTree(), NodePanel()
-        self._body = Container(self._tree, Splitter(), self._panel, id="body")
-        self._body.display = self._answer.display = False
+        self._view = ReasoningView()
+        self._windows = QuestionWindows(self, self._view)
+        self._answer.display = False
         await self.mount(self._transcript, before="#question")
-        await self.mount(self._understood, self._welcome, self._body, self._answer, self._bottom)
+        await self.mount(self._understood, self._welcome, self._view, self._answer, self._bottom)
         self.furnished = True
-        self._show_shares()
-        self.show_switches()
+        self._view.show_share()
         self.set_interval(_TICK, self.show_status)
         self.show_status()
-        self.post_message(self.Furnished())
+        self.post_message(self.WidgetsMounted())
 
     def on_resize(self, event: Resize) -> None:
         # The event's size: the screen's own is not yet the new one.
@@ -127,7 +105,7 @@ class AskScreen(Asking):
         self.set_class(event.size.height < _LOW, "low")
         self.set_class(event.size.height < _SHORT, "short")
         if self.furnished:
-            self._show_shares()
+            self._view.show_share()
 
     def on_paste(self, event: Paste) -> None:
         """What is pasted outside the question box is a question."""
@@ -141,6 +119,7 @@ class AskScreen(Asking):
         """Which keys do something now; the others are dimmed or, where they never can, hidden."""
         state = self.state
         ended = state.trace is not None
+        can_correct = (ended and state.tree is not None) or None
         return {
             "cancel": state.running,
             "focus_tree": bool(self._number) or None,
@@ -149,37 +128,38 @@ class AskScreen(Asking):
             "guess": state.has_guess,
             "new_conversation": bool(state.question or self.talk.turns) and not state.running,
             "focus_turns": self.furnished and self._transcript.display,
-            "reword": ended,
             "next_user": self.focused is not None and self.focused.id == "evidence",
-            "edit_step": (ended and state.tree is not None) or None,
-            "edit_plan": (ended and state.tree is not None) or None,
-            "rerun": (ended and state.tree is not None) or None,
+            "reword": ended,
+            "edit_step": can_correct,
+            "edit_plan": can_correct,
+            "rerun": can_correct,
             "copy": ended or None,
             "export": ended or None,
-            "calls": state.tree is not None or None,
-        }.get(action, True)
+            "open_calls": state.tree is not None or None,
+        }.get(str(parameters[0]) if action == "window" else action, True)
 
-    def attach(self, assistant: Answerer) -> None:
+    @property
+    def assistant(self) -> Assistant:
+        """The assistant, once it is there."""
+        assert self._session is not None
+        return self._session.assistant
+
+    def attach(self, assistant: Assistant) -> None:
         """Take the assistant; what was asked before it was there is asked now."""
-        self._attached = assistant
-        self._share = assistant.settings.ui.tree_share
-        self._show_shares()
+        from atomr_local.history.recall import recall
+
+        self._session = QuestionSession(self, assistant)
+        self._view.share = assistant.settings.ui.tree_share
+        self._view.show_share()
         self.show_switches()
-        self._recall()
+        # What fails there is told when the history itself is opened.
+        in_background(self, recall, self._recalled, failed=lambda _: None, group="recall")
         if self._waiting is not None:
             waiting, self._waiting = self._waiting, None
             self.begin(waiting)
 
-    @work(thread=True, exit_on_error=False, group="recall")
-    def _recall(self) -> None:
-        from atomr_local.history.recall import recall
-
-        with suppress(AtomrError):  # told when the history itself is opened
-            self.post_message(self.Recalled(recall()))
-
-    @on(Recalled)
-    def _recalled(self, message: Recalled) -> None:
-        self.query_one(QuestionBox).recall(list(reversed(message.questions)))
+    def _recalled(self, questions: Sequence[str]) -> None:
+        self.query_one(QuestionBox).recall(list(reversed(questions)))
 
     def offer_beginning(self) -> None:
         """Show the first start's choice, as long as nothing was asked."""
@@ -190,80 +170,229 @@ class AskScreen(Asking):
         """The choice is made."""
         self._welcome.end_beginning()
 
-    # Handlers found by their names, as are others below, need no import of what they handle.
-    def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
-        if message.option_list.id == "examples":
-            self.begin(Asked(self._welcome.questions[message.option_index]))
+    # One question: asked, watched as its events come in, ended or stopped
+
+    @on(QuestionBox.QuestionSubmitted)
+    def _question_submitted(self, message: QuestionBox.QuestionSubmitted) -> None:
+        self.begin(Asked(message.question))
+
+    def begin(self, asked: Asked) -> None:
+        """Ask; told to the user where that is not possible now."""
+        question = asked.question.strip()
+        box = self.query_one(QuestionBox)
+        if not question:
+            box.value = ""
+            return
+        if self._is_busy():
+            return
+        if box.value.strip() != question:
+            box.value = question
+        if self._session is None:
+            self._waiting = asked
+            self.tell("The program is starting. The question is asked as soon as it is ready.")
+            return
+        box.remember(question)
+        self._started = self._clock()
+        selected = self._view.selected
+        self._before, self._again = (self.state, selected), asked.again
+        self._first = selected if asked.revision is not None and selected is not None else 0
+        if asked.again is None and not self.assistant.settings.conversation.follow:
+            self.talk.clear()
+        conversation = self.talk.conversation(asked.again)
+        self._enter(QuestionState(question=question, running=True, stage="starting"))
+        self._view.show_plan(None)
+        self._view.steps.focus()
+        self._session.ask(self._number, asked, conversation)
+
+    def _enter(self, state: QuestionState) -> None:
+        """Show another question; `_number` tells its events from those of an earlier one."""
+        self._number += 1
+        self.state = state
+        self._welcome.display = False
+        self._view.enter(state)
+        if self._session is not None:
+            state.guess_key = self.assistant.settings.ui.keys.get(GUESS_KEY, state.guess_key)
+            self.show_talk()
+        self._answer.show(state)
+        self.refresh_bindings()
+
+    def _show(self, state: QuestionState, selected: int | None) -> None:
+        """Show a question that does not run, at this node."""
+        self._enter(state)
+        self._view.show_plan(selected)
+        self.show_switches()
+        self.show_status()
+
+    def _show_empty(self, state: QuestionState) -> None:
+        """Show the screen as it was before the first question."""
+        self._enter(state)
+        self._welcome.display, self._view.display = True, False
+        self.show_status()
+
+    @on(EventReceived)
+    def _event_received(self, message: EventReceived) -> None:
+        if message.number != self._number:
+            return
+        from atomr_local.reasoning.trace import events
+
+        self._before = None
+        event, state = message.event, self.state
+        state.apply(event)
+        match event:
+            case events.PlanFragment():
+                self._view.show_draft(state.plan_text)
+            case events.PlanReady():
+                self._view.show_plan(self._first if self._first in state.nodes else 0)
+                self.show_talk()
+                self.refresh_bindings()  # what the model wrote of it can be looked at from now on
+            case events.Finished():
+                self._answer.show(state)
+                self._end(event.trace)
+            case events.AnswerReady() | events.WarningRaised() | events.TextGenerated() | events.LeavesMachine():
+                self._answer.show(state)
+            case events.QuestionUnderstood():
+                self.show_talk()
+            case events.QuestionAsked():
+                self.show_switches()
+            case _:
+                self._view.refresh_node(getattr(event, "node_id", None))
+        self.show_status()
+
+    def _end(self, trace: Trace | None) -> None:
+        """The question runs no longer; None: it failed."""
+        state = self.state
+        if state.answer is not None and state.answer.status in {"answered", "unknown"}:
+            self.loading_stage = ""  # whatever failed to load before is there now
+        if state.tree is None:
+            self._view.evidence.show(None, state)
+        if trace is not None:
+            self.talk.take(state, self._again)
+            self.post_message(self.AnswerFinished(trace))
+        self.show_talk()
+        self.show_switches()
+        self.refresh_bindings()
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A fault of ours on the thread that asks must not leave the question running for ever."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            from atomr_local.tui.faults import fault
+
+            self.post_message(QuestionFailed(self._number, fault(event.worker.error)))
+
+    @on(QuestionFailed)
+    def _question_failed(self, message: QuestionFailed) -> None:
+        if message.number != self._number:
+            return
+        if self._before is not None:
+            self._restore(*self._before)
+        self.state.running = False
+        self._end(None)
+        self.show_status()
+        from atomr_local.tui.screens.error import ErrorScreen
+
+        self.app.push_screen(ErrorScreen(message.error))
+
+    def _restore(self, state: QuestionState, selected: int | None) -> None:
+        """The question was not even begun: it stays in the box, and what was shown before comes back."""
+        self._before = None
+        if state.question:
+            self._show(state, selected)
+        else:
+            self._show_empty(state)
+        self.set_focus(self.query_one(QuestionBox))
+
+    @on(HistoryRefused)
+    def _history_refused(self, message: HistoryRefused) -> None:
+        for note in message.notes:
+            self.tell(note)
+
+    def action_cancel(self) -> None:
+        if self.state.running and self._session is not None:
+            self.state.stage = "cancelling"
+            self._session.stop(self._number)
+            self.show_status()
+
+    # The conversation
+
+    def open_trace(self, trace: Trace, conversation: Sequence[Trace] = ()) -> bool:
+        """Show a question of before with all that it found, and go on with its conversation; False while one runs."""
+        if self._is_busy():
+            return False
+        from atomr_local.tui.question.replay import replay
+
+        self.talk.open(conversation or [trace])
+        place = self.talk.place(trace)
+        self._look_at(replay(trace) if place is None else self.talk.turns[place].shown())
+        return True
+
+    def ask_again(self, trace: Trace, conversation: Sequence[Trace] = ()) -> None:
+        """Ask a question of before again, after those that came before it in its conversation."""
+        if not self._is_busy():
+            self.talk.open(conversation or [trace])
+            self.begin(Asked(trace.question, again=trace))
+
+    def _look_at(self, state: QuestionState) -> None:
+        self._show(state, 0)
+        self.query_one(QuestionBox).value = state.question[:LONGEST]
+        self.action_focus_tree()
+
+    def action_focus_turns(self) -> None:
+        if self._transcript.display:
+            self.set_focus(self._transcript)
+        else:
+            self.tell("There is no earlier question in this conversation.")
+
+    def action_new_conversation(self) -> None:
+        if self._is_busy():
+            return
+        self.talk.clear()
+        self._show_empty(QuestionState())
+        box = self.query_one(QuestionBox)
+        box.value = ""
+        self.set_focus(box)
+        self.tell("New conversation.")
+
+    def _is_busy(self) -> bool:
+        if self.state.running:
+            self.tell("A question is being answered. Escape cancels it.")
+        return self.state.running
 
     # Looking around
 
     @property
     def selected(self) -> int | None:
         """The number of the node that is shown."""
-        return self._selected
-
-    def on_tree_node_highlighted(self) -> None:
-        """The cursor moves at once; what it stands on is shown when it rests, so that a held key never waits."""
-        if self._resting is not None:
-            self._resting.stop()
-        # Where the cursor stands now: by the time that this is heard it may be elsewhere than when it was told.
-        line = self._tree.cursor_node
-        if line is not None and line.data is not None and line.data != self._selected:
-            self._resting = self.set_timer(_REST, partial(self.select, line.data))
-
-    def on_tree_node_selected(self, message: Tree.NodeSelected[int]) -> None:
-        if message.node.data is not None:
-            self.select(message.node.data)
-            self.action_focus_evidence()
+        return self._view.selected
 
     def select(self, node_id: int) -> None:
         """Show the node in the panel, and the cursor on its line."""
-        if self._resting is not None:
-            self._resting.stop()
-        if node_id == self._selected:
-            return
-        self._selected = node_id
-        self._tree.go_to(node_id)
-        self._panel.show(self.state.nodes.get(node_id), self.state)
+        self._view.select(node_id)
 
-    def go_to_evidence(self, evidence_id: str) -> None:
-        """Show the piece at the step that is shown, else at the first that uses it."""
-        users = self.state.users_of(evidence_id)
-        if not users:
-            return
-        if self._selected not in users:
-            self.select(users[0])
-        self.action_focus_evidence()
-        self._panel.go_to(evidence_id)
+    # Found by its name, it needs no import of what it handles.
+    def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
+        chooser = message.option_list
+        if chooser is self._view.evidence:
+            self._windows.open_evidence(message.option_id or "")
+        elif chooser is self._transcript and not self._is_busy():
+            self._look_at(self.talk.turns[message.option_index].shown())
+        elif chooser.id == "examples":
+            self.begin(Asked(self._welcome.questions[message.option_index]))
 
     def on_answer_panel_citation_chosen(self, message: AnswerPanel.CitationChosen) -> None:
-        self.go_to_evidence(message.evidence_id)
+        self._view.go_to_evidence(message.evidence_id)
 
     def action_next_citation(self) -> None:
-        cited = self.state.citations
-        if cited:
-            self._citation = (self._citation + 1) % len(cited)
-            self.go_to_evidence(cited[self._citation])
+        self._view.next_citation()
 
     def action_guess(self) -> None:
         self.state.guess_shown = not self.state.guess_shown
-        self._citation = -1
+        self._view.restart_citations()
         self._answer.show(self.state)
         self.refresh_bindings()
 
     def action_next_user(self) -> None:
-        panel = self._panel
-        chosen = panel.chosen
-        if chosen is None:
-            return
-        users = self.state.users_of(chosen)
-        later = [number for number in users if self._selected is not None and number > self._selected]
-        target = (later or users)[0]
-        if target == self._selected:
+        if not self._view.next_user():
             self.tell("No other step uses this piece of evidence.")
-            return
-        self.select(target)
-        panel.go_to(chosen)
 
     def action_focus_question(self) -> None:
         # At once, and with the last question selected here: the focus event comes later than what is typed next.
@@ -272,29 +401,58 @@ class AskScreen(Asking):
         box.select_all()
 
     def action_focus_tree(self) -> None:
-        self.set_focus(self._tree)
+        self.set_focus(self._view.steps)
 
     def action_focus_evidence(self) -> None:
-        self.set_focus(self._panel)
-
-    # The panes
+        self.set_focus(self._view.evidence)
 
     def action_resize(self, by: int) -> None:
-        self._set_share(self._share + by)
+        self._view.move_bar(self._view.share + by)
 
-    def on_splitter_moved(self, message: Splitter.Moved) -> None:
-        self._set_share(message.share)
+    @property
+    def moved_share(self) -> int | None:
+        """Percent that the user gave the tree; None where the bar was not moved."""
+        return self._view.share if self.furnished and self._view.share_moved else None
 
-    def _set_share(self, share: int) -> None:
-        from atomr_local.tui.widgets.splitter import within
+    def open_console(self, sparql: str = "") -> None:
+        """Open the SPARQL console with this query."""
+        self._windows.open_console(sparql)
 
-        self._share = within(share)
-        self._show_shares()
-        self.post_message(self.SharesChanged(self._share))
+    def action_window(self, name: str, *arguments: str) -> None:
+        """Call the method of this name of :class:`QuestionWindows`."""
+        getattr(self._windows, name)(*arguments)
 
-    def _show_shares(self) -> None:
-        tree, panel = self._tree, self._panel
-        tree_part, panel_part = f"{self._share}fr", f"{100 - self._share}fr"
-        narrow = self.has_class("narrow")
-        tree.styles.width, panel.styles.width = ("100%", "100%") if narrow else (tree_part, panel_part)
-        tree.styles.height, panel.styles.height = (tree_part, panel_part) if narrow else ("100%", "100%")
+    # What is told
+
+    def tell(self, text: str) -> None:
+        """Tell the user in passing; only the newest counts."""
+        self.app.clear_notifications()
+        self.app.notify(sanitize(text), markup=False)
+
+    def show_talk(self) -> None:
+        """Show the conversation so far, and how the question on the screen was understood."""
+        state = self.state
+        self._transcript.show(self.talk.turns, self.talk.place(state.trace) if state.trace is not None else None)
+        key = self.assistant.settings.ui.keys.get(REWORD_KEY, REWORD)
+        self._understood.show(state, self.talk.named(), key)
+
+    def show_switches(self) -> None:
+        """Show which sources may be used, now and next."""
+        if self._session is None:
+            return
+        running = self.state.web if self.state.running else None
+        remote = self.query_one(StatusLine).show_sources(self._session.assistant, running)
+        self._welcome.show_privacy(remote)
+
+    def show_loading(self, stage: str) -> None:
+        """Show how far the model and the indexes are."""
+        self.loading_stage = stage
+        self.show_status()
+
+    def show_status(self) -> None:
+        """Show what is going on, and what it took so far."""
+        state = self.state
+        for line in self.query(StatusLine):
+            line.show(state.stage if state.running else self.loading_stage or "ready")
+        if self.furnished:
+            self._bottom.show(state, self._clock() - self._started)

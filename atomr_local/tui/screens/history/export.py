@@ -6,16 +6,15 @@ import os
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
-from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Button, Checkbox, Input, RadioButton, RadioSet, Static
 
@@ -25,10 +24,11 @@ from atomr_local.history.store import Kept
 from atomr_local.output_files import write_output
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize_line
+from atomr_local.tui.background import in_background
 from atomr_local.tui.screens.ask_path import PathSuggester, path_from
-from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.screens.confirm import confirm
 from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.widgets.clean_input import CleanInput
+from atomr_local.tui.widgets.clean_text import CleanInput
 
 FORMATS = ("markdown", "json", "trace")
 _ENDINGS = {"markdown": ".md", "json": ".json", "trace": ".trace.json"}
@@ -69,18 +69,6 @@ class ExportScreen(ModalScreen[Path | None]):
     ExportScreen #export-buttons { height: auto; }
     ExportScreen Button { margin-right: 2; }
     """
-
-    @dataclass
-    class Written(Message):
-        path: Path
-
-    @dataclass
-    class Exists(Message):
-        path: Path
-
-    @dataclass
-    class Failed(Message):
-        error: AtomrError
 
     def __init__(
         self,
@@ -150,49 +138,35 @@ class ExportScreen(ModalScreen[Path | None]):
         except AtomrError as error:
             self.app.push_screen(ErrorScreen(error))
             return
-        self._write(path, self._form, whole=self._whole, over=False)
+        self._write(path, over=False)
 
-    @property
-    def _whole(self) -> bool:
-        """Whether the whole conversation is wanted."""
-        return any(box.value for box in self.query("#whole").results(Checkbox))
-
-    @work(thread=True, exit_on_error=False, group="export", exclusive=True)
-    def _write(self, path: Path, form: str, *, whole: bool, over: bool) -> None:
-        items = self._conversation if whole else [self._kept]
+    def _write(self, path: Path, *, over: bool) -> None:
+        whole = any(box.value for box in self.query("#whole").results(Checkbox))
+        form, items = self._form, self._conversation if whole else [self._kept]
         earlier = {item.trace.id: item.trace.question for item in self._conversation}
-        try:
+
+        def work() -> bool:
             if not over and os.path.lexists(path):
-                self.post_message(self.Exists(path))
-                return
+                return False
             if form == "markdown":
                 text = to_markdown(items, conversation=whole, earlier=earlier)
             else:
                 text = to_json(items, several=whole or form == "trace")
             write_output(path, text)
-        except AtomrError as error:
-            self.post_message(self.Failed(error))
-        else:
-            self.post_message(self.Written(path))
+            return True
 
-    @on(Exists)
-    def _exists(self, message: Exists) -> None:
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self._write(message.path, self._form, whole=self._whole, over=True)
+        in_background(self, work, partial(self._written, path), group="export", exclusive=True)
 
-        told = f"{sanitize_line(str(message.path))} is there already. What it holds would be lost."
-        self.app.push_screen(Confirm("Replace the file?", told, yes="Replace", no="Keep"), answered)
-
-    @on(Failed)
-    def _failed(self, message: Failed) -> None:
-        self.app.push_screen(ErrorScreen(message.error))
-
-    @on(Written)
-    def _written(self, message: Written) -> None:
-        self.app.notify(f"Written to {sanitize_line(str(message.path))}", markup=False)
+    def _written(self, path: Path, written: bool) -> None:
+        shown = sanitize_line(str(path))
+        if not written:
+            told = f"{shown} is there already. What it holds would be lost."
+            replace = partial(self._write, path, over=True)
+            confirm(self.app, "Replace the file?", told, replace, yes="Replace", no="Keep")
+            return
+        self.app.notify(f"Written to {shown}", markup=False)
         if self.is_attached:
-            self.dismiss(message.path)
+            self.dismiss(path)
 
     @on(Button.Pressed, "#cancel")
     def action_close(self) -> None:

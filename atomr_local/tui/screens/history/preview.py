@@ -8,6 +8,7 @@ from datetime import datetime
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from atomr_local.errors import AtomrError
 from atomr_local.history.store import Kept, Summary
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, status_word
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace, understood
@@ -56,6 +57,14 @@ def listed(item: Summary) -> Text:
 def previewed(kept: Kept) -> RenderableType:
     """The answer, what it cites, and the plan; sanitised and bounded."""
     return Group(*_blocks(kept))
+
+
+def unreadable(error: AtomrError) -> Text:
+    """Why a question cannot be shown, and what to do about it."""
+    text = Text.assemble((f"{sanitize(error.title)}\n", "bold red"), sanitize(error.message))
+    if error.hint:
+        text.append(f"\n→ {sanitize(error.hint)}", "cyan")
+    return text
 
 
 def _blocks(kept: Kept) -> Iterator[RenderableType]:

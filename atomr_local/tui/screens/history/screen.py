@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeVar
 
+from rich.console import RenderableType
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, VerticalScroll
+from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from atomr_local.history.store import History, Summary
+from atomr_local.errors import AtomrError, InputError
+from atomr_local.history.share import read_shared
+from atomr_local.history.store import History, Kept, Summary
+from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.tui.background import in_background
 from atomr_local.tui.screens.ask_path import AskPath
-from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.screens.confirm import confirm
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.history.export import ExportScreen
-from atomr_local.tui.screens.history.preview import listed, previewed
-from atomr_local.tui.screens.history.work import (
-    Deleted,
-    Failed,
-    HistoryChoice,
-    HistoryWork,
-    Imported,
-    Listed,
-    Noted,
-    Purpose,
-    Read,
-    Unreadable,
-)
-from atomr_local.tui.widgets.clean_input import CleanInput
-
-__all__ = ["HistoryChoice", "HistoryScreen"]
+from atomr_local.tui.screens.history.preview import listed, previewed, unreadable
+from atomr_local.tui.widgets.clean_text import CleanInput
 
 _NARROW = 110  # columns below which the preview stands below the list
 _PAGE = 100
@@ -46,12 +40,29 @@ _TYPING = 0.15  # seconds without a key after which is searched
 _PASSING = 0.08  # seconds on one line after which it is read
 
 
+Purpose = Literal["open", "ask", "export", "share"]
+_Read = TypeVar("_Read")
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryChoice:
+    """What the user wants: to see this trace, or to ask its question again.
+
+    Attributes:
+        conversation: all traces of its conversation, oldest first, `trace` among them.
+    """
+
+    kind: Literal["open", "ask"]
+    trace: Trace
+    conversation: tuple[Trace, ...] = ()
+
+
 class _Questions(OptionList):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open", id="history.open")]
 
 
-class HistoryScreen(HistoryWork):
-    """None when it is closed without a choice."""
+class HistoryScreen(Screen[HistoryChoice | None]):
+    """Gives None when it is closed without a choice. The history is opened for each thing anew, on a thread."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "read('open')", "Open", tooltip="Open the question with its whole trace", id="history.open"),
@@ -97,7 +108,8 @@ class HistoryScreen(HistoryWork):
             directory: where exports are offered to go; by default the current one.
             page: how many questions are read at a time.
         """
-        super().__init__(opened, page)
+        super().__init__()
+        self._opened, self._page = opened, page
         self._keeping, self._directory = keeping, directory
         self._turn = 0  # of the search: what an earlier one finds comes too late
         self._searched = ""
@@ -147,32 +159,74 @@ class HistoryScreen(HistoryWork):
             return None
         return True
 
+    def _with_history(
+        self,
+        work: Callable[[History], _Read],
+        then: Callable[[_Read], object],
+        *,
+        group: str,
+        failed: Callable[[AtomrError], object] | None = None,
+    ) -> None:
+        def run() -> _Read:
+            with self._opened() as history:
+                found = work(history)
+                self.call_later(self._tell_notes, history.notes)
+                return found
+
+        in_background(self, run, then, failed=failed, group=group, exclusive=group != "change")
+
+    def _tell_notes(self, notes: Sequence[str]) -> None:
+        for note in notes:
+            self.app.notify(sanitize(note), severity="warning", markup=False)
+
     # The list
 
     def reload(self) -> None:
         """Read the list anew, with the words that stand in the search box."""
         self._turn += 1
         self._searched = self.query_one("#search", Input).value.strip()
-        self._loading = True
-        self._load(self._turn, self._searched, None)
+        self._load(None)
 
-    @on(Listed)
-    def _show_page(self, message: Listed) -> None:
-        if message.turn != self._turn:
-            return
+    def _load(self, before: int | None) -> None:
+        """Read a page of the list: the first, or the one that follows the question `before`."""
+        self._loading = True
+        turn, searched = self._turn, self._searched
+
+        def work(history: History) -> tuple[list[Summary], int, str]:
+            total = history.count()
+            try:
+                return history.entries(search=searched or None, limit=self._page, before=before), total, ""
+            except InputError as error:  # told where the list would be
+                return [], total, f"{error.message}."
+
+        def then(page: tuple[list[Summary], int, str]) -> None:
+            if turn == self._turn:
+                self._show_page(*page, first=before is None)
+
+        self._with_history(work, then, failed=self._unlisted, group="list")
+
+    def _show_page(self, items: list[Summary], total: int, told: str, *, first: bool) -> None:
         self._loading = False
-        self._more = len(message.items) == self._page
-        self._total = message.total
+        self._more = len(items) == self._page
+        self._total = total
         lines = self._list
-        if message.first:
+        if first:
             lines.clear_options()
             self._items.clear()
-        lines.add_options(Option(listed(item)) for item in message.items)
-        self._items.extend(message.items)
-        if message.first and self._items:
+        lines.add_options(Option(listed(item)) for item in items)
+        self._items.extend(items)
+        if first and self._items:
             lines.highlighted = 0
             lines.scroll_home(animate=False)
-        self._show_count(message.told)
+        self._show_count(told)
+
+    def _unlisted(self, error: AtomrError) -> None:
+        self._loading = False
+        self._list.clear_options()
+        self._items.clear()
+        self._more, self._total = False, 0
+        self._show_count("The history cannot be read.")
+        self.app.push_screen(ErrorScreen(error))
 
     def _show_count(self, told: str = "") -> None:
         if not self._items:
@@ -200,21 +254,6 @@ class HistoryScreen(HistoryWork):
             "No questions are kept yet. Each that you ask will stand here with its whole trace; i imports a trace file."
         )
 
-    @on(Noted)
-    def _tell_notes(self, message: Noted) -> None:
-        for note in message.notes:
-            self.app.notify(sanitize(note), severity="warning", markup=False)
-
-    @on(Failed)
-    def _failed(self, message: Failed) -> None:
-        if message.listing:
-            self._loading = False
-            self._list.clear_options()
-            self._items.clear()
-            self._more, self._total = False, 0
-            self._show_count("The history cannot be read.")
-        self.app.push_screen(ErrorScreen(message.error))
-
     def _scrolled(self) -> None:
         lines = self._list
         if lines.max_scroll_y - lines.scroll_offset.y <= _AHEAD:
@@ -222,8 +261,7 @@ class HistoryScreen(HistoryWork):
 
     def _load_more(self) -> None:
         if self._more and not self._loading and self._items:
-            self._loading = True
-            self._load(self._turn, self._searched, self._items[-1].id)
+            self._load(self._items[-1].id)
 
     # Searching
 
@@ -267,19 +305,23 @@ class HistoryScreen(HistoryWork):
         self._passing = self.set_timer(_PASSING, self._preview)
 
     def _preview(self) -> None:
-        if self.chosen is None:
+        number = self.chosen
+        if number is None:
             self.query_one("#preview-text", Static).update(Text())
-        else:
-            self._read_preview(self.chosen)
+            return
 
-    @on(Unreadable)
-    def _show_unreadable(self, message: Unreadable) -> None:
-        if message.number == self.chosen:
-            error = message.error
-            text = Text.assemble((f"{sanitize(error.title)}\n", "bold red"), sanitize(error.message))
-            if error.hint:
-                text.append(f"\n→ {sanitize(error.hint)}", "cyan")
-            self.query_one("#preview-text", Static).update(text)
+        def show(text: RenderableType, *, home: bool = False) -> None:
+            if number == self.chosen:
+                self.query_one("#preview-text", Static).update(text)
+                if home:
+                    self.query_one("#preview").scroll_home(animate=False)
+
+        self._with_history(
+            lambda history: history.get(number),
+            lambda kept: show(previewed(kept), home=True),
+            failed=lambda error: show(unreadable(error)),
+            group="preview",
+        )
 
     # Doing something with the question
 
@@ -288,57 +330,49 @@ class HistoryScreen(HistoryWork):
         self.action_read("open")
 
     def action_read(self, purpose: Purpose) -> None:
-        """Read the question with its trace, and go on with `purpose`."""
-        if self.chosen is not None:
-            self._read(purpose, self.chosen)
-
-    @on(Read)
-    def _was_read(self, message: Read) -> None:
-        kept = message.kept
-        if message.purpose == "preview":
-            if message.number == self.chosen:
-                self.query_one("#preview-text", Static).update(previewed(kept))
-                self.query_one("#preview").scroll_home(animate=False)
-        elif not self.is_current:  # a second key came before the first had its effect
+        """Read the question with its trace and all others of its conversation, and go on with `purpose`."""
+        number = self.chosen
+        if number is None:
             return
-        elif message.purpose in {"open", "ask"}:
-            traces = tuple(item.trace for item in message.conversation)
-            self.dismiss(HistoryChoice(message.purpose, kept.trace, traces))
+
+        def read(history: History) -> tuple[Kept, Sequence[Kept]]:
+            conversation = history.conversation(number)
+            return next(item for item in conversation if item.summary.id == number), conversation
+
+        self._with_history(read, lambda found: self._go_on(purpose, *found), group="read")
+
+    def _go_on(self, purpose: Purpose, kept: Kept, conversation: Sequence[Kept]) -> None:
+        if not self.is_current:  # a second key came before the first had its effect
+            return
+        if purpose in {"open", "ask"}:
+            self.dismiss(HistoryChoice(purpose, kept.trace, tuple(item.trace for item in conversation)))
         else:
-            form = "trace" if message.purpose == "share" else "markdown"
-            self.app.push_screen(
-                ExportScreen(kept, conversation=message.conversation, form=form, directory=self._directory)
-            )
+            form = "trace" if purpose == "share" else "markdown"
+            self.app.push_screen(ExportScreen(kept, conversation=conversation, form=form, directory=self._directory))
 
     def action_delete(self) -> None:
         number = self.chosen
         if number is None:
             return
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self._delete(number)
+        def delete() -> None:
+            then = partial(self._deleted, number)
+            self._with_history(lambda history: history.delete([number])[1], then, group="change")
 
         told = next(sanitize_line(item.question)[:_LONGEST_TOLD] for item in self._items if item.id == number)
-        self.app.push_screen(
-            Confirm(
-                "Delete this question for good?",
-                f"{told}\n\nIts text and its whole trace are overwritten on the disk. This cannot be undone.",
-            ),
-            answered,
-        )
+        told += "\n\nIts text and its whole trace are overwritten on the disk. This cannot be undone."
+        confirm(self.app, "Delete this question for good?", told, delete)
 
-    @on(Deleted)
-    def _was_deleted(self, message: Deleted) -> None:
+    def _deleted(self, number: int, erased: bool) -> None:
         for place, item in enumerate(self._items):
-            if item.id == message.number:
+            if item.id == number:
                 self._items.pop(place)
                 self._list.remove_option_at_index(place)
                 break
         self._total = max(0, self._total - 1)
         self._show_count()
         told = "Deleted."
-        if not message.erased:
+        if not erased:
             told += " Another program has the history open: the text leaves the disk when it closes."
         self.app.notify(told, markup=False)
         if not self._items and self._total:
@@ -347,13 +381,20 @@ class HistoryScreen(HistoryWork):
     def action_import(self) -> None:
         def chosen(path: Path | None) -> None:
             if path is not None:
-                self._import(path)
+                self._with_history(lambda history: _take_in(history, path), self._imported, group="change")
 
         told = "A trace file of another installation, or a JSON export. It is checked field by field first."
         self.app.push_screen(AskPath("Import a trace file", told, yes="Import", directory=self._directory), chosen)
 
-    @on(Imported)
-    def _was_imported(self, message: Imported) -> None:
-        known = f" {message.known} {'was' if message.known == 1 else 'were'} here before." if message.known else ""
-        self.app.notify(sanitize_line(f"{message.new} imported.{known}"), markup=False)
+    def _imported(self, counts: tuple[int, int]) -> None:
+        new, known = counts
+        told = f" {known} {'was' if known == 1 else 'were'} here before." if known else ""
+        self.app.notify(sanitize_line(f"{new} imported.{told}"), markup=False)
         self.reload()
+
+
+def _take_in(history: History, path: Path) -> tuple[int, int]:
+    """How many of the file's questions are new, and how many were there."""
+    traces = read_shared(path)
+    new = sum(history.take_in(trace)[1] for trace in traces)
+    return new, len(traces) - new

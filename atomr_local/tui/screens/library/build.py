@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,21 +18,15 @@ from atomr_local.errors import AtomrError, InputError
 from atomr_local.indexing.readers.detect import TEXT_FORMATS
 from atomr_local.indexing.store import check_name
 from atomr_local.sanitize import sanitize_line
+from atomr_local.tui.jobs import Command
 from atomr_local.tui.screens.ask_path import PathSuggester, path_from
-from atomr_local.tui.widgets.clean_input import CleanInput
+from atomr_local.tui.screens.error import error_line
+from atomr_local.tui.widgets.clean_text import CleanInput
 
 GRAPH_FORMATS = ("auto", "nt", "turtle", "wikidata-json", "facts-jsonl")
 
 
-@dataclass(frozen=True)
-class Build:
-    """A command of the program, and what to call it."""
-
-    title: str
-    arguments: tuple[str, ...]
-
-
-class BuildScreen(ModalScreen[Build | None]):
+class BuildScreen(ModalScreen[Command | None]):
     DEFAULT_CSS = """
     BuildScreen { align: center middle; }
     #build { width: 92; max-width: 96%; height: auto; max-height: 94%; padding: 0 2; background: $surface; border: round $accent; scrollbar-size-vertical: 1; }
@@ -93,10 +86,9 @@ class BuildScreen(ModalScreen[Build | None]):
         try:
             self.dismiss(self._made())
         except AtomrError as error:
-            hint = f" → {sanitize_line(error.hint)}" if error.hint else ""
-            self.query_one("#build-told", Static).update(Text(f"✗ {sanitize_line(error.message)}{hint}", "red"))
+            self.query_one("#build-told", Static).update(error_line(error))
 
-    def _made(self) -> Build:
+    def _made(self) -> Command:
         path = path_from(self.query_one("#build-file", Input).value, Path.cwd())
         if not path.is_file():
             raise InputError(f"{path} is not a file", hint="Name a file that is there.")
@@ -106,7 +98,7 @@ class BuildScreen(ModalScreen[Build | None]):
         part = self.query_one("#build-slice", Select).value
         if kind == "graph" and part in self._text_indexes:
             arguments += ["--text-index", str(part)]
-        return Build(f"build {kind} {name}", tuple(arguments))
+        return Command(f"build {kind} {name}", tuple(arguments))
 
 
 def _formats(names: Sequence[str]) -> list[tuple[str, str]]:

@@ -2,64 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import ClassVar
-from urllib.parse import urlsplit
 
 from rich.text import Text
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.message import Message
 from textual.screen import ModalScreen
 from textual.suggester import SuggestFromList
 from textual.widgets import Footer, Input, Label, OptionList, Select, Static
 from textual.widgets.option_list import Option
 
-from atomr_local import paths
-from atomr_local.catalog.offered import (
-    DATA_HUB,
-    DUMPS,
-    FACTS_LICENCE,
-    TEXT_LICENCE,
-    WIKIDATA,
-    OfferedModel,
-    OfferedWikipedia,
-    WikipediaKind,
-    catalogue,
-)
-from atomr_local.errors import AtomrError, InputError
-from atomr_local.fetching.estimates import duration, transfer_time, wikidata_slice
+from atomr_local.catalog.offered import FACTS_LICENCE, TEXT_LICENCE, Catalogue, catalogue
+from atomr_local.errors import AtomrError
 from atomr_local.indexing.space import human_size
-from atomr_local.indexing.store import check_name
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tui.screens.confirm import Confirm
-from atomr_local.tui.screens.library.text_indexes import TextIndex, text_indexes
-from atomr_local.tui.widgets.clean_input import CleanInput
+from atomr_local.tui.background import in_background
+from atomr_local.tui.jobs import Command
+from atomr_local.tui.screens.confirm import confirm
+from atomr_local.tui.screens.error import error_line
+from atomr_local.tui.screens.library.downloads import (
+    ADDRESS,
+    FACTS,
+    WIKIPEDIA,
+    Download,
+    Request,
+    TextIndex,
+    at_hand,
+    plan_download,
+    text_indexes,
+)
+from atomr_local.tui.widgets.clean_text import CleanInput
 
-_ADDRESS, _WIKIPEDIA, _FACTS = "address", "wikipedia", "facts"
-_FORMS = (_ADDRESS, _WIKIPEDIA, _FACTS)
+_FORMS = {ADDRESS: "#fetch-url", WIKIPEDIA: "#fetch-language", FACTS: "#fetch-index"}  # each with its first field
 _TOLD = "It goes online for this once; the web switch stays as it is. Sizes and times are estimates."
-
-
-@dataclass(frozen=True)
-class Fetch:
-    """A command of the program, and what to call it."""
-
-    title: str
-    arguments: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What would be fetched: the command, and what is told about it before it starts."""
-
-    fetch: Fetch
-    told: str
-    host: str
-    place: str
 
 
 class Offers(OptionList):
@@ -69,7 +47,7 @@ class Offers(OptionList):
         self.scroll_to_highlight()
 
 
-class FetchScreen(ModalScreen[Fetch | None]):
+class FetchScreen(ModalScreen[Command | None]):
     DEFAULT_CSS = """
     FetchScreen { align: center middle; }
     #fetch { width: 100; max-width: 98%; height: 94%; max-height: 34; padding: 0 1; background: $surface;
@@ -90,25 +68,17 @@ class FetchScreen(ModalScreen[Fetch | None]):
                 id="fetch.start"),
     ]  # fmt: skip
 
-    @dataclass
-    class IndexesFound(Message):
-        indexes: list[TextIndex]
-
     def __init__(self, *, find: Callable[[], list[TextIndex]] | None = None) -> None:
         """Make the screen; `find` gives the text indexes at hand, and runs on a thread."""
         super().__init__()
         self._find = find or text_indexes
         self._indexes: list[TextIndex] = []
         self._broken: AtomrError | None = None
-        self._models: Sequence[OfferedModel] = ()
-        self._wikipedias: Sequence[OfferedWikipedia] = ()
-        self._hub = ""
+        self._offers = Catalogue.model_construct(hub="")
         try:
-            found = catalogue()
+            self._offers = catalogue()
         except AtomrError as error:
             self._broken = error
-        else:
-            self._models, self._wikipedias, self._hub = found.model, found.wikipedia, found.hub
 
     def compose(self) -> ComposeResult:
         with Vertical(id="fetch") as body:
@@ -121,7 +91,7 @@ class FetchScreen(ModalScreen[Fetch | None]):
                     yield CleanInput(id="fetch-url", placeholder="https://…/model.gguf")
                 with Vertical(id="form-wikipedia"):
                     with Horizontal():
-                        codes = [item.language for item in self._wikipedias]
+                        codes = [item.language for item in self._offers.wikipedia]
                         yield Label(f"Language: {', '.join(codes)} or any other")
                         yield CleanInput(codes[0] if codes else "", id="fetch-language", compact=True,
                                          suggester=SuggestFromList(codes, case_sensitive=False))  # fmt: skip
@@ -136,7 +106,7 @@ class FetchScreen(ModalScreen[Fetch | None]):
                     yield Label("About the articles of this text index; the site their titles are of")
                     with Horizontal():
                         yield Select([], prompt="no text index is there", id="fetch-index", compact=True)
-                        sites = [f"{item.language}wiki" for item in self._wikipedias]
+                        sites = [f"{item.language}wiki" for item in self._offers.wikipedia]
                         yield CleanInput(sites[0] if sites else "", id="fetch-site", compact=True,
                                          suggester=SuggestFromList(sites, case_sensitive=False))  # fmt: skip
                 with Horizontal(id="fetch-contact-row"):
@@ -147,16 +117,16 @@ class FetchScreen(ModalScreen[Fetch | None]):
 
     def _options(self) -> list[Option]:
         options = []
-        for item in self._models:
+        for item in self._offers.model:
             line = Text(f"{item.name:<26}", "bold")
             line.append(f"{item.parameters:>5} {human_size(item.size):>8}  {item.licence}", "not bold")
-            if _at_hand(item):
+            if at_hand(item):
                 line.append(" ✓", "bold green")
-            options.append(Option(line, id=f"model-{item.name}"))
+            options.append(Option(line, id=item.name))
         others = (
-            (_ADDRESS, "another model", "by the address of its file"),
-            (_WIKIPEDIA, "a Wikipedia", f"articles to search and quote  {TEXT_LICENCE}"),
-            (_FACTS, "facts of Wikidata", f"for the articles of a text index  {FACTS_LICENCE}"),
+            (ADDRESS, "another model", "by the address of its file"),
+            (WIKIPEDIA, "a Wikipedia", f"articles to search and quote  {TEXT_LICENCE}"),
+            (FACTS, "facts of Wikidata", f"for the articles of a text index  {FACTS_LICENCE}"),
         )
         for name, title, about in others:
             line = Text(f"{title:<26}", "bold")
@@ -166,21 +136,15 @@ class FetchScreen(ModalScreen[Fetch | None]):
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
-        self._look()
+        in_background(self, self._find, self._show_indexes, group="fetch")
         self._changed()
 
-    @work(thread=True, exit_on_error=False, group="fetch")
-    def _look(self) -> None:
-        self.post_message(self.IndexesFound(self._find()))
-
-    @on(IndexesFound)
-    def _found(self, message: IndexesFound) -> None:
-        self._indexes = message.indexes
+    def _show_indexes(self, indexes: list[TextIndex]) -> None:
+        self._indexes = indexes
         chooser = self.query_one("#fetch-index", Select)
-        named = [(Text(f"{sanitize_line(item.name)} ({item.articles:,})"), item.name) for item in self._indexes]
-        chooser.set_options(named)
-        if self._indexes:
-            chooser.value = self._indexes[0].name
+        chooser.set_options([(Text(f"{sanitize_line(item.name)} ({item.articles:,})"), item.name) for item in indexes])
+        if indexes:
+            chooser.value = indexes[0].name
 
     @property
     def _chosen(self) -> str:
@@ -196,11 +160,11 @@ class FetchScreen(ModalScreen[Fetch | None]):
         chosen = self._chosen
         for name in _FORMS:
             self.query_one(f"#form-{name}").display = name == chosen
-        self.query_one("#fetch-contact-row").display = chosen in {_WIKIPEDIA, _FACTS}
+        self.query_one("#fetch-contact-row").display = chosen in {WIKIPEDIA, FACTS}
         try:
-            told = Text(sanitize_line(self._plan().told))
+            told = Text(sanitize_line(self._planned().told))
         except AtomrError as error:
-            told = _refused(error)
+            told = error_line(error)
         self.query_one("#fetch-told", Static).update(told)
 
     @on(Select.Changed, "#fetch-index")
@@ -211,142 +175,42 @@ class FetchScreen(ModalScreen[Fetch | None]):
 
     @on(OptionList.OptionSelected)
     def _picked(self) -> None:
-        fields = {_ADDRESS: "#fetch-url", _WIKIPEDIA: "#fetch-language", _FACTS: "#fetch-index"}
-        if self._chosen in fields:
-            self.query_one(fields[self._chosen]).focus()
+        if self._chosen in _FORMS:
+            self.query_one(_FORMS[self._chosen]).focus()
         else:
             self.action_start()
 
     @on(Input.Submitted)
     def action_start(self) -> None:
         try:
-            plan = self._plan()
+            download = self._planned()
         except AtomrError as error:
-            self.query_one("#fetch-told", Static).update(_refused(error))
+            self.query_one("#fetch-told", Static).update(error_line(error))
             return
+        title = f"Go online and {download.command.title}?"
+        told = f"From {download.host}, into {download.place}.\n{download.told}"
+        confirm(self.app, title, told, lambda: self.dismiss(download.command), yes="Get it", no="Not now")
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self.dismiss(plan.fetch)
-
-        told = f"From {plan.host}, into {plan.place}.\n{plan.told}"
-        self.app.push_screen(Confirm(f"Go online and {plan.fetch.title}?", told, yes="Get it", no="Not now"), answered)
-
-    # What would be fetched
-
-    def _plan(self) -> Plan:
-        """What the form says.
+    def _planned(self) -> Download:
+        """What the form comes to.
 
         Raises:
             AtomrError: something is missing or not usable.
         """
         if self._broken is not None:
             raise self._broken
-        chosen = self._chosen
-        if chosen == _ADDRESS:
-            return self._address_plan()
-        if chosen == _WIKIPEDIA:
-            return self._wikipedia_plan()
-        if chosen == _FACTS:
-            return self._facts_plan()
-        model = next((item for item in self._models if f"model-{item.name}" == chosen), None)
-        if model is None:
-            raise InputError("nothing is chosen", hint="Choose something in the list.")
-        told = f"{model.about} About {human_size(model.size)}: {transfer_time(model.size)}. Licence: {model.licence}."
-        if _at_hand(model):
-            told += " ✓ It is at hand: getting it again compares it with what the server has."
-        command = ("models", "pull", model.name, "--yes")
-        return Plan(Fetch(f"get {model.name}", command), told, _host(model.url(self._hub)), str(paths.models_dir()))
-
-    def _address_plan(self) -> Plan:
-        url = self._text("#fetch-url")
-        host = _host(url)
-        if not url.startswith(("https://", "http://")) or not host:
-            raise InputError("no address of a file is given", hint="It begins with https://.")
-        told = "Its size is told when it begins. Its licence is what its page says."
-        return Plan(Fetch("get a model", ("models", "pull", url, "--yes")), told, host, str(paths.models_dir()))
-
-    def _wikipedia_plan(self) -> Plan:
-        wikipedia = self._wikipedia()
-        language, known = wikipedia.language, wikipedia in self._wikipedias
-        kind: WikipediaKind = "dump" if self._value("#fetch-kind") == "dump" else "parquet"
-        limit = self._limit()
-        name = check_name(self._text("#fetch-name") or f"wikipedia-{language}")
-        size = wikipedia.download_bytes(kind, limit)
-        command = ["fetch", "wikipedia", "--language", language, "--kind", kind, "--build", name, "--yes"]
-        if limit is not None and limit < wikipedia.articles:
-            command += ["--limit", str(limit), "--max-size", str(size)]
-        about = f"{wikipedia.name}, {min(limit or wikipedia.articles, wikipedia.articles):,} articles."
-        if not known:
-            count = f"{limit:,}" if limit else "all"
-            about = f"{wikipedia.name}, {count} articles. Its size is not known here; told as of the largest one."
-        told = (
-            f"{about} At most "
-            f"{human_size(size)} to fetch: {transfer_time(size)}. The index {name}: about "
-            f"{human_size(wikipedia.index_bytes(limit))}, built in about {duration(wikipedia.build_seconds(limit))} "
-            f"on two cores; stopped, it goes on. Licence: {TEXT_LICENCE}."
+        request = Request(
+            self._chosen,
+            url=self._text("#fetch-url"),
+            language=self._text("#fetch-language"),
+            kind="dump" if self._value("#fetch-kind") == "dump" else "parquet",
+            limit=self._text("#fetch-limit"),
+            name=self._text("#fetch-name"),
+            index=self._value("#fetch-index"),
+            site=self._text("#fetch-site"),
+            contact=self._text("#fetch-contact"),
         )
-        host = _host(DUMPS if kind == "dump" else DATA_HUB)
-        return Plan(
-            Fetch(f"get the {wikipedia.name} Wikipedia", (*command, *self._contact())),
-            told, host, f"{paths.downloads_dir()} and {paths.indexes_dir()}",
-        )  # fmt: skip
-
-    def _wikipedia(self) -> OfferedWikipedia:
-        """The one in the language that is entered, by its code or its name; as large as the largest where not offered.
-
-        Raises:
-            InputError: that is no code of a language.
-        """
-        entered = self._text("#fetch-language").lower()
-        for item in self._wikipedias:
-            if entered in {item.language, item.name.lower()}:
-                return item
-        from atomr_local.fetching.wikipedia import LANGUAGE
-
-        if not LANGUAGE.fullmatch(entered) or not self._wikipedias:
-            raise InputError(
-                f"{entered!r} is no code of a language" if entered else "no language is entered",
-                hint="Enter what stands before .wikipedia.org, such as simple, en or zh-yue.",
-            )
-        largest = max(self._wikipedias, key=lambda item: item.articles)
-        return largest.model_copy(update={"language": entered, "name": entered})
-
-    def _facts_plan(self) -> Plan:
-        index = next((item for item in self._indexes if item.name == self._value("#fetch-index")), None)
-        if index is None:
-            raise InputError("there is no text index to fetch facts for", hint="Get a Wikipedia first, or build one.")
-        site = self._text("#fetch-site").lower()
-        from atomr_local.fetching.wikipedia import SITE
-
-        if not SITE.fullmatch(site):
-            raise InputError(
-                f"{site!r} is no Wikipedia that Wikidata knows",
-                hint="Its language and wiki, such as simplewiki or enwiki.",
-            )
-        _, size, seconds = wikidata_slice(index.articles, index.articles)
-        command = ["fetch", "wikidata", "--text-index", index.name, "--site", site,
-                   "--build", index.name, "--yes"]  # fmt: skip
-        told = (
-            f"Facts about {index.articles:,} articles: about {human_size(size)} in {duration(seconds)}, asked for "
-            f"politely, fifty at a time; then the graph index {index.name} is built. Licence: {FACTS_LICENCE}."
-        )
-        return Plan(
-            Fetch(f"get facts for {index.name}", (*command, *self._contact())),
-            told, _host(WIKIDATA), f"{paths.downloads_dir()} and {paths.indexes_dir()}",
-        )  # fmt: skip
-
-    def _limit(self) -> int | None:
-        text = self._text("#fetch-limit")
-        if not text:
-            return None
-        if not (text.isascii() and text.isdecimal() and 0 < int(text) < 10**9):
-            raise InputError(f"{text!r} is no number of articles", hint="Such as 20000; empty: all.")
-        return int(text)
-
-    def _contact(self) -> tuple[str, ...]:
-        contact = self._text("#fetch-contact")
-        return ("--contact", contact) if contact else ()
+        return plan_download(request, self._offers, self._indexes)
 
     def _text(self, selector: str) -> str:
         return self.query_one(selector, Input).value.strip()
@@ -354,18 +218,3 @@ class FetchScreen(ModalScreen[Fetch | None]):
     def _value(self, selector: str) -> str:
         value = self.query_one(selector, Select).value
         return value if isinstance(value, str) else ""
-
-
-def _at_hand(model: OfferedModel) -> bool:
-    return (paths.models_dir() / f"{model.name}.gguf").exists()
-
-
-def _host(url: str) -> str:
-    try:
-        return sanitize_line(urlsplit(url).hostname or "")
-    except ValueError:
-        return ""
-
-
-def _refused(error: AtomrError) -> Text:
-    return Text(f"✗ {sanitize_line(error.message)}" + (f" → {sanitize_line(error.hint)}" if error.hint else ""), "red")

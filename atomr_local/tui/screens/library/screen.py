@@ -2,52 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Static
 
+from atomr_local.indexing.space import human_size
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tui.jobs import Job, JobState
-from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.background import in_background
+from atomr_local.tui.jobs import Command, Job, JobState
+from atomr_local.tui.screens.confirm import confirm
+from atomr_local.tui.screens.library.items import LibraryItem, library_items
 from atomr_local.tui.widgets.rows_table import MeasuredTable
 
 if TYPE_CHECKING:
-    from atomr_local.indexing.store import IndexEntry
     from atomr_local.settings import Settings
     from atomr_local.tui.jobs import Jobs
 
 _TICK = 1.0
 _JOB_LINES = 8
 _STATE_STYLES = {JobState.DONE: "green", JobState.FAILED: "red", JobState.STOPPED: "yellow"}
-Kind = Literal["model", "adapter", "embedder", "text", "graph"]
-
-
-@dataclass(frozen=True)
-class Holding:
-    """One thing that is at hand, as shown. `setting` is the key that chooses it, empty where it cannot be chosen."""
-
-    kind: Kind
-    name: str
-    state: str
-    size: int
-    built: str
-    details: tuple[str, ...]
-    setting: str = ""
-    chosen: bool = False
-    unfinished: bool = False
-
-    @property
-    def is_index(self) -> bool:
-        return self.kind in {"text", "graph"}
 
 
 class LibraryScreen(Screen[None]):
@@ -68,10 +48,6 @@ class LibraryScreen(Screen[None]):
         Binding("s", "stop", "Stop job", tooltip="Stop the job that runs; begun again, it goes on", id="library.stop"),
     ]  # fmt: skip
 
-    @dataclass
-    class Listed(Message):
-        holdings: list[Holding]
-
     def __init__(self, settings: Callable[[], Settings], jobs: Jobs, use: Callable[[str, str], None]) -> None:
         """Make the screen.
 
@@ -83,7 +59,7 @@ class LibraryScreen(Screen[None]):
         self._use = use
         self._settings = settings
         self._jobs = jobs
-        self._holdings: list[Holding] = []
+        self._items: list[LibraryItem] = []
 
     def compose(self) -> ComposeResult:
         yield Static(Text("Models and indexes on this machine; ✓ marks those in use", "bold"), id="library-title")
@@ -101,29 +77,29 @@ class LibraryScreen(Screen[None]):
         self.show_jobs()
         self.set_interval(_TICK, self.show_jobs)
 
-    @work(thread=True, exit_on_error=False, exclusive=True, group="library")
     def refresh_list(self) -> None:
-        self.post_message(self.Listed(holdings(self._settings())))
+        """Look at what is there, and show it."""
+        work = partial(library_items, self._settings())
+        in_background(self, work, self._show_items, group="library", exclusive=True)
 
-    @on(Listed)
-    def _listed(self, message: Listed) -> None:
-        self._holdings = message.holdings
+    def _show_items(self, items: list[LibraryItem]) -> None:
+        self._items = items
         table = self.query_one(DataTable)
         row = table.cursor_row
         table.clear()
-        for item in message.holdings:
+        for item in items:
             mark = Text("✓" if item.chosen else "", "bold green")
             state = Text(item.state, "" if item.state == "whole" else "yellow")
-            size = Text(_human(item.size), justify="right")
+            size = Text(human_size(item.size), justify="right")
             table.add_row(mark, item.kind, Text(sanitize_line(item.name)), state, size, Text(sanitize_line(item.built)))
-        if message.holdings:
-            table.move_cursor(row=min(row, len(message.holdings) - 1))
+        if items:
+            table.move_cursor(row=min(row, len(items) - 1))
         self._show_details()
 
     @property
-    def _current(self) -> Holding | None:
+    def _current(self) -> LibraryItem | None:
         row = self.query_one(DataTable).cursor_row
-        return self._holdings[row] if 0 <= row < len(self._holdings) else None
+        return self._items[row] if 0 <= row < len(self._items) else None
 
     @on(DataTable.RowHighlighted)
     def _show_details(self) -> None:
@@ -170,34 +146,28 @@ class LibraryScreen(Screen[None]):
             self._use(item.setting, item.name)
             self.refresh_list()
 
+    def _start(self, command: Command | None) -> None:
+        if command is not None:
+            self._jobs.start(command.title, command.arguments)
+            self.show_jobs()
+
     def action_build(self) -> None:
-        from atomr_local.tui.screens.library.build import Build, BuildScreen
+        from atomr_local.tui.screens.library.build import BuildScreen
 
-        def chosen(build: Build | None) -> None:
-            if build is not None:
-                self._jobs.start(build.title, build.arguments)
-                self.show_jobs()
-
-        names = [item.name for item in self._holdings if item.kind == "text" and not item.unfinished]
-        self.app.push_screen(BuildScreen(names), chosen)
+        names = [item.name for item in self._items if item.kind == "text" and not item.unfinished]
+        self.app.push_screen(BuildScreen(names), self._start)
 
     def action_pull(self) -> None:
-        from atomr_local.tui.screens.library.fetch import Fetch, FetchScreen
+        from atomr_local.tui.screens.library.fetch import FetchScreen
 
-        def chosen(fetch: Fetch | None) -> None:
-            if fetch is not None:
-                self._jobs.start(fetch.title, fetch.arguments)
-                self.show_jobs()
-
-        self.app.push_screen(FetchScreen(), chosen)
+        self.app.push_screen(FetchScreen(), self._start)
 
     def action_verify(self) -> None:
         item = self._current
         if item is None:
             return
-        command = ["indexes", "verify", item.name] if item.is_index else ["models", "verify", item.name]
-        self._jobs.start(f"verify {item.kind} {item.name}", command)
-        self.show_jobs()
+        group = "indexes" if item.is_index else "models"
+        self._start(Command(f"verify {item.kind} {item.name}", (group, "verify", item.name)))
 
     def action_remove(self) -> None:
         item = self._current
@@ -213,90 +183,15 @@ class LibraryScreen(Screen[None]):
             )
             return
         what = "the unfinished build of " if item.unfinished else ""
-
-        def removed(yes: bool | None) -> None:
-            if yes:
-                extra = ["--unfinished"] if item.unfinished else []
-                self._jobs.start(
-                    f"remove {item.kind} {item.name}", ["indexes", "remove", item.kind, item.name, "--yes", *extra]
-                )
-                self.show_jobs()
-
-        asked = Confirm(
-            f"Remove {what}the {item.kind} index {item.name}?",
-            f"{_human(item.size)} are freed. It can be built again from its files.",
-            yes="Remove",
+        extra = ("--unfinished",) if item.unfinished else ()
+        command = Command(
+            f"remove {item.kind} {item.name}", ("indexes", "remove", item.kind, item.name, "--yes", *extra)
         )
-        self.app.push_screen(asked, removed)
+        title = f"Remove {what}the {item.kind} index {item.name}?"
+        told = f"{human_size(item.size)} are freed. It can be built again from its files."
+        confirm(self.app, title, told, partial(self._start, command), yes="Remove")
 
     def action_stop(self) -> None:
         running = self._jobs.running
         if running:
             self._jobs.stop(running[-1])
-
-
-def holdings(settings: Settings) -> list[Holding]:
-    """Everything at hand. It reads the disk: call it from a worker."""
-    return [*_models(settings), *_indexes(settings)]
-
-
-def _models(settings: Settings) -> list[Holding]:
-    from atomr_local.catalog.find import chosen_paths, list_models
-
-    found = []
-    chosen = chosen_paths(settings.model, settings.adapter, settings.embedder)
-    for entry in list_models():
-        header, details = entry.header, [str(entry.path)]
-        if header is not None:
-            parameters = f"{header.parameters / 1e6:,.0f} million parameters" if header.parameters else ""
-            details.append(", ".join(part for part in (parameters, header.quantisation or "") if part))
-        if entry.problem:
-            details.append(f"not usable: {entry.problem}")
-        setting = "" if entry.problem else entry.kind
-        state = "not usable" if entry.problem else "whole"
-        found.append(
-            Holding(
-                entry.kind, entry.name, state, entry.size, "", tuple(details), setting, entry.path.resolve() in chosen
-            )
-        )
-    return found
-
-
-def _indexes(settings: Settings) -> list[Holding]:
-    from atomr_local.errors import AtomrError
-    from atomr_local.indexing.publishing import list_unfinished
-    from atomr_local.indexing.store import KINDS, list_indexes, resolve
-    from atomr_local.indexing.verify import unfinished_report
-
-    chosen = set()
-    for kind in KINDS:
-        with contextlib.suppress(AtomrError):
-            chosen.add((kind, resolve(kind, settings.text_index if kind == "text" else settings.graph_index)))
-    found = [_index(entry, (entry.kind, entry.name) in chosen) for entry in list_indexes()]
-    for item in list_unfinished():
-        report = unfinished_report(item)
-        told = (str(item.path), *report.problems, report.hint)
-        found.append(Holding(item.kind, item.name, report.state, item.bytes, "", told, unfinished=True))
-    return found
-
-
-def _index(entry: IndexEntry, chosen: bool) -> Holding:
-    from atomr_local.indexing.store import directory_size
-
-    kind, manifest = entry.kind, entry.manifest
-    if manifest is None:
-        try:
-            size = directory_size(entry.path)
-        except OSError:
-            size = 0
-        return Holding(kind, entry.name, "not usable", size, "", (str(entry.path), entry.problem or ""))
-    counts = ", ".join(f"{count:,} {what}" for what, count in manifest.counts.items())
-    files = ", ".join(item.path for item in manifest.inputs)
-    details = (str(entry.path), counts, f"from {files}")
-    return Holding(kind, entry.name, "whole", manifest.bytes, manifest.built_at[:16], details, f"{kind}_index", chosen)
-
-
-def _human(size: int) -> str:
-    from atomr_local.indexing.space import human_size
-
-    return human_size(size)

@@ -10,7 +10,7 @@ from textual.widgets import Checkbox, Input, TextArea
 
 from atomr_local.tui.screens.settings.entry import SettingEntry
 from atomr_local.tui.screens.settings.picker import Picker
-from atomr_local.tui.widgets.clean_input import CleanInput
+from atomr_local.tui.widgets.clean_text import CleanInput
 
 
 class Editor(Protocol):

@@ -6,16 +6,14 @@ One section is mounted at a time, or what a search finds; what is entered lives 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, ClassVar
 
 from rich.text import Text
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
-from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
@@ -23,6 +21,7 @@ from textual.widgets.option_list import Option
 
 from atomr_local.errors import AtomrError
 from atomr_local.settings import Settings
+from atomr_local.tui.background import in_background
 from atomr_local.tui.binding_ids import binding_ids
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.settings.choices import FREE, Choices, at_hand, checks, known
@@ -30,8 +29,8 @@ from atomr_local.tui.screens.settings.entry import SettingEntry
 from atomr_local.tui.screens.settings.form import check_keys, form_fields, group_title, value_of, where_from
 from atomr_local.tui.screens.settings.row import SettingRow
 from atomr_local.tui.screens.settings.unsaved import Leaving, Unsaved
-from atomr_local.tui.widgets.clean_input import CleanInput
-from atomr_local.tui.widgets.steady_footer import SteadyFooter
+from atomr_local.tui.widgets.bottom_line import SteadyFooter
+from atomr_local.tui.widgets.clean_text import CleanInput
 
 Save = Callable[[dict[str, Any]], object]
 _MOST = 12  # found settings shown at once; more would make typing slow, and nobody reads them
@@ -47,24 +46,16 @@ class SettingsScreen(Screen[dict[str, Any]]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "ctrl+s", "save", "Save", priority=True, tooltip="Save what was changed, and close", id="settings.save"
-        ),
+        Binding("ctrl+s", "save", "Save", priority=True, tooltip="Save what was changed, and close",
+                id="settings.save"),
         Binding("ctrl+f", "search", "Search", priority=True, tooltip="Search the settings", id="settings.search"),
         Binding("ctrl+r", "reset", "Default", priority=True, tooltip="Back to the default", id="settings.reset"),
-        Binding(
-            "ctrl+pagedown", "section(1)", "Section", priority=True, tooltip="The next section", id="settings.next"
-        ),
-        Binding(
-            "ctrl+pageup",
-            "section(-1)",
-            show=False,
-            priority=True,
-            tooltip="The section before",
-            id="settings.previous",
-        ),
+        Binding("ctrl+pagedown", "section(1)", "Section", priority=True, tooltip="The next section",
+                id="settings.next"),
+        Binding("ctrl+pageup", "section(-1)", show=False, priority=True, tooltip="The section before",
+                id="settings.previous"),
         Binding("escape", "close", "Close", tooltip="Close; asks when something is not saved", id="settings.close"),
-    ]
+    ]  # fmt: skip
     DEFAULT_CSS = """
     SettingsScreen #settings-head { height: 1; background: $panel; }
     SettingsScreen #settings-head Static { width: auto; padding: 0 1; }
@@ -77,13 +68,6 @@ class SettingsScreen(Screen[dict[str, Any]]):
     SettingsScreen .title { text-style: bold; color: $accent; margin-bottom: 1; }
     SettingsScreen .more, SettingsScreen .none { color: $text-muted; }
     """
-
-    @dataclass
-    class Found(Message):
-        """What is at hand, or why that cannot be told."""
-
-        choices: Choices
-        error: AtomrError | None = None
 
     def __init__(
         self,
@@ -139,7 +123,7 @@ class SettingsScreen(Screen[dict[str, Any]]):
     def on_mount(self) -> None:
         self.query_one("#settings-search", Input).focus()
         self._point()
-        self._look()
+        in_background(self, self._look, self._found, failed=self._not_found, group="settings")
         if self._unreadable is not None:
             self.app.push_screen(ErrorScreen(self._unreadable))
 
@@ -208,21 +192,18 @@ class SettingsScreen(Screen[dict[str, Any]]):
     def _group_of(self, key: str) -> str:
         return self.entries[key].field.group
 
-    @work(thread=True, exit_on_error=False, group="settings")
-    def _look(self) -> None:
+    def _look(self) -> Choices:
         binding_ids()  # by the time that a key is entered they are known
-        try:
-            self.post_message(self.Found(self._find()))
-        except AtomrError as error:
-            self.post_message(self.Found({}, error))
+        return self._find()
 
-    @on(Found)
-    def _found(self, message: Found) -> None:
-        if message.error is not None:
-            self.app.push_screen(ErrorScreen(message.error))
+    def _not_found(self, error: AtomrError) -> None:
+        self.app.push_screen(ErrorScreen(error))
+        self._found({})
+
+    def _found(self, choices: Choices) -> None:
         for key, entry in self.entries.items():
-            if entry.chosen_from_list and (key in message.choices or entry.offered is None):
-                entry.offered = message.choices.get(key, ())
+            if entry.chosen_from_list and (key in choices or entry.offered is None):
+                entry.offered = choices.get(key, ())
         if _KEYS in self.entries:
             self.entries[_KEYS].look_again()
         for row in self.query(SettingRow):

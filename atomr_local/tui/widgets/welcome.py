@@ -1,19 +1,29 @@
-"""The empty screen: example questions that work with the starter, picked with keys or mouse."""
+"""The empty screen: what the program does, the first start's choice, and examples that work with the starter."""
 
 from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
 
 from rich.text import Text
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from atomr_local import paths
 from atomr_local.sanitize import sanitize_line
 
+Way = Literal["starter", "get", "build"]
+_WAYS: tuple[tuple[Way, str, str], ...] = (
+    ("starter", "Use the starter: ask right away", "nothing to download"),
+    ("get", "Get a larger model, and a Wikipedia", "sizes and times first"),
+    ("build", "Build from files of yours", "dumps, Parquet, ZIM, JSON"),
+)
 _SHOWN = 8
 _WELCOME = (
     "A small model on this machine breaks your question down into steps, looks each step up, and shows what every "
@@ -48,6 +58,29 @@ class Examples(OptionList):
         super().__init__(*(Option(Text(question)) for question in self.questions), id="examples")
 
 
+class Beginning(OptionList):
+    BORDER_TITLE = "How to begin? Type a question at any time; F5 offers the same later"
+    DEFAULT_CSS = """
+    Beginning { height: auto; border: round $accent; scrollbar-size-vertical: 0; }
+    """
+
+    @dataclass
+    class Chosen(Message):
+        """The user wants to begin this way."""
+
+        way: Way
+
+    def __init__(self) -> None:
+        super().__init__(
+            *(Option(Text.assemble(title, ("  " + told, "dim")), id=way) for way, title, told in _WAYS), id="beginning"
+        )
+
+    @on(OptionList.OptionSelected)
+    def _selected(self, message: OptionList.OptionSelected) -> None:
+        message.stop()
+        self.post_message(self.Chosen(_WAYS[message.option_index][0]))
+
+
 class Welcome(Vertical):
     """What the program does, and the examples where there are some."""
 
@@ -73,8 +106,6 @@ class Welcome(Vertical):
 
     def offer_beginning(self) -> None:
         """Show the first start's choice above the examples."""
-        from atomr_local.tui.widgets.beginning import Beginning
-
         if not self.query("#beginning"):
             self.mount(Beginning(), before=self._examples)
 

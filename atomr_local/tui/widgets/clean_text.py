@@ -1,13 +1,20 @@
-"""Text of several lines that takes in nothing which could drive the terminal."""
+"""Fields that take in nothing which could drive the terminal."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from textual.widgets import TextArea
+from textual.widgets import Input, TextArea
 from textual.widgets.text_area import Edit, EditResult
 
 from atomr_local.sanitize import sanitize
+
+
+class CleanInput(Input):
+    """Sanitises what comes into it, however it comes: typed, pasted or set."""
+
+    def validate_value(self, value: str) -> str:
+        return sanitize(value).replace("\t", " ").replace("\n", " ")
 
 
 class CleanArea(TextArea):

@@ -1,0 +1,44 @@
+"""Work on a thread whose result comes back to the screen or app that wanted it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from textual.dom import DOMNode
+
+from atomr_local.errors import AtomrError
+
+_Result = TypeVar("_Result")
+
+
+def in_background(
+    node: DOMNode,
+    work: Callable[[], _Result],
+    then: Callable[[_Result], object],
+    *,
+    failed: Callable[[AtomrError], object] | None = None,
+    group: str,
+    exclusive: bool = False,
+) -> None:
+    """Run `work` on a thread; `then` takes its result where messages of the node are handled, if it is still there.
+
+    Args:
+        failed: takes the AtomrError that `work` raised; None: a panel shows it.
+        exclusive: whether this takes the place of what runs in the same group.
+    """
+
+    def show(error: AtomrError) -> None:
+        from atomr_local.tui.screens.error import ErrorScreen
+
+        node.app.push_screen(ErrorScreen(error))
+
+    def run() -> None:
+        try:
+            result = work()
+        except AtomrError as error:
+            node.call_later(failed or show, error)
+        else:
+            node.call_later(then, result)
+
+    node.run_worker(run, thread=True, exit_on_error=False, group=group, exclusive=exclusive)

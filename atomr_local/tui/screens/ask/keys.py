@@ -1,0 +1,57 @@
+"""The keys of the main screen, in the groups that the help shows."""
+
+from __future__ import annotations
+
+from textual.binding import Binding
+
+_STEP = 5  # percent that a key moves the bar between the panes
+GUESS_KEY, REWORD_KEY = "answer.guess", "question.reword"  # ids of keys that texts on the screen name
+REWORD = "w"
+
+LOOKING = [
+    Binding("escape", "cancel", "Cancel", priority=True, tooltip="Stop the running question", id="ask.cancel"),
+    Binding("ctrl+l", "focus_question", "Question", priority=True, tooltip="Go to the question box",
+            id="focus.question"),
+    Binding("slash", "focus_question", "Question", show=False, tooltip="Go to the question box", id="focus.slash"),
+    Binding("ctrl+t", "focus_tree", "Tree", priority=True, tooltip="Go to the reasoning tree", id="focus.tree"),
+    Binding("ctrl+o", "focus_evidence", "Evidence", priority=True, tooltip="Go to the evidence of the step",
+            id="focus.evidence"),
+    Binding("c", "next_citation", "Citation", tooltip="Go to the next citation of the answer", id="citation.next"),
+    Binding("g", "guess", "Guess", tooltip="Show or hide the guess, where the answer is not found", id=GUESS_KEY),
+    Binding("u", "next_user", "Used by", tooltip="The next step that uses this evidence", id="evidence.users"),
+    Binding("left_square_bracket", f"resize(-{_STEP})", "Narrower", show=False, tooltip="Make the tree smaller",
+            id="panes.smaller"),
+    Binding("right_square_bracket", f"resize({_STEP})", "Wider", show=False, tooltip="Make the tree larger",
+            id="panes.larger"),
+]  # fmt: skip
+CONVERSATION = [
+    Binding("ctrl+n", "new_conversation", "New", priority=True,
+            tooltip="New conversation: the next question stands alone", id="conversation.new"),
+    Binding("t", "focus_turns", "Turns", show=False, tooltip="Go to the earlier questions of the conversation",
+            id="focus.turns"),
+    Binding(REWORD, "window('reword')", "Reword", show=False, tooltip="Say what the question means, and ask it again",
+            id=REWORD_KEY),
+]  # fmt: skip
+CORRECTING = [
+    Binding("e", "window('edit_step')", "Edit step", tooltip="Edit the step: question, operator, sources, answer",
+            id="step.edit"),
+    Binding("p", "window('edit_plan')", "Edit plan", tooltip="Edit the plan as text", id="plan.edit"),
+    Binding("r", "window('rerun')", "Run again", tooltip="Run this step again, and what depends on it",
+            id="step.rerun"),
+    Binding("m", "window('open_calls')", "Model", tooltip="What the model was shown for this step, and what it wrote",
+            id="step.calls"),
+    Binding("y", "window('copy', 'answer')", "Copy", tooltip="Copy the answer with its citations", id="copy.answer"),
+    Binding("Y", "window('copy', 'evidence')", "Copy evidence", show=False,
+            tooltip="Copy the evidence under the cursor", id="copy.evidence"),
+    Binding("S", "window('copy', 'sparql')", "Copy SPARQL", show=False, tooltip="Copy the step's graph queries",
+            id="copy.sparql"),
+    Binding("x", "window('export')", "Export", tooltip="Write the question with its trace to a file",
+            id="trace.export"),
+    Binding("ctrl+r", "window('recall')", "Recall", priority=True, show=False,
+            tooltip="Search the questions asked before", id="question.recall"),
+]  # fmt: skip
+GROUPS = {
+    "Asking and looking": LOOKING,
+    "The conversation": CONVERSATION,
+    "Checking, correcting, keeping": CORRECTING,
+}

@@ -1,0 +1,111 @@
+"""Questions asked on a thread: what happens to each is posted to the screen, and its trace goes into the history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+from atomr_local.errors import AtomrError, Cancelled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual.screen import Screen
+
+    from atomr_local.assistant import Assistant
+    from atomr_local.history.pending import Pending
+    from atomr_local.reasoning.conversation import Conversation
+    from atomr_local.reasoning.trace.events import Event
+    from atomr_local.reasoning.trace.schema import Trace
+    from atomr_local.tui.question.asked import Asked
+
+
+@dataclass
+class EventReceived(Message):
+    """An event of the running question, the `number`th of this program's run."""
+
+    number: int
+    event: Event
+
+
+@dataclass
+class QuestionFailed(Message):
+    """The question could not be asked."""
+
+    number: int
+    error: AtomrError
+
+
+@dataclass
+class HistoryRefused(Message):
+    """The question could not be kept in the history, or not as it should; `notes` say why."""
+
+    notes: Sequence[str]
+
+
+class QuestionSession:
+    """Asks the assistant, one question at a time."""
+
+    def __init__(self, screen: Screen[None], assistant: Assistant) -> None:
+        self._screen = screen
+        self.assistant = assistant
+        self._stopped = 0  # the number of the question that was stopped last
+
+    def ask(self, number: int, asked: Asked, conversation: Conversation | None) -> None:
+        """Ask; the screen is told of each event."""
+        work = partial(self._ask, number, asked, conversation)
+        self._screen.run_worker(work, thread=True, exit_on_error=False, group="ask")
+
+    def stop(self, number: int) -> None:
+        """Stop the question, also where the assistant has not heard of it yet."""
+        self._stopped = number
+        self.assistant.cancel()
+
+    def _ask(self, number: int, asked: Asked, conversation: Conversation | None) -> None:
+        from atomr_local.history.pending import noted
+
+        settings = self.assistant.settings
+        with noted(asked.question, settings.strategy, keep=settings.history.keep) as pending:
+            try:
+                trace = self._follow(number, asked, conversation)
+            except Cancelled:
+                return
+            except AtomrError as error:
+                self._screen.post_message(QuestionFailed(number, error))
+                return
+            if trace is not None and settings.history.keep:
+                self._keep(trace, pending)
+
+    def _follow(self, number: int, asked: Asked, conversation: Conversation | None) -> Trace | None:
+        from atomr_local.reasoning.trace.events import Finished, TextGenerated
+
+        end: Finished | None = None
+        for event in self.assistant.ask(
+            asked.question,
+            plan=asked.plan,
+            plan_origin=asked.origin,
+            revision=asked.revision,
+            conversation=conversation,
+            understood=asked.understood,
+        ):
+            if self._stopped == number:
+                self.assistant.cancel()
+            if isinstance(event, Finished):
+                end = event
+            # Of what the model writes only the answer is shown as it comes: a step's state says that it reasons.
+            elif not isinstance(event, TextGenerated) or event.node_id == 0:
+                self._screen.post_message(EventReceived(number, event))
+        if end is None:
+            return None
+        self._screen.post_message(EventReceived(number, end))  # once the assistant is free for the next question
+        return end.trace
+
+    def _keep(self, trace: Trace, pending: Pending | None) -> None:
+        # On the thread that asked: the program's end waits for it, so that a question that quitting stopped is kept.
+        from atomr_local.history.keeping import keep
+
+        if notes := keep(trace, pending)[1]:
+            self._screen.post_message(HistoryRefused(notes))
