@@ -10,7 +10,6 @@ from atomr_local.tree.errors import TreeError
 from atomr_local.tree.escaping import is_hidden
 from atomr_local.tree.nodes import Tree
 from atomr_local.tree.paper import parse_paper, published, to_paper
-from atomr_local.tree.references import dependents, ready_order
 from atomr_local.tree.validation import validate
 from fuzz.properties import as_text, expect
 
@@ -59,8 +58,6 @@ def use(tree: Tree) -> None:
         expect(parse_compact(written) == tree, "compact round trip", written)
     for problem in validate(tree):
         expect(bool(problem.message), "problems are told")
-    expect(sum(map(len, ready_order(tree))) == len(tree), "each node has its turn", written)
-    dependents(tree, 0)
     try:
         entries = to_paper(tree)
     except TreeError:

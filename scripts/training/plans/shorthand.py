@@ -8,10 +8,14 @@ from atomr_local.planning.grammar import SUB_STEPS, TOP_LEVEL
 from atomr_local.planning.shorthand import find_name, renumbered
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
-from atomr_local.tree.nodes import Literal, Node, Operator, OperatorCall, References, Tree
-from atomr_local.tree.references import fill
+from atomr_local.tree.nodes import REFERENCE, Literal, Node, Operator, OperatorCall, References, Tree
 from atomr_local.tree.validation import Limits, validate
 from training.plans.typed import told_kind
+
+
+def _filled(question: str, node_id: int, name: str) -> str:
+    """The question with the name in place of references to the node."""
+    return REFERENCE.sub(lambda match: name if int(match[1]) == node_id else match[0], question)
 
 
 def in_shorthand(tree: Tree) -> Tree:
@@ -36,7 +40,7 @@ def in_shorthand(tree: Tree) -> Tree:
                 kind = "" if "(" in name.text else told_kind(name.text, tree.question)
                 full = Literal(f"{name.text} ({kind})" if kind else name.text)
                 lean = OperatorCall(call.operator, (full, *call.arguments[1:]))
-                asked = Node(using[0].id, fill(using[0].question, {found.id: name.text}), lean)
+                asked = Node(using[0].id, _filled(using[0].question, found.id, name.text), lean)
                 children[children.index(using[0])] = asked
                 children.remove(found)
         if len(children) == 1 and node is not tree.root and children[0].call is not None:

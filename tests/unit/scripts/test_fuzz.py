@@ -73,7 +73,7 @@ def test_a_run_without_atheris_says_so_and_ends(tmp_path: Path) -> None:
     command = [
         sys.executable,
         str(SCRIPTS / "fuzz" / "run.py"),
-        "references",
+        "compact",
         "--seconds",
         "2",
         "--work",
@@ -84,4 +84,4 @@ def test_a_run_without_atheris_says_so_and_ends(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no finds" in done.stdout
-    assert (tmp_path / "references" / "report.json").exists()
+    assert (tmp_path / "compact" / "report.json").exists()

@@ -12,7 +12,6 @@ from atomr_local.tree.compact import parse_compact, split_compact, to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Tree
 from atomr_local.tree.paper import parse_paper, published, to_paper
-from atomr_local.tree.references import dependents, ready_order
 from atomr_local.tree.validation import validate
 
 _SNIPPETS = [
@@ -96,8 +95,6 @@ def _mutated_entries(rng: random.Random) -> dict[object, object]:
 def _use(tree: Tree) -> None:
     assert parse_compact(to_compact(tree, with_root=True)) == tree
     validate(tree)
-    assert sum(map(len, ready_order(tree))) == len(tree)
-    dependents(tree, 0)
     try:
         entries = to_paper(tree)
     except TreeError:
