@@ -16,13 +16,11 @@ class Resolved:
     """An operator's arguments, filled in.
 
     Attributes:
-        combinations: one tuple of values for each run of the operator.
-        missing: ids of referenced nodes that have no answer to fill in.
+        combinations: one tuple of values for each run of the operator; none where a referenced node has no answer.
         dropped: what the cap or a stand-in left out, in words.
     """
 
     combinations: tuple[tuple[Value, ...], ...]
-    missing: tuple[int, ...]
     dropped: tuple[str, ...]
 
 
@@ -69,13 +67,13 @@ def resolve_arguments(tree: Tree, node: Node, results: Mapping[int, Result], cap
         else:
             columns.append(_filled_texts(argument, {i: values_of(i) for i in argument.references}))
     if missing:
-        return Resolved((), tuple(dict.fromkeys(missing)), tuple(dropped))
+        return Resolved((), tuple(dropped))
     total = 1
     for column in columns:
         total *= len(column)
     if total > cap:
         dropped.append(f"{total - cap} of {total} combinations of values left out (limit {cap})")
-    return Resolved(tuple(itertools.islice(itertools.product(*columns), cap)), (), tuple(dropped))
+    return Resolved(tuple(itertools.islice(itertools.product(*columns), cap)), tuple(dropped))
 
 
 def _filled_texts(argument: Literal, answers: Mapping[int, tuple[Value, ...]]) -> tuple[Value, ...]:

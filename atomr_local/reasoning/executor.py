@@ -1,29 +1,27 @@
 """Bottom-up execution of an Atomic Reasoning Tree (AtomR, Algorithm 1).
 
 An operator leaf retrieves and operates; a direct node reasons over the answers it refers to; a parent reasons over
-its children and, if that yields nothing, retrieves for its own question; a root that is still empty is answered
-from the model's own knowledge, and says so.
+its children and, if that yields nothing, retrieves for its own question. Which answer of the whole question stands is
+chosen elsewhere (see `answer_selection/`).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.reasoning.answer_selection.answer_signals import raw_confidence
-from atomr_local.reasoning.answer_selection.short_answer import year_asked_for
-from atomr_local.reasoning.answer_selection.weighing import Weighing
+from atomr_local.reasoning.answer_selection.beam import surest_pair
+from atomr_local.reasoning.answer_selection.selection import AnswerSelection
 from atomr_local.reasoning.arguments import fill_question, resolve_arguments
-from atomr_local.reasoning.confidence.signals import READING
 from atomr_local.reasoning.operations.computed_nodes import computed_node, computed_question, evidence_of
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.parallel import run_graph
-from atomr_local.reasoning.reading.citation_verification import supported
 from atomr_local.reasoning.reading.reader import Reader, Reading
-from atomr_local.reasoning.results import Result, add_evidence, distinct, product_confidence, text_values
+from atomr_local.reasoning.reporting import citations_hold, node_finished
+from atomr_local.reasoning.results import Result, text_values
 from atomr_local.reasoning.revision import Kept, Memory
 from atomr_local.reasoning.trace.events import NodeStarted
 from atomr_local.reasoning.trace.recorder import Recorder
@@ -33,13 +31,6 @@ from atomr_local.tree.nodes import Node, Tree
 
 # Values of a reference that an operator is run for where a source looks them up together.
 _MOST_IN_SET = 200
-
-
-def _worth(earlier: float | None, result: Result) -> float:
-    """Confidence of two steps together; nothing where the second gave no answer by its operator."""
-    if not result.values or result.method != "operator":
-        return 0.0
-    return product_confidence(earlier, raw_confidence(result)) or 0.0
 
 
 def dependencies(tree: Tree, order: Sequence[int], *, beam: bool) -> dict[int, set[int]]:
@@ -77,12 +68,11 @@ class Executor:
         reader: Reader,
         recorder: Recorder,
         cancellation: Cancellation,
+        selection: AnswerSelection,
         *,
         reference_cap: int,
         symbolic: bool = True,
         beam: bool = True,
-        weighing: Weighing | None = None,
-        guess: bool = True,
         parallel: int = 1,
         kept: Kept | None = None,
         memory: Memory | None = None,
@@ -90,12 +80,10 @@ class Executor:
         """Make an executor.
 
         Args:
+            selection: gives results their confidence and chooses the answer of the whole question.
             reference_cap: runs of one operator at most.
             symbolic: whether steps are computed where they can be.
             beam: whether other readings of an unsure step are tried in the step that depends on it.
-            weighing: gives results their confidence and lets a direct answer rival the tree's; None: they keep the
-                figures of the model and of the graph.
-            guess: answer a question that stays Unknown with the likeliest words of its evidence.
             parallel: nodes that run at once, at most; the answers are those of one at a time.
             kept: results of an earlier answer that stand; only the other nodes run.
             memory: is given every node's result, for a revision of this answer.
@@ -105,9 +93,7 @@ class Executor:
         self._parallel = parallel
         self._symbolic = symbolic
         self._beam = beam
-        # A person's own answer is not to be weighed, nor outvoted by what is found for the whole question.
-        self._weighing = None if kept is not None and kept.corrected else weighing
-        self._guess = guess
+        self._selection = selection
         self._operators = operators
         self._reader = reader
         self._recorder = recorder
@@ -149,10 +135,10 @@ class Executor:
                 error={"title": error.title, "message": error.message},
             )
             if node.id == tree.root.id:
-                self._finished(node, result, started)
+                self._report(node, result, time.perf_counter() - started)
                 raise
         results[node.id] = result
-        self._finished(node, result, started)
+        self._report(node, result, time.perf_counter() - started)
 
     def _node(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
         """The node's result with its confidence: a person's own, or what is found."""
@@ -160,21 +146,9 @@ class Executor:
         if given is not None:
             return given
         result = self._found(tree, node, question, results)
-        if node is not tree.root:
-            if self._weighing is not None:
-                self._weighing.step(result)
-            return result
-        if not result.values:
-            if _expected(tree, node) in NO_QUESTION:
-                return result
-            if not result.none:
-                if self._weighing is not None:
-                    result = self._weighing.instead(tree, self._as_asked(tree), result)
-                if not result.values:
-                    result = self._last_resort(node.id, question, result)
-        if self._weighing is not None:
-            result = self._weighing.root(tree, question, result, results, self._as_asked(tree))
-        self._shorten(question, result)
+        if node is tree.root:
+            return self._selection.final(tree, question, self._as_asked(tree), result, results)
+        self._selection.weigh_step(result)
         return result
 
     def _found(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
@@ -203,54 +177,31 @@ class Executor:
         trace = self._recorder.trace
         return tree.question if trace.took_from else trace.question or tree.question
 
-    @staticmethod
-    def _shorten(question: str, result: Result) -> None:
-        """Show the year alone where a year is asked for; the computation says what was found in full."""
-        short = tuple(replace(value, text=year_asked_for(question, value.text)) for value in result.values)
-        if short != result.values:
-            in_full = f"in full: {'; '.join(result.texts)}"
-            result.computation = f"{result.computation}; {in_full}" if result.computation else in_full
-            result.values = distinct(short)
-
-    def _last_resort(self, node_id: int, question: str, result: Result) -> Result:
-        """The likeliest answer of the evidence; without evidence what the model knows by itself."""
-        if not result.evidence or not self._guess:
-            self._closed_book(question, result)
-            return result
-        guessed = self._operators.guess(node_id, question, result.evidence)
-        guessed.dropped = [*result.dropped, *guessed.dropped]
-        if not guessed.values:
-            self._closed_book(question, guessed)
-        return guessed
-
     def _leaf(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
         result = self._operate(tree, node, question, results)
         unsure = [i for i in node.references if len(node.references) == 1 and results[i].others] if self._beam else []
         for earlier in unsure:
-            result = self._best_whole(tree, node, earlier, result, results)
+            result = self._beam_search(tree, node, earlier, result, results)
         return result
 
-    def _best_whole(self, tree: Tree, node: Node, earlier: int, result: Result, results: dict[int, Result]) -> Result:
-        """Try the other answers of an unsure earlier step; keep the pair that is surer as a whole (beam search)."""
+    def _beam_search(self, tree: Tree, node: Node, earlier: int, result: Result, results: dict[int, Result]) -> Result:
+        """Keep the surest pair of this step and an unsure earlier one, whose answer may change."""
+
+        def after(trial: Result) -> Result:
+            tried = {**results, earlier: trial}
+            return self._operate(tree, node, fill_question(tree, node.instruction or node.question, tried), tried)
+
         first = results[earlier]
-        best, best_worth, best_earlier = result, _worth(raw_confidence(first), result), first
-        for value, confidence in first.others:
-            trial = replace(first, values=(value,), confidence=confidence, others=(), signals={READING: confidence})
-            question = fill_question(tree, node.instruction or node.question, {**results, earlier: trial})
-            found = self._operate(tree, node, question, {**results, earlier: trial})
-            worth = _worth(confidence, found)
-            if worth > best_worth:
-                best, best_worth, best_earlier = found, worth, trial
-            add_evidence(result.evidence, found.evidence)
-        if best_earlier is not first:
-            sure = raw_confidence(first) or 0.0
-            best_earlier.dropped = [*first.dropped, f"{first.answer} ({sure:.2f}), for step {node.id}"]
-            if self._weighing is not None:
-                self._weighing.step(best_earlier)
-            best.evidence = result.evidence
-            results[earlier] = best_earlier
-            self._finished(tree.node(earlier), best_earlier, None)
-        return best
+        changed, result = surest_pair(first, result, after)
+        if changed is not first:
+            changed.dropped = [
+                *first.dropped,
+                f"{first.answer} ({raw_confidence(first) or 0.0:.2f}), for step {node.id}",
+            ]
+            self._selection.weigh_step(changed)
+            results[earlier] = changed
+            self._report(tree.node(earlier), changed, self._recorder.trace.node(earlier).seconds)
+        return result
 
     def _operate(self, tree: Tree, node: Node, question: str, results: Mapping[int, Result]) -> Result:
         assert node.call is not None
@@ -325,15 +276,6 @@ class Executor:
             result.method = "sibling" if method == "sibling" else "child"
         return result
 
-    def _closed_book(self, question: str, result: Result) -> None:
-        reading = self._reader.from_memory(0, question)
-        if reading.answers:
-            result.values = text_values(list(reading.answers))
-            result.confidence = reading.confidence
-            result.method = "closed_book"
-            result.cited = []
-            result.signals = {READING: reading.confidence} if reading.confidence is not None else {}
-
     @staticmethod
     def _from_reading(reading: Reading, evidence: list[Evidence], cited: list[str]) -> Result:
         error = {"title": "Answer not readable", "message": reading.problem} if reading.problem else None
@@ -348,12 +290,6 @@ class Executor:
             signals=reading.signals if reading.answers else {},
         )
 
-    def _finished(self, node: Node, result: Result, started: float | None) -> None:
-        """Tell a node's result; `started` None: the result of a node that has finished before has changed."""
-        recorder = self._recorder
-        seconds = recorder.trace.node(node.id).seconds if started is None else time.perf_counter() - started
-        by_id = {item.id: item for item in result.evidence}
-        cited = [by_id[item] for item in result.cited if item in by_id]
-        unspoken = result.computed or result.method == "closed_book"
-        stands = None if unspoken else supported(result.texts, cited)
-        recorder.emit(recorder.finished(node.id, result, supported=stands, seconds=seconds))
+    def _report(self, node: Node, result: Result, seconds: float) -> None:
+        supported = citations_hold(result)
+        self._recorder.emit(node_finished(self._recorder, node.id, result, supported=supported, seconds=seconds))

@@ -13,6 +13,7 @@ from typing import Any
 
 from atomr_local.errors import InputError
 from atomr_local.reasoning.arguments import fill_question
+from atomr_local.reasoning.reporting import node_finished
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import EvidenceFound, NodeStarted, SourcesSelected
 from atomr_local.reasoning.trace.recorder import Recorder
@@ -180,7 +181,7 @@ class Kept:
             for name in dict.fromkeys(item.source for item in result.evidence):
                 found = tuple(item for item in result.evidence if item.source is name)
                 recorder.emit(EvidenceFound(node_id=node.id, source=name, evidence=found))
-            finished = recorder.finished(node.id, result, supported=told.supported, seconds=0.0)
+            finished = node_finished(recorder, node.id, result, supported=told.supported, seconds=0.0)
             recorder.emit(replace(finished, reason=told.reason, scores=tuple(told.scores), kept=True))
             memory.results[node.id] = result
             allowed = self._memory.allowed.get(self.nodes[node.id])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from atomr_local.planning.coverage import left_out
-from atomr_local.reasoning.answer_selection.weighing import Weighing
+from atomr_local.reasoning.answer_selection.selection import AnswerSelection
 from atomr_local.reasoning.executor import Executor
 from atomr_local.reasoning.reading.reader import shown_prompt
 from atomr_local.reasoning.results import Result
@@ -40,17 +40,24 @@ class AtomR:
         kept = None
         if tools.revision is not None:
             kept = Kept(ready.tree, tools.revision, tools.earlier, [str(name) for name in tools.sources])
+        selection = AnswerSelection(
+            tools.operators,
+            tools.reader,
+            # A person's own answer is not to be weighed, nor outvoted by what is found for the whole question.
+            None if kept is not None and kept.corrected else tools.calibration,
+            direct=means.rival and bool(tools.sources),
+            guess=means.guess,
+        )
         executor = Executor(
             tools.operators,
             tools.reader,
             tools.recorder,
             tools.cancellation,
+            selection,
             reference_cap=tools.settings.limits.references,
             symbolic=means.symbolic,
             beam=means.beam,
-            guess=means.guess,
             parallel=tools.settings.llm.parallel,
-            weighing=Weighing(tools.operators, tools.calibration, rival=means.rival and bool(tools.sources)),
             kept=kept,
             memory=tools.memory,
         )

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from atomr_local.errors import InputError
 from atomr_local.planning.planner import fallback_tree
-from atomr_local.reasoning.answer_selection.weighing import Weighing
+from atomr_local.reasoning.answer_selection.selection import AnswerSelection
 from atomr_local.reasoning.confidence.signals import GUESS
 from atomr_local.reasoning.operators import GUESSED, compared, values_read
 from atomr_local.reasoning.reading.citation_verification import supported
 from atomr_local.reasoning.reading.reader import Reading
+from atomr_local.reasoning.reporting import node_finished
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import NodeStarted, PlanReady, StageChanged
 from atomr_local.reasoning.trace.schema import Method, PlanOrigin
@@ -54,10 +55,11 @@ class SingleNode:
             signals=reading.signals | ({GUESS: 1.0} if GUESSED in reading.dropped else {}),
         )
         compared(result)
-        result = Weighing(tools.operators, tools.calibration, rival=False).root(tree, question, result, {})
+        selection = AnswerSelection(tools.operators, tools.reader, tools.calibration, direct=False)
+        result = selection.weigh_whole(tree, question, question, result, {})
         stands = supported(result.texts, cited) if evidence else None
         seconds = time.perf_counter() - started
-        tools.recorder.emit(tools.recorder.finished(ROOT_ID, result, supported=stands, seconds=seconds))
+        tools.recorder.emit(node_finished(tools.recorder, ROOT_ID, result, supported=stands, seconds=seconds))
         return result
 
     def answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:

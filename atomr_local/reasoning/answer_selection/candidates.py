@@ -1,4 +1,4 @@
-"""Which of two answers to stand by: the tree's, or one that the model gives to the whole question at once.
+"""Two candidate answers to one question, the tree's and a direct one: whether they agree, and which is likelier right.
 
 Each is as likely right as its calibration says (see `confidence/calibration.py`). The likelier answer stands; two that
 agree strengthen each other (RoHT and ProbTree aggregate answers of several ways alike).
@@ -15,27 +15,27 @@ from atomr_local.reasoning.confidence.signals import NAMED, RIVAL
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How surely right each of two answers is, each with regard to the other, and whether the rival's stands."""
+class Compared:
+    """How likely right each of two answers is, each with regard to the other, and whether the direct one stands."""
 
     tree: float
-    rival: float
-    rival_stands: bool
+    direct: float
+    direct_stands: bool
 
 
-def standing(calibration: Calibration, tree: Mapping[str, float], rival: Mapping[str, float], same: bool) -> Standing:
-    """Weigh the tree's answer against a rival's, by their signals; `same`: they agree."""
+def compare(calibration: Calibration, tree: Mapping[str, float], direct: Mapping[str, float], same: bool) -> Compared:
+    """Compare the tree's answer with a direct one, by their signals; `same`: they agree."""
     one = calibration.of_tree({**tree, RIVAL: float(same)})
-    other = calibration.of_whole({**rival, RIVAL: float(same)})
+    other = calibration.of_whole({**direct, RIVAL: float(same)})
     if not same:
-        return Standing(one, other, other > one and not rival.get(NAMED))
+        return Compared(one, other, other > one and not direct.get(NAMED))
     if tree.get(NAMED):  # nothing is gained by repeating the question twice
-        return Standing(calibration.of_tree(tree), other, False)
+        return Compared(calibration.of_tree(tree), other, False)
     if calibration.tree.uses(RIVAL):
         both = (one + other) / 2
     else:
-        both = joined(calibration.of_tree(tree), calibration.of_whole(rival))
-    return Standing(both, both, False)
+        both = _joined(calibration.of_tree(tree), calibration.of_whole(direct))
+    return Compared(both, both, False)
 
 
 def agree(one: Iterable[str], other: Iterable[str]) -> bool:
@@ -43,6 +43,6 @@ def agree(one: Iterable[str], other: Iterable[str]) -> bool:
     return {base_key(text) for text in one} == {base_key(text) for text in other}
 
 
-def joined(one: float, other: float) -> float:
+def _joined(one: float, other: float) -> float:
     """Probability that an answer is right which two ways came to, taken as independent."""
     return 1.0 - (1.0 - one) * (1.0 - other)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from atomr_local.backbone.protocol import Generation
@@ -147,6 +147,10 @@ class TextGenerated(Event):
     text: str
 
 
+def _fixed(value: Any) -> Any:
+    return tuple(map(_fixed, value)) if isinstance(value, list) else value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFinished(Event):
     """A node's result; `answers` empty means Unknown. `kept`: of an earlier answer, nothing was run for it."""
@@ -173,6 +177,17 @@ class NodeFinished(Event):
     of: tuple[tuple[str, ...], ...] = ()
     scores: tuple[float, ...] = ()
     entities: tuple[str | None, ...] = ()
+
+    @classmethod
+    def from_fields(cls, node_id: int, source: object, **given: Any) -> NodeFinished:
+        """The event of what a node came to, or of what a trace holds of it.
+
+        Args:
+            source: has the event's fields by name.
+            given: fields that it has not, or that get another value.
+        """
+        named = {item.name: getattr(source, item.name) for item in fields(cls) if hasattr(source, item.name)}
+        return cls(**{name: _fixed(value) for name, value in named.items()} | given | {"node_id": node_id})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,10 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import (
     AnswerReady,
     Event,
@@ -57,6 +56,20 @@ def _planned(tree: Tree, node: Node) -> NodeTrace:
     )
 
 
+def _copy(event: Event, target: NodeTrace | Trace) -> None:
+    """What the event says, into the fields of the same names."""
+    named = {item.name for item in fields(target)}
+    for item in fields(event):
+        if item.name in named:
+            setattr(target, item.name, _changeable(getattr(event, item.name)))
+
+
+def _changeable(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_changeable(item) for item in value]
+    return dict(value) if isinstance(value, Mapping) else value
+
+
 class Recorder:
     """Adds events up into `trace`. Thread-safe; the consumer gets one event at a time.
 
@@ -88,12 +101,8 @@ class Recorder:
         match event:
             case PlanReady():
                 self._plan(event)
-            case QuestionUnderstood():
-                self.trace.understood_as = event.understood_as
-                self.trace.took_from = list(event.took_from)
-                self.trace.conversation = event.conversation
-            case NodeStarted():
-                self.trace.node(event.node_id).resolved_question = event.resolved_question
+            case QuestionUnderstood() | AnswerReady():
+                _copy(event, self.trace)
             case SourcesSelected():
                 self.trace.node(event.node_id).sources = [str(source) for source in event.sources]
             case RetrievalStarted():
@@ -103,24 +112,12 @@ class Recorder:
                 known.extend(item.id for item in event.evidence if item.id not in known)
             case ModelCalled():
                 self._called(event)
-            case NodeFinished():
-                self._node(event)
-            case NodeJudged():
-                node = self.trace.node(event.node_id)
-                node.outcome, node.reason = event.outcome, event.reason
+            case NodeStarted() | NodeFinished() | NodeJudged():
+                _copy(event, self.trace.node(event.node_id))
             case LeavesMachine():
                 self._left(event)
             case WarningRaised():
                 self.trace.warnings.append(event.message)
-            case AnswerReady():
-                self.trace.status = event.status
-                self.trace.answer = event.answer
-                self.trace.answers = list(event.answers)
-                self.trace.confidence = event.confidence
-                self.trace.basis = event.basis
-                self.trace.reason = event.reason
-                self.trace.advice = list(event.advice)
-                self.trace.guess = event.guess
 
     def leaves(self, what: str, to: str, query: str | None = None) -> None:
         """Tell that something is about to leave the machine: once for the same thing to the same host."""
@@ -168,37 +165,6 @@ class Recorder:
             by_id = {item.id: item for item in self._known.values()}
             return [by_id[found] for found in self.trace.node(node_id).evidence]
 
-    def finished(self, node_id: int, result: Result, *, supported: bool | None, seconds: float) -> NodeFinished:
-        """The event that tells a node's result, not emitted yet.
-
-        Args:
-            supported: what the citation check said.
-            seconds: the node's wall-clock time.
-        """
-        return NodeFinished(
-            node_id=node_id,
-            answer=result.answer,
-            answers=result.texts,
-            method=result.method,
-            confidence=result.confidence,
-            evidence=tuple(dict.fromkeys(item.id for item in result.evidence)),
-            cited=tuple(result.cited),
-            supported=supported,
-            computation=result.computation,
-            dropped=tuple(result.dropped),
-            error=result.error,
-            seconds=round(seconds, 3),
-            llm=self.use_of(node_id),
-            outcome=result.outcome,
-            reason=result.reason,
-            signals=result.signals,
-            linked=result.linked,
-            near=result.near,
-            of=result.of,
-            scores=result.scores,
-            entities=result.entities,
-        )
-
     def finish(self) -> Trace:
         """Close the trace and emit `Finished`."""
         totals = self.trace.totals
@@ -222,26 +188,3 @@ class Recorder:
     def _called(self, event: ModelCalled) -> None:
         made = event.completion
         self.use_of(event.node_id).add(LlmUse(1, made.prompt_tokens, made.evaluated_tokens, made.generated_tokens))
-
-    def _node(self, event: NodeFinished) -> None:
-        node = self.trace.node(event.node_id)
-        node.answer = event.answer
-        node.answers = list(event.answers)
-        node.method = event.method
-        node.confidence = event.confidence
-        node.evidence = list(event.evidence)
-        node.cited = list(event.cited)
-        node.supported = event.supported
-        node.computation = event.computation
-        node.dropped = list(event.dropped)
-        node.error = dict(event.error) if event.error else None
-        node.seconds = event.seconds
-        node.llm = event.llm
-        node.outcome = event.outcome
-        node.reason = event.reason
-        node.signals = dict(event.signals)
-        node.linked = list(event.linked)
-        node.near = list(event.near)
-        node.of = [list(names) for names in event.of]
-        node.scores = list(event.scores)
-        node.entities = list(event.entities)

@@ -56,31 +56,7 @@ def replay(trace: Trace) -> QuestionState:
             found = tuple(pieces[item] for item in node.evidence if item in pieces and pieces[item].source is source)
             if found:
                 state.apply(EvidenceFound(node_id=node.id, source=source, evidence=found))
-        state.apply(
-            NodeFinished(
-                node_id=node.id,
-                answer=node.answer,
-                answers=tuple(node.answers),
-                method=node.method,
-                confidence=node.confidence,
-                evidence=tuple(node.evidence),
-                cited=tuple(node.cited),
-                supported=node.supported,
-                computation=node.computation,
-                dropped=tuple(node.dropped),
-                error=node.error,
-                seconds=node.seconds,
-                llm=node.llm,
-                outcome=node.outcome,
-                reason=node.reason,
-                signals=node.signals,
-                linked=tuple(node.linked),
-                near=tuple(node.near),
-                of=tuple(map(tuple, node.of)),
-                scores=tuple(node.scores),
-                entities=tuple(node.entities),
-            )
-        )
+        state.apply(NodeFinished.from_fields(node.id, node))
     for item in trace.left_machine:
         state.apply(LeavesMachine(what=item.what, to=item.to, query=item.query))
     for warning in trace.warnings:

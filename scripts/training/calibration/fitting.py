@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from atomr_local.evaluation.declining import auroc, calibration_error, coverage_at
-from atomr_local.reasoning.answer_selection.candidates import standing
+from atomr_local.reasoning.answer_selection.candidates import compare
 from atomr_local.reasoning.confidence import signals as names
 from atomr_local.reasoning.confidence.calibration import FEATURES, Calibration, LogisticModel, Term
 
@@ -137,7 +137,7 @@ class Outcome:
 
 
 def outcome(row: Row, by: Calibration) -> Outcome:
-    """As `atomr_local/reasoning/answer_selection/weighing.py` decides it."""
+    """As `atomr_local/reasoning/answer_selection/selection.py` decides it."""
     own = row["tree"]
     if not own["answer"]:
         return Outcome(row, 0.0, False, 0.0, answered=False)
@@ -147,10 +147,10 @@ def outcome(row: Row, by: Calibration) -> Outcome:
     rival = row["direct"]
     if sure >= by.sure or not rival["answer"]:
         return Outcome(row, sure, own["right"], own["f1"], answered=True)
-    stands = standing(by, own["signals"], rival["signals"], rival["same"])
-    if stands.rival_stands:
-        return Outcome(row, stands.rival, rival["right"], rival["f1"], answered=True)
-    return Outcome(row, stands.tree, own["right"], own["f1"], answered=True)
+    compared = compare(by, own["signals"], rival["signals"], rival["same"])
+    if compared.direct_stands:
+        return Outcome(row, compared.direct, rival["right"], rival["f1"], answered=True)
+    return Outcome(row, compared.tree, own["right"], own["f1"], answered=True)
 
 
 def cross_validated(

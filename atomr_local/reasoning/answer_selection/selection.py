@@ -1,0 +1,156 @@
+"""Answer selection: how sure the answers are, and which of several ways to the whole question stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from atomr_local.reasoning.answer_selection.answer_signals import step_signals, tree_signals, whole_signals
+from atomr_local.reasoning.answer_selection.candidates import agree, compare
+from atomr_local.reasoning.answer_selection.short_answer import shorten
+from atomr_local.reasoning.confidence import signals as names
+from atomr_local.reasoning.confidence.calibration import Calibration
+from atomr_local.reasoning.operators import Operators
+from atomr_local.reasoning.reading.reader import Reader
+from atomr_local.reasoning.results import Result, add_evidence, text_values
+from atomr_local.tree.answer_types import NO_QUESTION
+from atomr_local.tree.nodes import Tree
+
+_MEASURED = frozenset({names.READING, names.LINK, names.RELATION})
+
+
+class AnswerSelection:
+    """Gives the results of one question their confidence, and chooses the answer of the whole question."""
+
+    def __init__(
+        self,
+        operators: Operators,
+        reader: Reader,
+        calibration: Calibration | None,
+        *,
+        direct: bool = True,
+        guess: bool = True,
+    ) -> None:
+        """Make one.
+
+        Args:
+            calibration: None: results keep the figures of the model and of the graph, and no direct answer competes
+                with the tree's.
+            direct: whether a direct answer may compete with the tree's.
+            guess: answer a question that stays Unknown with the likeliest words of its evidence.
+        """
+        self._operators = operators
+        self._reader = reader
+        self._calibration = calibration
+        self._direct = direct and calibration is not None
+        self._guess = guess
+
+    def weigh_step(self, result: Result) -> None:
+        """Give a step that was looked up or read its confidence; one without a measured signal has none."""
+        if self._calibration is not None and result.values and not _MEASURED.isdisjoint(result.signals):
+            result.signals = step_signals(result)
+            result.confidence = self._calibration.of_step(result.signals)
+
+    def final(self, tree: Tree, question: str, asked: str, result: Result, results: Mapping[int, Result]) -> Result:
+        """The answer of the whole question, where the tree came to `result`.
+
+        Args:
+            asked: the question in the person's own words, as far as it stands alone.
+        """
+        unasked = tree.expects is not None and tree.expects.type in NO_QUESTION
+        if not result.values and not result.none and not unasked:
+            result = self._direct_instead(tree, asked, result)
+            if not result.values:
+                result = self._last_resort(tree.root.id, question, result)
+        result = self.weigh_whole(tree, question, asked, result, results)
+        shorten(question, result)
+        return result
+
+    def weigh_whole(
+        self, tree: Tree, question: str, asked: str, result: Result, results: Mapping[int, Result]
+    ) -> Result:
+        """The root's answer with its confidence, or a direct answer that is likelier right. The trace holds both."""
+        calibration = self._calibration
+        if calibration is None or not result.values:
+            return result
+        if result.method in {"direct_rag", "closed_book"}:  # a direct answer already
+            result.signals = whole_signals(question, result)
+            result.confidence = calibration.of_whole(result.signals)
+            return result
+        if tree.is_direct and result.method == "operator":  # a topic's own page, quoted
+            return result
+        result.signals = tree_signals(tree, question, result, results)
+        result.confidence = calibration.of_tree(result.signals)
+        if not self._direct or not tree.root.children or result.confidence >= calibration.sure:
+            return result
+        direct = self._direct_answer(tree, asked)
+        return _likelier(calibration, result, direct) if direct.values else result
+
+    def _direct_instead(self, tree: Tree, asked: str, result: Result) -> Result:
+        """A direct answer to the whole question where the tree has come to none."""
+        if not self._direct or not tree.root.children:
+            return result
+        direct = self._direct_answer(tree, asked)
+        _share_evidence(result, direct)
+        if not direct.values:
+            return result
+        direct.dropped = [*result.dropped, *direct.dropped]
+        return direct
+
+    def _direct_answer(self, tree: Tree, asked: str) -> Result:
+        """An answer to the whole question by direct RAG."""
+        direct = self._operators.direct_rag(tree.root.id, asked, everywhere=True)
+        if direct.values:
+            direct.signals = whole_signals(asked, direct)
+        return direct
+
+    def _last_resort(self, node_id: int, question: str, result: Result) -> Result:
+        """The likeliest answer of the evidence; without evidence what the model knows by itself."""
+        if result.evidence and self._guess:
+            guessed = self._operators.guess(node_id, question, result.evidence)
+            guessed.dropped = [*result.dropped, *guessed.dropped]
+            result = guessed
+        if not result.values:
+            self._from_memory(question, result)
+        return result
+
+    def _from_memory(self, question: str, result: Result) -> None:
+        reading = self._reader.from_memory(0, question)
+        if reading.answers:
+            result.values = text_values(list(reading.answers))
+            result.confidence = reading.confidence
+            result.method = "closed_book"
+            result.cited = []
+            result.signals = {names.READING: reading.confidence} if reading.confidence is not None else {}
+
+
+def _likelier(calibration: Calibration, tree: Result, direct: Result) -> Result:
+    """The likelier of two answers, its confidence with regard to the other."""
+    same = agree(tree.texts, direct.texts)
+    compared = compare(calibration, tree.signals, direct.signals, same)
+    tree.confidence, direct.confidence = compared.tree, compared.direct
+    tree.signals, direct.signals = (
+        _beside(tree.signals, direct.signals, same),
+        _beside(direct.signals, tree.signals, same),
+    )
+    _share_evidence(tree, direct)
+    if same:
+        return tree
+    both = f"tree: {tree.answer} ({compared.tree:.2f}); direct: {direct.answer} ({compared.direct:.2f})"
+    if not compared.direct_stands:
+        tree.dropped.append(both)
+        return tree
+    direct.computation = both
+    direct.dropped = [*tree.dropped, *direct.dropped]
+    return direct
+
+
+def _share_evidence(tree: Result, direct: Result) -> None:
+    """Whichever answer stands, its evidence is that of both."""
+    evidence = list(tree.evidence)
+    add_evidence(evidence, direct.evidence)
+    tree.evidence = direct.evidence = evidence
+
+
+def _beside(own: Mapping[str, float], others: Mapping[str, float], same: bool) -> dict[str, float]:
+    """The signals of one answer, whether the other way came to the same, and the other's, named as such."""
+    return {**own, names.RIVAL: float(same), **{names.OTHER + name: value for name, value in others.items()}}
