@@ -39,7 +39,7 @@ from typing import Any
 
 from atomr_local import Assistant, paths
 from atomr_local.errors import AtomrError
-from atomr_local.history.keeping import keep
+from atomr_local.history.recording import record_trace
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.tree.compact import parse_compact
@@ -149,7 +149,7 @@ class Soak:
             return
         if trace.status == "failed" or (trace.status == "cancelled" and timer is None):
             self.problems.append(f"{kind}: {trace.question}: {trace.status}: {trace.warnings}")
-        kept, notes = keep(trace)
+        kept, notes = record_trace(trace)
         if kept is None or notes:
             self.problems.append(f"history: {notes}")
         if trace.status == "answered" and trace.plan.origin == "user" and trace.settings.get("graph_index"):

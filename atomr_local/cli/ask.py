@@ -22,7 +22,7 @@ _PLAN_BYTES = 64 << 20  # a plan may be a whole trace
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from atomr_local.history.pending import Pending
+    from atomr_local.history.pending import PendingNote
     from atomr_local.reasoning.conversation import Conversation
     from atomr_local.reasoning.trace.events import Event
     from atomr_local.reasoning.trace.schema import Trace
@@ -72,7 +72,7 @@ def ask(
     if goes_on and plan_file is not None:
         raise click.UsageError("--continue and --plan exclude each other: a plan says what is meant")
     from atomr_local.assistant import Assistant
-    from atomr_local.history.pending import noted
+    from atomr_local.history.pending import pending_question
 
     with Assistant.open(**overrides(**options)) as assistant:
         announce_remote(assistant.settings)
@@ -86,7 +86,7 @@ def ask(
             conversation=conversation,
         )
         keep = assistant.settings.history.keep and not no_history
-        with noted(question, strategy or assistant.settings.strategy, keep=keep) as pending:
+        with pending_question(question, strategy or assistant.settings.strategy, keep=keep) as pending:
             with interrupt(assistant.cancel):  # what was found is still printed
                 for event in events:
                     if as_jsonl:
@@ -140,10 +140,10 @@ def _print(trace: Trace, *, as_json: bool, as_jsonl: bool, guess: bool, earlier:
         click.echo(answer_text(trace, guess=guess, earlier=earlier))
 
 
-def _keep(trace: Trace, pending: Pending | None) -> None:
-    from atomr_local.history.keeping import keep
+def _keep(trace: Trace, pending: PendingNote | None) -> None:
+    from atomr_local.history.recording import record_trace
 
-    _, notes = keep(trace, pending)
+    _, notes = record_trace(trace, pending)
     for note in notes:
         click.echo(sanitize(note), err=True)
 

@@ -17,7 +17,8 @@ from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize, sanitize_line
 
 if TYPE_CHECKING:
-    from atomr_local.history.store import History, Kept
+    from atomr_local.history.entries import StoredQuestion
+    from atomr_local.history.store import History
     from atomr_local.reasoning.trace.schema import Trace
 
 _NUMBER = click.IntRange(min=1, max=2**63 - 1)
@@ -157,12 +158,12 @@ def import_(file: Path) -> None:
 
     Example: atomr history import frankenstein.json
     """
-    from atomr_local.history.share import read_shared
+    from atomr_local.history.trace_import import read_traces
 
-    traces = read_shared(file)
+    traces = read_traces(file)
     with _opened() as opened:
         for trace in traces:
-            number, new = opened.take_in(trace)
+            number, new = opened.import_trace(trace)
             click.echo(f"{number:>5}  {'' if new else '(was here)  '}{sanitize_line(trace.question)}")
 
 
@@ -175,7 +176,7 @@ def delete(numbers: tuple[int, ...], everything: bool, yes: bool) -> None:
 
     Example: atomr history delete 12 13 --yes
     """
-    from atomr_local.history.mending import damaged_files
+    from atomr_local.history.repair import damaged_files
 
     _one_of(numbers, everything)
     what = "all past questions" if everything else f"{len(set(numbers))} of the past questions"
@@ -222,7 +223,7 @@ def _one_of(numbers: Sequence[int], everything: bool) -> None:
         raise click.UsageError("give either numbers (see `atomr history list`) or --all")
 
 
-def _readable(opened: History, wanted: Sequence[int], *, skip: bool) -> tuple[list[Kept], int]:
+def _readable(opened: History, wanted: Sequence[int], *, skip: bool) -> tuple[list[StoredQuestion], int]:
     """The questions; with `skip`, damaged ones are named on standard error and passed over."""
     found = []
     for number in wanted:

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable
 from typing import Any
 
-from atomr_local.history.share import LARGEST_TRACE
+from atomr_local.history.trace_encoding import decompress
 
 _COLUMNS = """
 ALTER TABLE questions ADD COLUMN trace_id TEXT NOT NULL DEFAULT '';
@@ -85,7 +85,7 @@ def fill(connection: sqlite3.Connection) -> None:
 
 def _ids(encoding: str, data: Any) -> tuple[str, str]:
     try:
-        document = json.loads(zlib.decompressobj().decompress(data, LARGEST_TRACE) if encoding == "zlib" else data)
+        document = json.loads(decompress(encoding, data))
         found = (document.get("id", ""), document.get("conversation", ""))
     except (zlib.error, TypeError, ValueError, RecursionError, AttributeError):
         return "", ""  # the question is damaged, and told so when it is read

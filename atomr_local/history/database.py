@@ -47,7 +47,7 @@ def _code(error: sqlite3.Error) -> int:
 
 
 @contextlib.contextmanager
-def told(path: Path) -> Iterator[None]:
+def history_errors(path: Path) -> Iterator[None]:
     """SQLite's and the system's errors as errors of the history.
 
     Raises:
@@ -99,9 +99,9 @@ def connect(path: Path, *, search: bool, wait: float = WAIT) -> sqlite3.Connecti
         HistoryReadOnly: it, or what lies beside it, cannot be written.
         HistoryError: it is of a newer version or another program's, or cannot be opened.
     """
-    with told(path):
+    with history_errors(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with alone(path), told(path):
+    with exclusive(path), history_errors(path):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         connection = opened(path, wait)
         try:
@@ -121,9 +121,9 @@ def opened(path: Path, wait: float) -> sqlite3.Connection:
 
 
 @contextlib.contextmanager
-def alone(path: Path) -> Iterator[None]:
+def exclusive(path: Path) -> Iterator[None]:
     """One program at a time opens the file or sets it aside; writing needs no such lock."""
-    with told(path), _lock_file(path).open("a") as stream:
+    with history_errors(path), _lock_file(path).open("a") as stream:
         with contextlib.suppress(ImportError):  # Windows; SQLite's own locks do there
             import fcntl
 
@@ -165,7 +165,7 @@ def migrate(connection: sqlite3.Connection, path: Path, search: bool) -> None:
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "cell_size_check = ON"):
         connection.execute(f"PRAGMA {pragma}")
     connection.execute("BEGIN IMMEDIATE")
-    with ended(connection):
+    with transaction(connection):
         for version, script in steps:
             if version > _version(connection) and (search or version < SEARCH_VERSION):
                 for statement in statements(script):
@@ -189,7 +189,7 @@ def indexed(connection: sqlite3.Connection) -> bool:
 
 
 @contextlib.contextmanager
-def ended(connection: sqlite3.Connection) -> Iterator[None]:
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Commit the transaction that was begun; take it back on any error."""
     try:
         yield
@@ -212,7 +212,7 @@ def statements(script: str) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Remains:
+class HistoryCounts:
     """What is known of a history without its file, from a note beside it.
 
     Attributes:
@@ -224,7 +224,7 @@ class Remains:
     highest: int = 0
 
 
-def remember(path: Path, connection: sqlite3.Connection) -> None:
+def note_counts(path: Path, connection: sqlite3.Connection) -> None:
     """Note beside the file how many questions it holds, so that a file that is emptied is not taken for a new one."""
     with contextlib.suppress(sqlite3.Error, OSError):  # a question is kept without that note too
         count, highest = connection.execute(
@@ -236,13 +236,13 @@ def remember(path: Path, connection: sqlite3.Connection) -> None:
             lock.write_bytes(text)
 
 
-def remembered(path: Path) -> Remains:
-    """What :func:`remember` noted last."""
+def noted_counts(path: Path) -> HistoryCounts:
+    """What :func:`note_counts` noted last."""
     try:
         count, highest = map(int, _lock_file(path).read_bytes()[: _REMAINS + 1].split())
     except (OSError, ValueError):
-        return Remains()
-    return Remains(max(0, count), max(0, min(highest, 2**62)))
+        return HistoryCounts()
+    return HistoryCounts(max(0, count), max(0, min(highest, 2**62)))
 
 
 def _lock_file(path: Path) -> Path:

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from atomr_local.history.store import Kept, Summary, encode
+from atomr_local.history.entries import QuestionSummary, StoredQuestion
+from atomr_local.history.trace_encoding import encode
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, confidence_value, status_word
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
 from atomr_local.sanitize import sanitize, sanitize_line
@@ -24,16 +25,16 @@ _AT_LINE_START = re.compile(r"^([-+=]|\d+(?=[.)]))")
 _BACKTICKS = re.compile(r"`+")
 
 
-def unkept(trace: Trace) -> Kept:
+def unkept(trace: Trace) -> StoredQuestion:
     """A trace that is in no history, in the form that is exported; when it was asked is not known."""
-    summary = Summary(
+    summary = QuestionSummary(
         0, "", "asked", sanitize_line(trace.question), sanitize(trace.answer or trace.reason), trace.status,
         sanitize_line(trace.strategy), trace.confidence, trace.totals.seconds,
     )  # fmt: skip
-    return Kept(summary, trace, json.loads(encode(trace)))
+    return StoredQuestion(summary, trace, json.loads(encode(trace)))
 
 
-def to_json(kept: Iterable[Kept], *, several: bool) -> str:
+def to_json(kept: Iterable[StoredQuestion], *, several: bool) -> str:
     """The trace as an indented JSON object; several: one a line, JSON lines."""
     documents = [item.document for item in kept]
     if several:
@@ -41,7 +42,9 @@ def to_json(kept: Iterable[Kept], *, several: bool) -> str:
     return "".join(json.dumps(document, indent=2) + "\n" for document in documents)
 
 
-def to_markdown(kept: Iterable[Kept], *, conversation: bool = False, earlier: Mapping[str, str] | None = None) -> str:
+def to_markdown(
+    kept: Iterable[StoredQuestion], *, conversation: bool = False, earlier: Mapping[str, str] | None = None
+) -> str:
     """Each question as a section: answer, tree, the evidence that was cited.
 
     Args:
@@ -63,7 +66,7 @@ def _turn(trace: Trace) -> str:
     return f"{_escaped(understood(trace) or trace.question)} → {answer}"
 
 
-def _section(kept: Kept, earlier: Mapping[str, str], level: int) -> str:
+def _section(kept: StoredQuestion, earlier: Mapping[str, str], level: int) -> str:
     trace, marks = kept.trace, "#" * level
     numbers = _citation_numbers(trace)
     root = next((node for node in trace.nodes if node.parent is None), None)
@@ -100,7 +103,7 @@ def _answer(trace: Trace, root: NodeTrace | None, numbers: Mapping[str, int]) ->
         yield f"A guess{whence}, not an answer: {_escaped(trace.guess.text)}{told}{_cited(root, numbers)}"
 
 
-def _facts(kept: Kept, earlier: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+def _facts(kept: StoredQuestion, earlier: Mapping[str, str]) -> Iterable[tuple[str, str]]:
     trace, summary = kept.trace, kept.summary
     if meant := understood(trace):
         yield "understood as", _escaped(meant)

@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from atomr_local.history import database, mending
+from atomr_local.history import database, repair
 from atomr_local.history.errors import HistoryDamaged, HistoryReadOnly
 from atomr_local.history.salvage import salvage
 
@@ -40,31 +40,31 @@ class Opening:
 def open_history(path: Path, *, search: bool) -> Opening:
     """Open the history at `path`, or begin it.
 
-    What is damaged is mended (see `mending.py`); where nothing can be written there, it is opened for reading.
+    What is damaged is mended (see `repair.py`); where nothing can be written there, it is opened for reading.
 
     Raises:
         HistoryError: it is of a newer version or another program's, or cannot be opened.
     """
     notes: list[str] = []
     try:
-        with database.told(path):
-            what = mending.emptied(path)
+        with database.history_errors(path):
+            what = repair.emptied(path)
         if what:
-            notes += _mended(path, what, search)
+            notes += _repaired(path, what, search)
         try:
             connection = database.connect(path, search=search)
         except HistoryDamaged as error:
-            notes += _mended(path, error.message, search)
+            notes += _repaired(path, error.message, search)
             connection = database.connect(path, search=search)
     except HistoryReadOnly:
         return open_read_only(path, search=search)
-    database.remember(path, connection)
+    database.note_counts(path, connection)
     return Opening(connection, search, notes=tuple(notes))
 
 
 def reopen_damaged(path: Path, error: HistoryDamaged, *, search: bool) -> Opening:
     """Mend the history, which proved to be damaged while it was open (and has been closed), and open it anew."""
-    notes = _mended(path, error.message, search)
+    notes = _repaired(path, error.message, search)
     opening = open_history(path, search=search)
     opening.notes = (*notes, *opening.notes)
     return opening
@@ -78,7 +78,7 @@ def open_read_only(path: Path, *, search: bool, damaged: bool = False) -> Openin
     """
     scratch: Path | None = None
     try:
-        with database.told(path):
+        with database.history_errors(path):
             log = path.with_name(path.name + "-wal")
             whole = not damaged
             if not path.exists():
@@ -122,9 +122,9 @@ def open_read_only(path: Path, *, search: bool, damaged: bool = False) -> Openin
     return Opening(connection, search, read_only=True, scratch=scratch)
 
 
-def _mended(path: Path, what: str, search: bool) -> list[str]:
-    mended = mending.mend(path, search=search)
-    return [mended.told(what)] if mended is not None else []
+def _repaired(path: Path, what: str, search: bool) -> list[str]:
+    outcome = repair.repair(path, search=search)
+    return [outcome.describe(what)] if outcome is not None else []
 
 
 def _remove(scratch: Path | None) -> None:

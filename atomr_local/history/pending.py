@@ -41,14 +41,14 @@ def notes_folder(history: Path | None = None) -> Path:
     return history.with_name(_FOLDER)
 
 
-class Pending:
+class PendingNote:
     """The note of one question. Makes no noise: a note that cannot be written is not there."""
 
     def __init__(self, path: Path, handle: int) -> None:
         self._path = path
         self._handle = handle
 
-    def about_to_keep(self, digest: str) -> None:
+    def mark_digest(self, digest: str) -> None:
         """The history is about to keep the question under this digest: dead from now on, it may be there already."""
         _append(self._handle, {"digest": digest})
 
@@ -62,7 +62,7 @@ class Pending:
 
 
 @contextlib.contextmanager
-def noted(question: str, strategy: str, *, keep: bool = True) -> Iterator[Pending | None]:
+def pending_question(question: str, strategy: str, *, keep: bool = True) -> Iterator[PendingNote | None]:
     """Keep a note of the question while this lasts; with None where there is none.
 
     It stays when the program is broken off (KeyboardInterrupt, SystemExit), for the question is not kept then.
@@ -81,7 +81,7 @@ def noted(question: str, strategy: str, *, keep: bool = True) -> Iterator[Pendin
         pending.remove()
 
 
-def _begin(question: str, strategy: str) -> Pending | None:
+def _begin(question: str, strategy: str) -> PendingNote | None:
     if fcntl is None:
         return None
     path = notes_folder() / f"{os.getpid()}-{uuid.uuid4().hex}{_ENDING}"
@@ -95,9 +95,9 @@ def _begin(question: str, strategy: str) -> Pending | None:
         asked_at = datetime.now(UTC).isoformat(timespec="seconds")
         _append(handle, {"question": question, "strategy": strategy, "asked_at": asked_at})
     except OSError:
-        Pending(path, handle).remove()
+        PendingNote(path, handle).remove()
         return None
-    return Pending(path, handle)
+    return PendingNote(path, handle)
 
 
 def _append(handle: int, what: dict[str, str]) -> None:
@@ -114,7 +114,7 @@ def note_crash(process: int, reason: str) -> None:
             os.close(handle)
 
 
-def take_in(history: History) -> int:
+def record_interrupted(history: History) -> int:
     """Keep the questions whose program has died, as interrupted. Gives their number.
 
     Raises:
@@ -128,18 +128,18 @@ def take_in(history: History) -> int:
     count = 0
     for path in notes:
         if path.suffix == _ENDING:
-            count += _take_in(history, path)
+            count += _record_interrupted(history, path)
     return count
 
 
-def _take_in(history: History, path: Path) -> bool:
-    from atomr_local.history.store import digest_of
+def _record_interrupted(history: History, path: Path) -> bool:
+    from atomr_local.history.trace_encoding import digest_of
 
     try:
         handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
-    pending = Pending(path, handle)
+    pending = PendingNote(path, handle)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         found = _read(os.read(handle, _LONGEST_NOTE))
@@ -152,7 +152,7 @@ def _take_in(history: History, path: Path) -> bool:
         pending.remove()
         return False
     trace, asked_at = _interrupted(found)
-    pending.about_to_keep(digest_of(trace))
+    pending.mark_digest(digest_of(trace))
     try:
         history.record(trace, asked_at=asked_at)
     except BaseException:

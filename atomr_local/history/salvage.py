@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.history import conversations, database
-from atomr_local.history.database import Remains
+from atomr_local.history.database import HistoryCounts
 
 # Those of the first version of the schema: every file has them.
 _COLUMNS = "id, asked_at, origin, question, answer, status, strategy, confidence, seconds, encoding, digest, trace"
@@ -24,7 +24,7 @@ _CHANGES, _FREE_PAGES, _VALID_FOR = slice(24, 28), slice(32, 40), slice(92, 96)
 _TABLE_LEAF = 0x0D
 
 
-def salvage(damaged: Path, fresh: Path, *, search: bool, remains: Remains | None = None) -> int:
+def salvage(damaged: Path, fresh: Path, *, search: bool, counts: HistoryCounts | None = None) -> int:
     """Copy every question that can be read into a new history at `fresh`, under its number.
 
     Args:
@@ -34,14 +34,14 @@ def salvage(damaged: Path, fresh: Path, *, search: bool, remains: Remains | None
     Returns:
         How many were copied.
     """
-    remains = remains or Remains()
-    highest = remains.highest
+    counts = counts or HistoryCounts()
+    highest = counts.highest
     with contextlib.closing(database.connect(fresh, search=search)) as into:
         for copy in _copies(damaged, fresh):
             with contextlib.closing(_opened(copy)) as connection:
                 highest = max(highest, _highest(connection))
                 _take(into, _one_by_one(connection, highest or _most(damaged)))
-            if not _count(into) or _count(into) < remains.count:
+            if not _count(into) or _count(into) < counts.count:
                 _take(into, _page_by_page(copy))
             if _count(into):
                 break
@@ -110,7 +110,7 @@ def _most(damaged: Path) -> int:
 
 def _take(into: sqlite3.Connection, rows: Iterator[Sequence[Any]]) -> None:
     into.execute("BEGIN IMMEDIATE")
-    with database.ended(into):
+    with database.transaction(into):
         for row in rows:
             # What the table's own conditions refuse is no question any more, or was none.
             into.execute(f"INSERT OR IGNORE INTO questions ({_COLUMNS}) VALUES ({_PLACES})", row)  # noqa: S608 - constants

@@ -4,78 +4,36 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
-import math
 import re
 import sqlite3
 import threading
-import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from atomr_local import paths
 from atomr_local.errors import InputError, MissingPartError
 from atomr_local.history import conversations, database, pending
+from atomr_local.history.entries import SUMMARY_COLUMNS, Origin, QuestionSummary, StoredQuestion, summary_of
 from atomr_local.history.errors import HistoryDamaged, HistoryError, HistoryReadOnly
-from atomr_local.history.mending import sound
 from atomr_local.history.opening import open_history, open_read_only, reopen_damaged
-from atomr_local.history.share import LARGEST_TRACE, parse_trace
+from atomr_local.history.repair import is_sound
+from atomr_local.history.trace_encoding import compress, decode, digest_of, encode
+from atomr_local.history.trace_parsing import parse_trace
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize, sanitize_line
 
-Origin = Literal["asked", "imported"]
-# From here on deflating is worth its while; a trace with evidence shrinks to about a fifth.
-_DEFLATE_FROM = 4096
 _CHECKPOINT_WAIT = 2000  # milliseconds
-_SUMMARY = "id, asked_at, origin, question, answer, status, strategy, confidence, seconds"
 _WORD = re.compile(r"\w+")
 _MOST_WORDS = 32
 _RECENT = 100  # among so many the question asked last is looked for
-_Given = TypeVar("_Given")
+_T = TypeVar("_T")
 
 
 def history_file() -> Path:
     """Where the history lies: in a directory of its own beside the settings."""
     return paths.config_file().with_name("history") / "history.sqlite"
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """One kept question as it is listed. The texts are sanitised.
-
-    Attributes:
-        id: its number; never given again once deleted.
-        asked_at: ISO 8601, UTC; of an imported one, when it was imported.
-        seconds: how long answering took.
-        follows: of a follow-up question, the number of the first kept question of its conversation.
-    """
-
-    id: int
-    asked_at: str
-    origin: Origin
-    question: str
-    answer: str
-    status: str
-    strategy: str
-    confidence: float | None
-    seconds: float
-    follows: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """One kept question with its trace.
-
-    Attributes:
-        document: the trace's JSON object as it was kept, with keys that a later version may have added.
-    """
-
-    summary: Summary
-    trace: Trace
-    document: dict[str, Any]
 
 
 class History:
@@ -98,7 +56,7 @@ class History:
         self._fts5 = database.has_fts5()
         self._lock = threading.RLock()
         self._opening = open_history(path, search=self._fts5)
-        self._tell(self._opening.notes)
+        self._add_notes(self._opening.notes)
 
     @classmethod
     def open(cls, path: Path | None = None) -> History:
@@ -109,7 +67,7 @@ class History:
         history = cls(path or history_file())
         with contextlib.suppress(HistoryError):  # a history that can be read only keeps its notes
             if not history.read_only:
-                pending.take_in(history)
+                pending.record_interrupted(history)
         return history
 
     def __enter__(self) -> History:
@@ -131,7 +89,7 @@ class History:
     def _search(self) -> bool:
         return self._opening.search
 
-    def _tell(self, notes: Iterable[str]) -> None:
+    def _add_notes(self, notes: Iterable[str]) -> None:
         self.notes.extend(note for note in notes if note not in self.notes)
 
     def record(self, trace: Trace, *, asked_at: datetime | None = None, origin: Origin = "asked") -> int:
@@ -141,7 +99,7 @@ class History:
             HistoryError: it cannot be written.
         """
         data = encode(trace)
-        deflated = zlib.compress(data) if len(data) >= _DEFLATE_FROM else None
+        encoding, kept = compress(data)
         row = (
             (asked_at or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds"),
             origin,
@@ -151,16 +109,16 @@ class History:
             sanitize_line(trace.strategy),
             trace.confidence,
             trace.totals.seconds,
-            "json" if deflated is None else "zlib",
+            encoding,
             hashlib.sha256(data).hexdigest(),
-            data if deflated is None else deflated,
+            kept,
             trace.id,
             trace.conversation,
         )
 
         def write(connection: sqlite3.Connection) -> int:
             connection.execute("BEGIN IMMEDIATE")
-            with database.ended(connection):
+            with database.transaction(connection):
                 number = connection.execute(
                     "INSERT INTO questions (asked_at, origin, question, answer, status, strategy, confidence, seconds,"
                     " encoding, digest, trace, trace_id, conversation)"
@@ -173,7 +131,7 @@ class History:
                         "INSERT INTO questions_search (rowid, question, answer) VALUES (?, ?, ?)",
                         (number, row[2], row[3]),
                     )
-            database.remember(self.path, connection)
+            database.note_counts(self.path, connection)
             return number
 
         return self._do(write, writing=True)
@@ -187,7 +145,7 @@ class History:
         row = self._do(lambda c: c.execute("SELECT 1 FROM questions WHERE digest = ?", (digest,)).fetchone())
         return row is not None
 
-    def take_in(self, trace: Trace) -> tuple[int, bool]:
+    def import_trace(self, trace: Trace) -> tuple[int, bool]:
         """Keep another installation's trace. Gives its number, and whether it was new here.
 
         Raises:
@@ -199,7 +157,7 @@ class History:
 
     def entries(
         self, *, search: str | None = None, limit: int | None = None, before: int | None = None
-    ) -> list[Summary]:
+    ) -> list[QuestionSummary]:
         """Kept questions, the latest first.
 
         Args:
@@ -224,7 +182,7 @@ class History:
 
         def read(connection: sqlite3.Connection) -> tuple[list[Any], dict[int, int]]:
             found = connection.execute(
-                f"SELECT {_SUMMARY} FROM questions WHERE {condition} ORDER BY id DESC LIMIT ?",  # noqa: S608 - constants
+                f"SELECT {SUMMARY_COLUMNS} FROM questions WHERE {condition} ORDER BY id DESC LIMIT ?",  # noqa: S608 - constants
                 (*values, -1 if limit is None else limit),
             ).fetchall()
             if search is not None and not found and before is None:
@@ -232,7 +190,7 @@ class History:
             return found, conversations.firsts(connection, [row[0] for row in found])
 
         rows, follows = self._do(read)
-        return [_summary(row, follows.get(row[0])) for row in rows]
+        return [summary_of(row, follows.get(row[0])) for row in rows]
 
     def questions(self, limit: int, *, containing: str = "") -> list[str]:
         """Different questions that were asked here, the latest first; case and white space make no difference.
@@ -274,7 +232,7 @@ class History:
         """How many questions are kept."""
         return int(self._do(lambda connection: connection.execute("SELECT count(*) FROM questions").fetchone())[0])
 
-    def get(self, number: int) -> Kept:
+    def get(self, number: int) -> StoredQuestion:
         """The question with this number.
 
         Raises:
@@ -283,20 +241,22 @@ class History:
         """
 
         def read(connection: sqlite3.Connection) -> tuple[Any, dict[int, int]]:
-            query = f"SELECT {_SUMMARY}, encoding, digest, trace FROM questions WHERE id = ?"  # noqa: S608 - constants
+            query = f"SELECT {SUMMARY_COLUMNS}, encoding, digest, trace FROM questions WHERE id = ?"  # noqa: S608 - constants
             return connection.execute(query, (number,)).fetchone(), conversations.firsts(connection, [number])
 
         row, follows = self._do(read)
         if row is None:
             raise _none_such([number])
         *listed, encoding, digest, data = row
-        document = _decode(number, encoding, digest, data)
         try:
-            return Kept(_summary(listed, follows.get(number)), parse_trace(document), document)
+            document = decode(encoding, digest, data)
+            return StoredQuestion(summary_of(listed, follows.get(number)), parse_trace(document), document)
         except InputError as error:
             raise _damaged(number, error.message) from error
+        except ValueError as error:
+            raise _damaged(number, str(error)) from error
 
-    def conversation(self, number: int | None = None) -> list[Kept]:
+    def conversation(self, number: int | None = None) -> list[StoredQuestion]:
         """The questions of one conversation, oldest first; damaged ones are left out.
 
         Args:
@@ -311,7 +271,7 @@ class History:
             if latest is None:
                 return []
             number = latest
-        one, found = self.get(number), list[Kept]()
+        one, found = self.get(number), list[StoredQuestion]()
         chosen = number
         for member in self._do(lambda connection: conversations.members(connection, chosen)):
             with contextlib.suppress(HistoryError, InputError):  # damaged, or deleted by now
@@ -363,7 +323,7 @@ class History:
                     f"{self.path.parent} by hand.",
                 )
             connection.execute("BEGIN IMMEDIATE")
-            with database.ended(connection):
+            with database.transaction(connection):
                 known = {number for (number,) in connection.execute("SELECT id FROM questions")}
                 wanted = sorted(known) if chosen is None else chosen
                 if missing := [number for number in wanted if number not in known]:
@@ -380,7 +340,7 @@ class History:
                 if self._search:
                     # Words taken out stay in the index's older segments until these are merged.
                     connection.execute("INSERT INTO questions_search (questions_search) VALUES ('optimize')")
-            database.remember(self.path, connection)
+            database.note_counts(self.path, connection)
             return len(wanted)
 
         count = self._do(remove, writing=True)
@@ -407,16 +367,16 @@ class History:
 
     def _check(self, connection: sqlite3.Connection) -> None:
         # To check the words, SQLite would write.
-        if not sound(connection, self._search and not self.read_only):
+        if not is_sound(connection, self._search and not self.read_only):
             raise HistoryDamaged(f"{self.path} is damaged")
 
-    def _do(self, work: Callable[[sqlite3.Connection], _Given], *, writing: bool = False) -> _Given:
+    def _do(self, work: Callable[[sqlite3.Connection], _T], *, writing: bool = False) -> _T:
         """Do the work; where the file proves damaged, mend it, say so, and do it then."""
         with self._lock:
             if writing and self.read_only:
                 raise HistoryReadOnly(self.path)
             try:
-                with database.told(self.path):
+                with database.history_errors(self.path):
                     return work(self._opening.connection)
             except HistoryDamaged as error:
                 read_only = self.read_only
@@ -425,44 +385,9 @@ class History:
                     self._opening = open_read_only(self.path, search=self._fts5, damaged=True)
                 else:
                     self._opening = reopen_damaged(self.path, error, search=self._fts5)
-                self._tell(self._opening.notes)
-                with database.told(self.path):
+                self._add_notes(self._opening.notes)
+                with database.history_errors(self.path):
                     return work(self._opening.connection)
-
-
-def encode(trace: Trace) -> bytes:
-    """The trace as compact JSON in ASCII; numbers that JSON cannot write become null."""
-    return json.dumps(_finite(trace.to_dict()), separators=(",", ":"), default=str, allow_nan=False).encode("ascii")
-
-
-def digest_of(trace: Trace) -> str:
-    """What tells the kept trace from any other: SHA-256 of how it is kept, in hexadecimal digits."""
-    return hashlib.sha256(encode(trace)).hexdigest()
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _decode(number: int, encoding: str, digest: str, data: bytes) -> dict[str, Any]:
-    try:
-        if encoding == "zlib":
-            inflater = zlib.decompressobj()
-            data = inflater.decompress(data, LARGEST_TRACE)
-            if not inflater.eof:
-                raise _damaged(number, "it is cut short or too large")
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise _damaged(number, "it does not match its checksum")
-        document = json.loads(data)
-    except (zlib.error, TypeError, ValueError, RecursionError) as error:
-        raise _damaged(number, str(error)) from error
-    if not isinstance(document, dict):
-        raise _damaged(number, "it is not a trace")
-    return document
 
 
 def _empty_log(connection: sqlite3.Connection) -> bool:
@@ -472,12 +397,6 @@ def _empty_log(connection: sqlite3.Connection) -> bool:
     finally:
         connection.execute(f"PRAGMA busy_timeout = {int(database.WAIT * 1000)}")
     return not busy
-
-
-def _summary(row: Sequence[Any], follows: int | None = None) -> Summary:
-    texts: Sequence[Any] = [sanitize(value) if isinstance(value, str) else value for value in row]
-    number, asked_at, origin, question, answer, status, strategy, confidence, seconds = texts
-    return Summary(number, asked_at, origin, question, answer, status, strategy, confidence, seconds, follows)
 
 
 def _damaged(number: int, problem: str) -> HistoryError:

@@ -131,7 +131,7 @@ def write_inputs(folder: Path) -> None:
         for n in range(4)
     ]
     (folder / "plans.jsonl").write_text("".join(json.dumps(item) + "\n" for item in plans))
-    from atomr_local.history.store import encode
+    from atomr_local.history.trace_encoding import encode
     from atomr_local.reasoning.trace.schema import Trace
 
     traces = [

@@ -11,8 +11,8 @@ import pytest
 from support.tui.hostile import forbidden, hostile
 from support.tui.terminal import Terminal, needs_tmux
 
-from atomr_local.history.share import read_shared
 from atomr_local.history.store import History
+from atomr_local.history.trace_import import read_traces
 
 pytestmark = needs_tmux
 
@@ -56,8 +56,8 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
     shared = tmp_path / "shared.trace.json"
     shared.write_text(json.dumps(hostile_document()), encoding="utf-8")
     with History.open() as history:
-        for trace in read_shared(shared):
-            history.take_in(trace)
+        for trace in read_traces(shared):
+            history.import_trace(trace)
     opened = Terminal(tmp_path, width=200, height=110)
     yield opened
     opened.close()

@@ -13,8 +13,8 @@ from support.tui.screens import screen_text, until
 from textual.app import App
 from textual.widgets import Checkbox, Input, RadioSet
 
-from atomr_local.history.share import read_shared
 from atomr_local.history.store import History, history_file
+from atomr_local.history.trace_import import read_traces
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.history.export import FORMATS, ExportScreen, free_name
@@ -68,7 +68,7 @@ async def test_each_form_has_its_ending_and_what_is_shared_is_read_again(form: s
     if form == "markdown":
         assert "- asked: 20" in written.read_text()
     else:
-        assert read_shared(written) == [a_trace()]
+        assert read_traces(written) == [a_trace()]
         assert json.loads(written.read_text()) == kept.document
         assert written.read_text().count("\n") == (
             1 if form == "trace" else json.dumps(kept.document, indent=2).count("\n") + 1

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from atomr_local.cli.answer_text import answer_text
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.history.export import to_json, to_markdown, unkept
-from atomr_local.history.share import parse_trace, read_shared
 from atomr_local.history.store import History
+from atomr_local.history.trace_import import read_traces
+from atomr_local.history.trace_parsing import parse_trace
 from atomr_local.reasoning.trace.schema import SCHEMA, Trace
 from atomr_local.sanitize import sanitize
 from atomr_local.tui.question.replay import replay
@@ -77,7 +78,7 @@ def seeds() -> Iterator[bytes]:
 def check(data: bytes) -> None:
     path = as_file(data, "traces.json")
     try:
-        traces = read_shared(path)
+        traces = read_traces(path)
     except InputError as error:
         expect(str(path) in error.message, "the file is named", error.message[:300])
         return
@@ -86,9 +87,9 @@ def check(data: bytes) -> None:
     with fresh_directory() as directory, History(directory / "history.sqlite") as history:
         for trace in traces[:3]:
             try:
-                number, new = history.take_in(trace)
+                number, new = history.import_trace(trace)
                 kept = history.get(number)
-                again = history.take_in(trace)
+                again = history.import_trace(trace)
             except AtomrError as error:
                 raise Broken(f"what is read can be kept: {error.message}") from error
             expect(again == (number, False), "it is kept once", (number, new, again))

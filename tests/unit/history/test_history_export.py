@@ -13,9 +13,10 @@ from markdown_it import MarkdownIt
 from support.history_fakes import ESCAPES, a_trace
 
 from atomr_local.errors import InputError
+from atomr_local.history.entries import QuestionSummary, StoredQuestion
 from atomr_local.history.export import to_json, to_markdown, unkept
-from atomr_local.history.share import parse_trace, read_shared
-from atomr_local.history.store import Kept, Summary
+from atomr_local.history.trace_import import read_traces
+from atomr_local.history.trace_parsing import parse_trace
 from atomr_local.output_files import write_output
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace
 
@@ -30,11 +31,11 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def kept(trace: Trace) -> Kept:
-    summary = Summary(
+def kept(trace: Trace) -> StoredQuestion:
+    summary = QuestionSummary(
         7, "2026-01-02T03:04:05+00:00", "asked", trace.question, trace.answer, trace.status, trace.strategy, None, 0.0
     )
-    return Kept(summary, trace, trace.to_dict())
+    return StoredQuestion(summary, trace, trace.to_dict())
 
 
 def test_markdown_numbers_citations_and_shows_what_they_lead_to() -> None:
@@ -110,7 +111,7 @@ def test_json_is_the_trace_and_is_read_again(tmp_path: Path) -> None:
     several = to_json([kept(a_trace()), kept(a_trace("Another?"))], several=True)
     file = tmp_path / "traces.jsonl"
     write_output(file, several)
-    assert read_shared(file) == [a_trace(), a_trace("Another?")]
+    assert read_traces(file) == [a_trace(), a_trace("Another?")]
     assert [path.name for path in tmp_path.iterdir()] == ["traces.jsonl"]
 
 

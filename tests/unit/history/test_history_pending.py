@@ -12,17 +12,18 @@ from pathlib import Path
 import pytest
 
 from atomr_local.cli.main import main
-from atomr_local.history.keeping import keep
-from atomr_local.history.pending import note_crash, noted, notes_folder
-from atomr_local.history.store import History, Summary
+from atomr_local.history.entries import QuestionSummary
+from atomr_local.history.pending import note_crash, notes_folder, pending_question
+from atomr_local.history.recording import record_trace
+from atomr_local.history.store import History
 from atomr_local.reasoning.trace.schema import Trace
 
 pytest.importorskip("fcntl")
 QUESTION = "Who is it?"
 DIES = (
-    "import os, signal\nfrom atomr_local.history.keeping import keep\n"
-    "from atomr_local.history.pending import noted\nfrom atomr_local.history.store import History\n"
     "from atomr_local.reasoning.trace.schema import Trace\n"
+    "import os, signal\nfrom atomr_local.history.recording import record_trace\n"
+    "from atomr_local.history.pending import pending_question\nfrom atomr_local.history.store import History\n"
     "die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
     f"trace = Trace({QUESTION!r}, 'atomr', {{}}, status='answered', answer='Me.')\n"
 )
@@ -33,7 +34,7 @@ def dies(code: str) -> None:
     assert done.returncode == -signal.SIGKILL
 
 
-def listed() -> list[Summary]:
+def listed() -> list[QuestionSummary]:
     with History.open() as history:
         return history.entries()
 
@@ -43,7 +44,7 @@ def notes() -> list[Path]:
 
 
 def test_a_killed_program() -> None:
-    dies(f"with noted({QUESTION!r}, 'rag'):\n    die()")
+    dies(f"with pending_question({QUESTION!r}, 'rag'):\n    die()")
     (note,) = notes()
     assert note.stat().st_mode & 0o777 == 0o600
     for _ in range(2):
@@ -57,25 +58,25 @@ def test_a_killed_program() -> None:
 
 def test_the_same_question_interrupted_twice_is_there_twice() -> None:
     for number in (1, 2):
-        dies(f"with noted({QUESTION!r}, 'rag'):\n    die()")
+        dies(f"with pending_question({QUESTION!r}, 'rag'):\n    die()")
         (note,) = notes()
         note.write_text(note.read_text().replace('"asked_at": "20', f'"asked_at": "{number}0'))
         assert len(listed()) == number
 
 
 def test_one_that_is_answered_or_fails_leaves_no_note() -> None:
-    with noted(QUESTION, "atomr") as pending:
+    with pending_question(QUESTION, "atomr") as pending:
         assert len(notes()) == 1
-        keep(Trace(QUESTION, "atomr", {}, status="answered"), pending)
+        record_trace(Trace(QUESTION, "atomr", {}, status="answered"), pending)
         assert notes() == []
-    with pytest.raises(ValueError, match="x"), noted(QUESTION, "atomr"):
+    with pytest.raises(ValueError, match="x"), pending_question(QUESTION, "atomr"):
         raise ValueError("x")
     assert notes() == []
     assert [entry.status for entry in listed()] == ["answered"]
 
 
 def test_one_that_is_being_answered_is_left_alone() -> None:
-    with noted(QUESTION, "atomr"):
+    with pending_question(QUESTION, "atomr"):
         assert listed() == []  # the same process
         done = subprocess.run(
             [sys.executable, "-m", "atomr_local", "history", "list", "--json"], capture_output=True, check=True
@@ -85,18 +86,18 @@ def test_one_that_is_being_answered_is_left_alone() -> None:
 
 
 def test_broken_off_by_the_user_is_interrupted_too() -> None:
-    with pytest.raises(KeyboardInterrupt), noted(QUESTION, "atomr"):
+    with pytest.raises(KeyboardInterrupt), pending_question(QUESTION, "atomr"):
         raise KeyboardInterrupt
     (note,) = notes()
     assert listed() == []  # this process still holds it
-    dies(f"with noted({QUESTION!r}, 'atomr'):\n    die()")
+    dies(f"with pending_question({QUESTION!r}, 'atomr'):\n    die()")
     assert note in notes()
     assert [entry.status for entry in listed()] == ["interrupted"]
 
 
-@pytest.mark.parametrize("moment", ["History.record = die", "from atomr_local.history import pending\npending.Pending.remove = die"])  # fmt: skip
+@pytest.mark.parametrize("moment", ["History.record = die", "from atomr_local.history import pending\npending.PendingNote.remove = die"])  # fmt: skip
 def test_killed_while_it_is_kept_it_is_there_once(moment: str) -> None:
-    dies(f"{moment}\nwith noted({QUESTION!r}, 'atomr') as note:\n    keep(trace, note)")
+    dies(f"{moment}\nwith pending_question({QUESTION!r}, 'atomr') as note:\n    record_trace(trace, note)")
     for _ in range(2):
         (entry,) = listed()
         assert entry.status == ("interrupted" if "record" in moment else "answered")
@@ -104,7 +105,7 @@ def test_killed_while_it_is_kept_it_is_there_once(moment: str) -> None:
 
 
 def test_the_cause_is_told() -> None:
-    dies(f"from atomr_local.history.pending import note_crash\nwith noted({QUESTION!r}, 'atomr'):\n"
+    dies(f"from atomr_local.history.pending import note_crash\nwith pending_question({QUESTION!r}, 'atomr'):\n"
          "    note_crash(os.getpid(), 'llama.cpp crashed (SIGSEGV).')\n    die()")  # fmt: skip
     note_crash(1, "not this one")
     (entry,) = listed()
@@ -112,14 +113,14 @@ def test_the_cause_is_told() -> None:
 
 
 def test_no_note_where_nothing_is_kept() -> None:
-    with noted(QUESTION, "atomr", keep=False) as pending:
+    with pending_question(QUESTION, "atomr", keep=False) as pending:
         assert pending is None
         assert notes() == []
 
 
 def test_a_place_that_cannot_be_written_is_no_error(own_home: Path) -> None:
     (own_home / "history").write_text("a file")
-    with noted(QUESTION, "atomr") as pending:
+    with pending_question(QUESTION, "atomr") as pending:
         assert pending is None
 
 
@@ -142,7 +143,7 @@ def test_what_is_no_note_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_command_lists_and_deletes_it(capsys: pytest.CaptureFixture[str]) -> None:
-    dies(f"with noted({QUESTION!r}, 'atomr'):\n    die()")
+    dies(f"with pending_question({QUESTION!r}, 'atomr'):\n    die()")
     for arguments in (["history", "list"], ["history", "delete", "--all", "--yes"]):
         with pytest.raises(SystemExit) as stop:
             main(arguments)

@@ -19,9 +19,10 @@ from support.history_fakes import ESCAPES, a_trace
 from support.places import TESTS
 
 from atomr_local.errors import InputError, MissingPartError
-from atomr_local.history import database, mending
+from atomr_local.history import database, repair
 from atomr_local.history.errors import HistoryError
-from atomr_local.history.store import History, encode, history_file
+from atomr_local.history.store import History, history_file
+from atomr_local.history.trace_encoding import encode
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace
 
 WRITER = """
@@ -224,7 +225,7 @@ def test_a_damaged_file_is_set_aside_with_all_its_bytes(file: Path, damage: str)
         number = history.record(a_trace("Who is kept after it?"))
         assert [item.id for item in history.entries()] == [number]
         (note,) = history.notes
-    (aside,) = mending.damaged_files(file)
+    (aside,) = repair.damaged_files(file)
     assert aside.read_bytes() == broken
     assert aside.name in note
 
@@ -243,7 +244,7 @@ def test_damage_met_while_reading_is_told_and_what_can_be_read_is_saved(file: Pa
         assert history.notes == []
         read = history.entries()
         (note,) = history.notes
-    (aside,) = mending.damaged_files(file)
+    (aside,) = repair.damaged_files(file)
     assert aside.read_bytes() == broken
     lost = 50 - len(read)
     assert 0 < lost < 10
@@ -266,7 +267,7 @@ def test_damaged_search_words_are_made_again(file: Path) -> None:
         connection.execute("DELETE FROM questions_search_data WHERE id > 10")
     with History.open(file) as history:
         assert [item.id for item in history.entries(search="frankenstein")] == [number]
-    assert mending.damaged_files(file) == []
+    assert repair.damaged_files(file) == []
 
 
 @pytest.mark.parametrize(
@@ -356,9 +357,9 @@ def test_without_fts5_questions_are_kept_and_found_and_indexed_later(
 
 def test_the_same_trace_from_elsewhere_is_taken_in_once(file: Path) -> None:
     with History.open(file) as history:
-        number, new = history.take_in(a_trace())
+        number, new = history.import_trace(a_trace())
         assert new
-        assert history.take_in(a_trace()) == (number, False)
+        assert history.import_trace(a_trace()) == (number, False)
         assert history.get(number).summary.origin == "imported"
         assert encode(history.get(number).trace) == encode(a_trace())
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from atomr_local.assistant import Assistant
-    from atomr_local.history.pending import Pending
+    from atomr_local.history.pending import PendingNote
     from atomr_local.reasoning.conversation import Conversation
     from atomr_local.reasoning.trace.events import Event
     from atomr_local.reasoning.trace.schema import Trace
@@ -65,10 +65,10 @@ class QuestionSession:
         self.assistant.cancel()
 
     def _ask(self, number: int, asked: Asked, conversation: Conversation | None) -> None:
-        from atomr_local.history.pending import noted
+        from atomr_local.history.pending import pending_question
 
         settings = self.assistant.settings
-        with noted(asked.question, settings.strategy, keep=settings.history.keep) as pending:
+        with pending_question(asked.question, settings.strategy, keep=settings.history.keep) as pending:
             try:
                 trace = self._follow(number, asked, conversation)
             except Cancelled:
@@ -103,9 +103,9 @@ class QuestionSession:
         self._screen.post_message(EventReceived(number, end))  # once the assistant is free for the next question
         return end.trace
 
-    def _keep(self, trace: Trace, pending: Pending | None) -> None:
+    def _keep(self, trace: Trace, pending: PendingNote | None) -> None:
         # On the thread that asked: the program's end waits for it, so that a question that quitting stopped is kept.
-        from atomr_local.history.keeping import keep
+        from atomr_local.history.recording import record_trace
 
-        if notes := keep(trace, pending)[1]:
+        if notes := record_trace(trace, pending)[1]:
             self._screen.post_message(HistoryRefused(notes))

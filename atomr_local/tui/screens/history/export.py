@@ -19,8 +19,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Checkbox, Input, RadioButton, RadioSet, Static
 
 from atomr_local.errors import AtomrError
+from atomr_local.history.entries import StoredQuestion
 from atomr_local.history.export import to_json, to_markdown, unkept
-from atomr_local.history.store import Kept
 from atomr_local.output_files import write_output
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize_line
@@ -72,9 +72,9 @@ class ExportScreen(ModalScreen[Path | None]):
 
     def __init__(
         self,
-        exported: Kept | Trace,
+        exported: StoredQuestion | Trace,
         *,
-        conversation: Sequence[Kept | Trace] = (),
+        conversation: Sequence[StoredQuestion | Trace] = (),
         form: str = "markdown",
         directory: Path | None = None,
     ) -> None:
@@ -173,8 +173,8 @@ class ExportScreen(ModalScreen[Path | None]):
         self.dismiss(None)
 
 
-def _kept(item: Kept | Trace) -> Kept:
-    return item if isinstance(item, Kept) else unkept(item)
+def _kept(item: StoredQuestion | Trace) -> StoredQuestion:
+    return item if isinstance(item, StoredQuestion) else unkept(item)
 
 
 def free_name(question: str, ending: str, directory: Path) -> str:

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from atomr_local.errors import AtomrError
-from atomr_local.history.store import Kept, Summary
+from atomr_local.history.entries import QuestionSummary, StoredQuestion
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, status_word
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace, understood
 from atomr_local.sanitize import sanitize, sanitize_line
@@ -36,7 +36,7 @@ def local_time(asked_at: str) -> str:
         return sanitize_line(asked_at)[:16]
 
 
-def listed(item: Summary) -> Text:
+def listed(item: QuestionSummary) -> Text:
     """Two lines: mark and question; when, how, and the answer."""
     mark, style = MARKS.get(item.status, ("·", ""))
     text = Text()
@@ -54,7 +54,7 @@ def listed(item: Summary) -> Text:
     return text
 
 
-def previewed(kept: Kept) -> RenderableType:
+def previewed(kept: StoredQuestion) -> RenderableType:
     """The answer, what it cites, and the plan; sanitised and bounded."""
     return Group(*_blocks(kept))
 
@@ -67,7 +67,7 @@ def unreadable(error: AtomrError) -> Text:
     return text
 
 
-def _blocks(kept: Kept) -> Iterator[RenderableType]:
+def _blocks(kept: StoredQuestion) -> Iterator[RenderableType]:
     trace, summary = kept.trace, kept.summary
     mark, style = MARKS.get(trace.status, ("·", ""))
     yield Text(_bounded(trace.question), "bold")

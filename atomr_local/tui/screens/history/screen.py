@@ -20,8 +20,9 @@ from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.history.share import read_shared
-from atomr_local.history.store import History, Kept, Summary
+from atomr_local.history.entries import QuestionSummary, StoredQuestion
+from atomr_local.history.store import History
+from atomr_local.history.trace_import import read_traces
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.background import in_background
@@ -113,7 +114,7 @@ class HistoryScreen(Screen[HistoryChoice | None]):
         self._keeping, self._directory = keeping, directory
         self._turn = 0  # of the search: what an earlier one finds comes too late
         self._searched = ""
-        self._items: list[Summary] = []
+        self._items: list[QuestionSummary] = []
         self._total = 0
         self._more = False
         self._loading = False
@@ -192,20 +193,20 @@ class HistoryScreen(Screen[HistoryChoice | None]):
         self._loading = True
         turn, searched = self._turn, self._searched
 
-        def work(history: History) -> tuple[list[Summary], int, str]:
+        def work(history: History) -> tuple[list[QuestionSummary], int, str]:
             total = history.count()
             try:
                 return history.entries(search=searched or None, limit=self._page, before=before), total, ""
             except InputError as error:  # told where the list would be
                 return [], total, f"{error.message}."
 
-        def then(page: tuple[list[Summary], int, str]) -> None:
+        def then(page: tuple[list[QuestionSummary], int, str]) -> None:
             if turn == self._turn:
                 self._show_page(*page, first=before is None)
 
         self._with_history(work, then, failed=self._unlisted, group="list")
 
-    def _show_page(self, items: list[Summary], total: int, told: str, *, first: bool) -> None:
+    def _show_page(self, items: list[QuestionSummary], total: int, told: str, *, first: bool) -> None:
         self._loading = False
         self._more = len(items) == self._page
         self._total = total
@@ -335,13 +336,13 @@ class HistoryScreen(Screen[HistoryChoice | None]):
         if number is None:
             return
 
-        def read(history: History) -> tuple[Kept, Sequence[Kept]]:
+        def read(history: History) -> tuple[StoredQuestion, Sequence[StoredQuestion]]:
             conversation = history.conversation(number)
             return next(item for item in conversation if item.summary.id == number), conversation
 
         self._with_history(read, lambda found: self._go_on(purpose, *found), group="read")
 
-    def _go_on(self, purpose: Purpose, kept: Kept, conversation: Sequence[Kept]) -> None:
+    def _go_on(self, purpose: Purpose, kept: StoredQuestion, conversation: Sequence[StoredQuestion]) -> None:
         if not self.is_current:  # a second key came before the first had its effect
             return
         if purpose in {"open", "ask"}:
@@ -381,7 +382,7 @@ class HistoryScreen(Screen[HistoryChoice | None]):
     def action_import(self) -> None:
         def chosen(path: Path | None) -> None:
             if path is not None:
-                self._with_history(lambda history: _take_in(history, path), self._imported, group="change")
+                self._with_history(lambda history: _import(history, path), self._imported, group="change")
 
         told = "A trace file of another installation, or a JSON export. It is checked field by field first."
         self.app.push_screen(AskPath("Import a trace file", told, yes="Import", directory=self._directory), chosen)
@@ -393,8 +394,8 @@ class HistoryScreen(Screen[HistoryChoice | None]):
         self.reload()
 
 
-def _take_in(history: History, path: Path) -> tuple[int, int]:
+def _import(history: History, path: Path) -> tuple[int, int]:
     """How many of the file's questions are new, and how many were there."""
-    traces = read_shared(path)
-    new = sum(history.take_in(trace)[1] for trace in traces)
+    traces = read_traces(path)
+    new = sum(history.import_trace(trace)[1] for trace in traces)
     return new, len(traces) - new

@@ -17,8 +17,8 @@ from atomr_local.cli.leaving import leaving
 from atomr_local.credentials import SecretUrl
 from atomr_local.errors import AtomrError
 from atomr_local.history.export import to_markdown, unkept
-from atomr_local.history.share import parse_trace
 from atomr_local.history.store import History
+from atomr_local.history.trace_parsing import parse_trace
 from atomr_local.reasoning.trace.events import Event, LeavesMachine
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Departure, Trace, left_machine

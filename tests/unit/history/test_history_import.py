@@ -11,8 +11,9 @@ import pytest
 from support.history_fakes import a_trace
 
 from atomr_local.errors import InputError
-from atomr_local.history import share
-from atomr_local.history.share import parse_trace, read_shared
+from atomr_local.history import trace_import
+from atomr_local.history.trace_import import read_traces
+from atomr_local.history.trace_parsing import parse_trace
 
 Change = Callable[[dict[str, Any]], Any]
 
@@ -112,7 +113,7 @@ def test_a_file_holds_one_trace_or_json_lines_of_them(tmp_path: Path) -> None:
         ((json.dumps(document()) + "\n\n") * 3, 3),
     ):
         file.write_text(text, encoding="utf-8")
-        assert read_shared(file) == [a_trace()] * count
+        assert read_traces(file) == [a_trace()] * count
 
 
 @pytest.mark.parametrize(
@@ -136,14 +137,14 @@ def test_a_file_that_is_none_is_told(tmp_path: Path, content: bytes, told: str) 
     file = tmp_path / "bad.json"
     file.write_bytes(content)
     with pytest.raises(InputError, match=told) as caught:
-        read_shared(file)
+        read_traces(file)
     assert "bad.json" in caught.value.message
 
 
 def test_a_missing_and_a_huge_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"none\.json cannot be read"):
-        read_shared(tmp_path / "none.json")
-    monkeypatch.setattr(share, "LARGEST_FILE", 100)
+        read_traces(tmp_path / "none.json")
+    monkeypatch.setattr(trace_import, "LARGEST_FILE", 100)
     (tmp_path / "huge.json").write_text(json.dumps(document()), encoding="utf-8")
     with pytest.raises(InputError, match="larger than"):
-        read_shared(tmp_path / "huge.json")
+        read_traces(tmp_path / "huge.json")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from atomr_local.errors import AtomrError
-from atomr_local.history.pending import Pending
-from atomr_local.history.store import History, digest_of
+from atomr_local.history.pending import PendingNote
+from atomr_local.history.store import History
+from atomr_local.history.trace_encoding import digest_of
 from atomr_local.reasoning.trace.schema import Trace
 
 
-def keep(trace: Trace, pending: Pending | None = None) -> tuple[int | None, list[str]]:
+def record_trace(trace: Trace, pending: PendingNote | None = None) -> tuple[int | None, list[str]]:
     """Keep the question in the user's history. Never raises an error of ours: an answer is worth more than its record.
 
     Args:
@@ -19,7 +20,7 @@ def keep(trace: Trace, pending: Pending | None = None) -> tuple[int | None, list
     """
     try:
         if pending is not None:
-            pending.about_to_keep(digest_of(trace))
+            pending.mark_digest(digest_of(trace))
         with History.open() as history:
             return history.record(trace), history.notes
     except AtomrError as error:

@@ -16,7 +16,7 @@ import pytest
 from support.history_fakes import a_trace
 from support.places import TESTS
 
-from atomr_local.history import mending
+from atomr_local.history import repair
 from atomr_local.history.errors import HistoryReadOnly
 from atomr_local.history.store import History
 
@@ -104,7 +104,7 @@ def test_a_file_that_was_cut_short_is_never_taken_for_a_new_one(file: Path, left
     with History.open(file) as history:
         kept = history.count()
         (note,) = history.notes
-    (aside,) = mending.damaged_files(file)
+    (aside,) = repair.damaged_files(file)
     assert aside.read_bytes() == before
     assert aside.name in note
     if left == 0:
@@ -151,7 +151,7 @@ def test_a_lost_first_page_costs_no_question(file: Path) -> None:
         assert history.count() == COUNT
         assert [history.get(number).trace.question for number in (1, COUNT)] == ["Question 0?", "Question 29?"]
         assert "30 questions were saved, which is all" in history.notes[0]
-    assert mending.damaged_files(file)[0].read_bytes() == broken
+    assert repair.damaged_files(file)[0].read_bytes() == broken
     assert [item.name for item in file.parent.iterdir() if item.name.startswith(".salvage")] == []
 
 
@@ -183,7 +183,7 @@ if os.geteuid() == 0:  # root may write anywhere
 with History.open(Path(sys.argv[1])) as history:
     print(history.read_only, history.count(), len(history.entries(search="question")), len(history.questions(9)))
     print(history.get(3).trace.question if history.count() else "", len(history.check()), history.notes)
-    for change in (lambda: history.record(a_trace()), lambda: history.delete([3]), lambda: history.take_in(a_trace("x"))):
+    for change in (lambda: history.record(a_trace()), lambda: history.delete([3]), lambda: history.import_trace(a_trace("x"))):
         try:
             change()
             print("written")

@@ -14,14 +14,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from atomr_local.history import database
-from atomr_local.history.database import COMPANIONS, WAIT, alone, told
+from atomr_local.history.database import COMPANIONS, WAIT, exclusive, history_errors
 from atomr_local.history.salvage import salvage
 
 _SCRATCH = ".salvage-"
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class RepairOutcome:
     """What was done about a damaged or emptied history.
 
     Attributes:
@@ -34,7 +34,7 @@ class Mended:
     saved: int | None = None
     lost: int | None = None
 
-    def told(self, what: str) -> str:
+    def describe(self, what: str) -> str:
         """In words, for the person whose history it is. `what` says what was wrong."""
         if self.saved is None:
             return f"{what}. The words for searching have been made again; no question was lost."
@@ -47,7 +47,7 @@ class Mended:
         return f"{what}. {where}{kept}"
 
 
-def mend(path: Path, *, search: bool) -> Mended | None:
+def repair(path: Path, *, search: bool) -> RepairOutcome | None:
     """Make the history at `path` usable again, which proved to be damaged; see :func:`emptied` for empty files.
 
     Returns:
@@ -56,27 +56,27 @@ def mend(path: Path, *, search: bool) -> Mended | None:
     Raises:
         HistoryError: it cannot be read, moved or written.
     """
-    with alone(path), told(path):
-        remains = database.remembered(path)
+    with exclusive(path), history_errors(path):
+        counts = database.noted_counts(path)
         if path.exists() and path.stat().st_size:
             if _whole(path, search):
                 return None
-            if search and _search_remade(path):
-                return Mended()
+            if search and _rebuild_search(path):
+                return RepairOutcome()
         for left in path.parent.glob(f"{_SCRATCH}*"):  # of a salvage that was killed
             shutil.rmtree(left, ignore_errors=True)
         aside = set_aside(path)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=_SCRATCH) as directory:
             fresh = Path(directory, path.name)
-            saved = salvage(aside or path, fresh, search=search, remains=remains)
+            saved = salvage(aside or path, fresh, search=search, counts=counts)
             fresh.replace(path)
-        lost = max(0, remains.count - saved) if remains.count else None
-        return Mended(aside, saved, lost)
+        lost = max(0, counts.count - saved) if counts.count else None
+        return RepairOutcome(aside, saved, lost)
 
 
 def emptied(path: Path) -> str:
     """What is wrong with a file that is empty or gone though questions were kept in it; "" where nothing is."""
-    count = database.remembered(path).count
+    count = database.noted_counts(path).count
     log = path.with_name(path.name + "-wal")
     if not path.exists():
         # A log that outlived its file would be played into the next one.
@@ -93,14 +93,14 @@ def _questions(count: int) -> str:
 def _whole(path: Path, search: bool) -> bool:
     try:
         with contextlib.closing(database.opened(path, WAIT)) as connection:
-            return sound(connection, search)
+            return is_sound(connection, search)
     except sqlite3.DatabaseError as error:
         if database.is_damage(error):
             return False
         raise
 
 
-def sound(connection: sqlite3.Connection, search: bool) -> bool:
+def is_sound(connection: sqlite3.Connection, search: bool) -> bool:
     """Whether the file is whole, its index and the words for searching included.
 
     Raises:
@@ -114,7 +114,7 @@ def sound(connection: sqlite3.Connection, search: bool) -> bool:
     return True
 
 
-def _search_remade(path: Path) -> bool:
+def _rebuild_search(path: Path) -> bool:
     """Make the words for searching again, where nothing else of the file is damaged."""
     script = next(script for version, script in database.migrations() if version == database.SEARCH_VERSION)
     with contextlib.closing(database.opened(path, WAIT)) as connection:
@@ -122,12 +122,12 @@ def _search_remade(path: Path) -> bool:
             if connection.execute("PRAGMA integrity_check(questions)").fetchall() != [("ok",)]:
                 return False
             connection.execute("BEGIN IMMEDIATE")
-            with database.ended(connection):
+            with database.transaction(connection):
                 connection.execute("DROP TABLE IF EXISTS questions_search")
                 for statement in database.statements(script):
                     connection.execute(statement)
                 connection.execute("INSERT INTO questions_search (questions_search) VALUES ('rebuild')")
-            return sound(connection, True)
+            return is_sound(connection, True)
         except sqlite3.DatabaseError as error:
             if database.in_use(error):
                 raise
