@@ -17,9 +17,17 @@ run *arguments:
 test *arguments:
     {{python}} -m pytest {{arguments}}
 
-# Run the tests that are not marked as slow.
-test-fast *arguments:
-    {{python}} -m pytest -m "not slow" {{arguments}}
+# Run all tests, on all cores.
+test-all:
+    {{python}} -m pytest -n logical
+
+# Run the tests that are not marked as slow, on all cores.
+test-fast:
+    {{python}} -m pytest -n logical -m "not slow"
+
+# Report which branches of the package the fast tests run.
+coverage:
+    {{python}} -m pytest -n logical -m "not slow" --cov --cov-report=term
 
 # Check style, types and import contracts.
 lint:

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # The workers share the cores. OpenMP reads this once, when torch or llama.cpp is loaded.
+    os.environ.setdefault("OMP_THREAD_LIMIT", "1")
+
 from atomr_local.parts import Parts
 
 
