@@ -1,4 +1,4 @@
-"""Pictures of the screen of what can be got, at three sizes."""
+"""Pictures of the screen of what can be got: each of its forms where there is little room, and one where there is more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from atomr_local.tui.screens.library.downloads import TextIndex
 from atomr_local.tui.screens.library.fetch import FetchScreen
 
-SIZES = [(80, 24), (120, 40), (200, 50)]
+SMALL, MIDDLE = (80, 24), (120, 40)
 
 
 class Alone(App[None]):
@@ -19,8 +19,11 @@ class Alone(App[None]):
         self.push_screen(FetchScreen(find=lambda: [TextIndex("simple", 20_000, "simplewiki")]))
 
 
-@pytest.mark.parametrize("size", SIZES, ids=["size0", "size1", "size2"])
-@pytest.mark.parametrize("keys", [[], ["end", "up"], ["end"]], ids=["model", "wikipedia", "facts"])
+@pytest.mark.parametrize(
+    ("keys", "size"),
+    [([], SMALL), (["end", "up"], SMALL), (["end"], SMALL), (["end", "up"], MIDDLE)],
+    ids=["model-size0", "wikipedia-size0", "facts-size0", "wikipedia-size1"],
+)
 def test_the_fetch_screen(snap_compare: Callable[..., bool], size: tuple[int, int], keys: list[str]) -> None:
     async def found(pilot: Pilot[None]) -> None:
         await pilot.app.workers.wait_for_complete()

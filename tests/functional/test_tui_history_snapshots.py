@@ -1,4 +1,4 @@
-"""How the history's windows look at three sizes."""
+"""How the history's windows look: the list, whose preview is beside it or below it, at three sizes; the others at the smallest."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from textual.pilot import Pilot
 
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.history.export import ExportScreen
+
+SMALL = ALL_SIZES[0]
 
 
 @pytest.fixture(autouse=True)
@@ -36,28 +38,25 @@ def test_the_list_with_its_preview(snap_compare: Any, size: tuple[int, int]) -> 
     assert snap_compare(Bare(), terminal_size=size, run_before=listed)
 
 
-@pytest.mark.parametrize("size", ALL_SIZES)
-def test_an_empty_history(snap_compare: Any, size: tuple[int, int]) -> None:
+def test_an_empty_history(snap_compare: Any) -> None:
     async def empty(pilot: Pilot[None]) -> None:
         app: Any = pilot.app
         await until(pilot, lambda: "No questions are kept yet." in screen_text(app))
 
-    assert snap_compare(Bare(), terminal_size=size, run_before=empty)
+    assert snap_compare(Bare(), terminal_size=SMALL, run_before=empty)
 
 
-@pytest.mark.parametrize("size", ALL_SIZES)
-def test_asking_before_deleting(snap_compare: Any, size: tuple[int, int]) -> None:
+def test_asking_before_deleting(snap_compare: Any) -> None:
     async def asked(pilot: Pilot[None]) -> None:
         await listed(pilot)
         await pilot.press("d")
         await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
 
     keep(*QUESTIONS)
-    assert snap_compare(Bare(), terminal_size=size, run_before=asked)
+    assert snap_compare(Bare(), terminal_size=SMALL, run_before=asked)
 
 
-@pytest.mark.parametrize("size", ALL_SIZES)
-def test_the_export(snap_compare: Any, size: tuple[int, int], tmp_path: Path) -> None:
+def test_the_export(snap_compare: Any, tmp_path: Path) -> None:
     async def opened(pilot: Pilot[None]) -> None:
         await listed(pilot)
         await pilot.press("s")
@@ -66,4 +65,4 @@ def test_the_export(snap_compare: Any, size: tuple[int, int], tmp_path: Path) ->
         await pilot.pause()
 
     keep(*QUESTIONS)
-    assert snap_compare(Bare(tmp_path), terminal_size=size, run_before=opened)
+    assert snap_compare(Bare(tmp_path), terminal_size=SMALL, run_before=opened)

@@ -1,7 +1,11 @@
-"""Pictures of the main screen in its states, and of the windows that it opens, at three sizes.
+"""Pictures of the main screen in its states, and of the windows that it opens.
 
-To add a state, add a line to `STATES`: its name, the assistant that brings it about, and what is done before the
-picture is taken. Make the pictures with `pytest tests/functional/test_tui_snapshots.py --snapshot-update`, and look at
+They catch what assertions on text do not: colours, borders, and what overlaps or is cut. The main screen has two layouts
+(below and from 110 columns on), so each of its states has a picture of both. A window looks the same in both, with less
+room in the smaller: one picture. One of each at 200 × 50 shows what a large terminal does with the room.
+
+To add a state, add a line to `STATES` or `WINDOWS`: its name, the assistant that brings it about, and what is done before
+the picture is taken. Make the pictures with `pytest tests/functional/test_tui_snapshots.py --snapshot-update`, and look at
 them before they are committed.
 """
 
@@ -30,7 +34,7 @@ from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.library.items import LibraryItem
 from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
 
-SIZES = [(80, 24), (120, 40), (200, 50)]
+SMALL, MIDDLE, LARGE = (80, 24), (120, 40), (200, 50)
 Before = Callable[[Pilot[None]], Awaitable[None]]
 
 
@@ -219,6 +223,8 @@ STATES: dict[str, tuple[Callable[[], Assistant], Before]] = {
     "guess": (lambda: Assistant(unknown()), guessed),
     "failed": (lambda: Assistant(failed()), end),
     "web": (lambda: Assistant(answered(), web=True), end),
+}
+WINDOWS: dict[str, tuple[Callable[[], Assistant], Before]] = {
     "evidence": (lambda: Assistant(answered()), after("c", "enter")),
     "calls": (lambda: Assistant(answered()), after("m", node=3)),
     "console": (Assistant, after("f7", "f5", first=ready)),
@@ -244,10 +250,19 @@ def as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_text(json.dumps({"question": QUESTION, "plan": PLAN}) + "\n", encoding="utf-8")
 
 
-@pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40", "200x50"])
-@pytest.mark.parametrize("state", STATES)
+PICTURES = [
+    *((state, size) for state in STATES for size in (SMALL, MIDDLE)),
+    *((window, SMALL) for window in WINDOWS),
+    ("answered", LARGE),
+    ("evidence", LARGE),
+]
+
+
+@pytest.mark.parametrize(
+    ("state", "size"), PICTURES, ids=[f"{state}-{width}x{height}" for state, (width, height) in PICTURES]
+)
 def test_the_screen(snap_compare: Any, state: str, size: tuple[int, int]) -> None:
-    assistant, before = STATES[state]
+    assistant, before = (STATES | WINDOWS)[state]
     app = Pictured(assistant(), clock=lambda: 0.0)
 
     async def run_before(pilot: Pilot[None]) -> None:

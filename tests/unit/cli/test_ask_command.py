@@ -16,6 +16,7 @@ from atomr_local.assistant import Assistant
 from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
 from atomr_local.indexing import publishing, store
+from atomr_local.parts import Parts
 from atomr_local.settings import load_settings
 
 QUESTION = "Who is the father of Ann Lee?"
@@ -55,6 +56,12 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> FakeBackbone:
 
     monkeypatch.setattr(Assistant, "open", classmethod(opened))
     return backbone
+
+
+@pytest.fixture
+def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is wrong with an index is found beside the loading of a model, which takes seconds."""
+    monkeypatch.setattr(Parts, "_load_backbone", lambda *_: None)
 
 
 def test_the_answer_its_evidence_and_the_tree_are_printed_clean(fakes: FakeBackbone, capsys: Capture) -> None:
@@ -219,7 +226,7 @@ def fake_index(kind: Any, name: str) -> None:
         publishing.publish(scratch, store.Manifest(kind, name, {"entities": 0, "triples": 0, "properties": 0}, []))
 
 
-def test_a_missing_index_and_several_are_told_with_the_option(capsys: Capture) -> None:
+def test_a_missing_index_and_several_are_told_with_the_option(no_model: None, capsys: Capture) -> None:
     graph_only = ("--sources", "graph", "--model", "starter")
     error = refused(capsys, "ask", QUESTION, *graph_only, "--graph-index", "nowhere")
     assert "Index not usable: there is no graph index named 'nowhere'" in error
@@ -230,7 +237,7 @@ def test_a_missing_index_and_several_are_told_with_the_option(capsys: Capture) -
     assert "--graph-index" in error
 
 
-def test_an_index_name_cannot_leave_the_directory(capsys: Capture) -> None:
+def test_an_index_name_cannot_leave_the_directory(no_model: None, capsys: Capture) -> None:
     error = refused(capsys, "ask", QUESTION, "--sources", "graph", "--graph-index", "../../etc")
     assert "etc" in error
 
