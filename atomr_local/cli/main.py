@@ -26,21 +26,21 @@ except KeyboardInterrupt:  # pressed before main() is there to tell
 
 # command → (module below atomr_local.cli, attribute, one line of help)
 _COMMANDS = {
-    "ask": ("ask", "ask", "Answer one question."),
-    "plan": ("ask", "plan", "Decompose a question into a reasoning tree, without answering it."),
-    "tree": ("tree", "tree", "Check and convert reasoning trees."),
-    "text": ("text", "text", "Build and search text indexes."),
-    "graph": ("graph", "graph", "Build and query graph indexes."),
-    "web": ("web", "web", "Search the web, when it is turned on."),
-    "indexes": ("indexes", "indexes", "List the built indexes."),
-    "models": ("models", "models", "List, get, choose and check models and adapters."),
-    "fetch": ("fetch", "fetch", "Get a Wikipedia, or facts of Wikidata."),
-    "history": ("history", "history", "Look at, search, export and delete past questions."),
-    "eval": ("evaluate", "evaluate", "Run and score question sets."),
-    "strategies": ("ask", "strategies", "List the reasoning methods."),
-    "doctor": ("doctor", "doctor", "Say what is installed, found, missing or broken."),
-    "examples": ("examples", "examples", "Keep worked plans of your own."),
-    "config": ("config", "config", "Show the settings and where they come from."),
+    "ask": ("commands.ask", "ask", "Answer one question."),
+    "plan": ("commands.ask", "plan", "Decompose a question into a reasoning tree, without answering it."),
+    "tree": ("commands.tree", "tree", "Check and convert reasoning trees."),
+    "text": ("commands.text", "text", "Build and search text indexes."),
+    "graph": ("commands.graph", "graph", "Build and query graph indexes."),
+    "web": ("commands.web", "web", "Search the web, when it is turned on."),
+    "indexes": ("commands.indexes", "indexes", "List the built indexes."),
+    "models": ("commands.models", "models", "List, get, choose and check models and adapters."),
+    "fetch": ("fetch.command", "fetch", "Get a Wikipedia, or facts of Wikidata."),
+    "history": ("commands.history", "history", "Look at, search, export and delete past questions."),
+    "eval": ("commands.evaluate", "evaluate", "Run and score question sets."),
+    "strategies": ("commands.ask", "strategies", "List the reasoning methods."),
+    "doctor": ("doctor.command", "doctor", "Say what is installed, found, missing or broken."),
+    "examples": ("commands.examples", "examples", "Keep worked plans of your own."),
+    "config": ("commands.config", "config", "Show the settings and where they come from."),
 }
 # These load no native library that could crash.
 _LIGHT = frozenset({"config", "examples", "history", "strategies", "tree"})
@@ -83,10 +83,10 @@ def atomr(ctx: click.Context, log_level: LogLevel) -> None:
     """
     _start_logging(log_level, ctx.invoked_subcommand or "terminal UI")
     if ctx.obj is not None and ctx.invoked_subcommand not in _LIGHT:  # a process of its own
-        from atomr_local.cli import minder
+        from atomr_local.cli import crash_monitor
 
-        minder.start()
-        ctx.obj.callback(minder.end)
+        crash_monitor.start()
+        ctx.obj.callback(crash_monitor.end)
     if any(name.startswith("ATOMR_") and name != "ATOMR_HOME" for name in os.environ):
         from atomr_local.settings import Settings
         from atomr_local.settings_problems import unknown_variables
@@ -98,7 +98,7 @@ def atomr(ctx: click.Context, log_level: LogLevel) -> None:
 
         if problem := no_terminal():
             raise click.UsageError(f'{problem}. Ask with `atomr ask "…"` instead.')
-        from atomr_local.cli.minder import full_screen
+        from atomr_local.cli.crash_monitor import full_screen
         from atomr_local.tui.app import run
 
         with full_screen():

@@ -55,14 +55,14 @@ def warm() -> None:
     import pyoxigraph
     import tomlkit
 
-    import atomr_local.cli.ask
-    import atomr_local.cli.evaluate
-    import atomr_local.cli.examples
-    import atomr_local.cli.fetch
-    import atomr_local.cli.graph
-    import atomr_local.cli.history
-    import atomr_local.cli.indexes
-    import atomr_local.cli.text
+    import atomr_local.cli.commands.ask
+    import atomr_local.cli.commands.evaluate
+    import atomr_local.cli.commands.examples
+    import atomr_local.cli.commands.graph
+    import atomr_local.cli.commands.history
+    import atomr_local.cli.commands.indexes
+    import atomr_local.cli.commands.text
+    import atomr_local.cli.fetch.command
     import atomr_local.history.store
     import atomr_local.sources.graph
     import atomr_local.sources.text

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from support.gguf_files import lora_adapter
 
-from atomr_local.cli import doctor_deep
-from atomr_local.cli.findings import Finding
+from atomr_local.cli.doctor import deep as doctor_deep
+from atomr_local.cli.doctor.findings import Finding
 from atomr_local.cli.main import main
 from atomr_local.errors import ModelError
 from atomr_local.indexing import publishing, store

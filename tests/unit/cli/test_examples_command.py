@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from atomr_local import paths
-from atomr_local.cli.examples import examples
+from atomr_local.cli.commands.examples import examples
 from atomr_local.errors import InputError
 
 QUESTION = "What is the capital of Peru?"

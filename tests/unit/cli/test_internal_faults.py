@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.cli import config as command
+from atomr_local.cli.commands import config as command
 from atomr_local.cli.main import main
 
 

@@ -14,7 +14,7 @@ import pytest
 import support.faulty_server as faulty
 from support.faulty_server import FaultyServer
 
-from atomr_local.cli.fetch import WikidataWish, fetch_wikidata, wikidata, wikidata_wish
+from atomr_local.cli.fetch.command import WikidataWish, fetch_wikidata, wikidata, wikidata_wish
 from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
 from atomr_local.fetching import slices, wikibase

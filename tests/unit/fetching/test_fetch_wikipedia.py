@@ -18,10 +18,10 @@ import support.faulty_server as faulty
 from support.faulty_server import FaultyServer
 from support.places import SCRIPTS
 
-from atomr_local.cli import fetch as module
-from atomr_local.cli import text
-from atomr_local.cli.fetch import WikipediaWish, fetch_wikipedia, wikipedia
-from atomr_local.cli.fetch_console import size_argument
+from atomr_local.cli.commands import text
+from atomr_local.cli.fetch import command as module
+from atomr_local.cli.fetch.command import WikipediaWish, fetch_wikipedia, wikipedia
+from atomr_local.cli.fetch.console import size_argument
 from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
 from atomr_local.fetching.client import Client, FetchError

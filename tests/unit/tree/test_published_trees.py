@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from support.places import SHARED
 
-from atomr_local.cli.tree import tree as tree_command
+from atomr_local.cli.commands.tree import tree as tree_command
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.paper import parse_paper, to_paper

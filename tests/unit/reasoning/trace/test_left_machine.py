@@ -13,7 +13,7 @@ from atomr_local.backbone.openai.address import checked_endpoint
 from atomr_local.backbone.protocol import BackboneInfo
 from atomr_local.cancellation import Cancellation
 from atomr_local.cli.answer_text import answer_text
-from atomr_local.cli.leaving import leaving
+from atomr_local.cli.outgoing import outgoing_data
 from atomr_local.credentials import SecretUrl
 from atomr_local.errors import AtomrError
 from atomr_local.history.export import to_markdown, unkept
@@ -175,6 +175,6 @@ def test_the_machine_that_is_named_is_the_one_that_is_asked(url: str, host: str)
     if url:
         address = checked_endpoint(url)
         assert ("" if address.loopback else address.host) == host
-    told = leaving(load_settings(endpoint={"url": url}, web={"enabled": True}))
+    told = outgoing_data(load_settings(endpoint={"url": url}, web={"enabled": True}))
     assert told == (f"question, evidence → {host}; " if host else "") + f"web queries → {SEARCH_HOST}"
-    assert leaving(load_settings()).startswith("nothing")
+    assert outgoing_data(load_settings()).startswith("nothing")

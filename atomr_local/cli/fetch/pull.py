@@ -8,7 +8,7 @@ import click
 
 from atomr_local import paths
 from atomr_local.catalog.offered import catalogue, offered_model
-from atomr_local.cli.fetch_console import agreed, bytes_progress, say
+from atomr_local.cli.fetch.console import agreed, bytes_progress, say
 from atomr_local.errors import InputError
 from atomr_local.fetching.client import Client, given_contact, shown
 from atomr_local.fetching.download import remaining, require_room

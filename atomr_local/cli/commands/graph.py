@@ -129,7 +129,7 @@ def query(sparql: str, as_json: bool, as_json_lines: bool, limit: int, timeout: 
 
     Example: atomr graph query "SELECT ?label WHERE { ?s wdt:P36 ?city . ?city rdfs:label ?label } LIMIT 5"
     """
-    from atomr_local.cli.graph_rows import print_json, print_json_lines, print_lines
+    from atomr_local.cli.commands.graph_rows import print_json, print_json_lines, print_lines
     from atomr_local.sources.graph.sparql.query import running_query
 
     if as_json and as_json_lines:

@@ -18,7 +18,7 @@ def announce_remote(settings: Settings) -> None:
         note(f"Questions and evidence leave this machine → {host} (endpoint.url in the settings).")
 
 
-def leaving(settings: Settings) -> str:
+def outgoing_data(settings: Settings) -> str:
     """What may leave the machine by these settings, and for where."""
     from atomr_local.sources.web import SEARCH_HOST
 
@@ -28,7 +28,7 @@ def leaving(settings: Settings) -> str:
     return "; ".join(found) or "nothing, unless web search is turned on or something is fetched"
 
 
-def advice_on_readers(file: Path, settings: Settings) -> str:
+def permission_advice(file: Path, settings: Settings) -> str:
     """What to do where other users of the machine can read a key or password; empty where they cannot."""
     from atomr_local.settings_file import holds_secrets
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from atomr_local.cli.findings import Finding, broken, model_run
+from atomr_local.cli.doctor.findings import Finding, broken, model_run
 from atomr_local.errors import AtomrError
 
 if TYPE_CHECKING:

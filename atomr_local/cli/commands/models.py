@@ -16,7 +16,7 @@ from atomr_local.catalog.find import CatalogEntry, chosen_paths, find_model, lis
 from atomr_local.catalog.offered import catalogue
 from atomr_local.catalog.record import Verdict, verify_embedder, verify_model
 from atomr_local.catalog.starter import REINSTALL, installed_digests
-from atomr_local.cli.kept_files import ADVICE, KeptFile, kept_files
+from atomr_local.cli.cache_files import ADVICE, CacheFile, cache_files
 from atomr_local.errors import InputError
 from atomr_local.fetching.estimates import FAST, SLOW, duration
 from atomr_local.gguf import check_model
@@ -88,7 +88,7 @@ def pull(name: str, called: str, use: bool, replace: bool, base_url: str, yes: b
     if not name:
         _show_catalogue()
         return
-    from atomr_local.cli.pull import pull_model
+    from atomr_local.cli.fetch.pull import pull_model
 
     done = pull_model(name, called=called, replace=replace, base_url=base_url, yes=yes)
     if done is not None and use:
@@ -135,7 +135,7 @@ def verify(names: tuple[str, ...], as_json: bool, repair: bool) -> None:
             path = find_model(name)
             checks.append((name, path, verify_model(path)))
     damaged = [check for check in checks if check[2].problem]
-    in_cache = [] if names else list(kept_files())
+    in_cache = [] if names else list(cache_files())
     kept = [(item.name, item.path, Verdict(item.note, item.problem)) for item in in_cache]
     damaged_kept = [check for check in kept if check[2].problem]
     if as_json:
@@ -159,7 +159,7 @@ def verify(names: tuple[str, ...], as_json: bool, repair: bool) -> None:
         sys.exit(1)
 
 
-def _delete(kept: list[KeptFile]) -> None:
+def _delete(kept: list[CacheFile]) -> None:
     for item in kept:
         try:
             item.delete()

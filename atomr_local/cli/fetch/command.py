@@ -15,7 +15,7 @@ import click
 
 from atomr_local import paths
 from atomr_local.catalog.offered import DATA_HUB, DUMPS, WIKIDATA
-from atomr_local.cli.fetch_console import Progress, agreed, bytes_progress, contact_of, say, size_argument
+from atomr_local.cli.fetch.console import Progress, agreed, bytes_progress, contact_of, say, size_argument
 from atomr_local.errors import InputError
 from atomr_local.fetching.client import CONTACT, Client, Limiter, checked_url, shown
 from atomr_local.fetching.download import download, remaining, require_room
@@ -144,7 +144,7 @@ def wikipedia(contact: str | None, build: str, limit: int | None, to: Path | Non
     if not files:
         return
     if build:
-        from atomr_local.cli.text import build as build_text
+        from atomr_local.cli.commands.text import build as build_text
 
         click.get_current_context().invoke(build_text, inputs=tuple(files), name=build, limit=limit)
         return
@@ -249,7 +249,7 @@ def wikidata(contact: str | None, build: str, **wanted: Any) -> None:
     target, listed = found
     language = wish.languages[0]
     if build:
-        from atomr_local.cli.graph import build as build_graph
+        from atomr_local.cli.commands.graph import build as build_graph
 
         click.get_current_context().invoke(
             build_graph, inputs=(target,), name=build, entities=listed, language=language

@@ -1,7 +1,7 @@
 """Explains the death of this process by a fault of a native library, which Python itself cannot do.
 
 A process forked at the very start waits on a pipe. Python's `faulthandler` writes to it when a fatal signal comes
-(SIGSEGV, SIGABRT, SIGILL, SIGBUS, SIGFPE); the minder then gives the terminal back as it was and prints one line. It
+(SIGSEGV, SIGABRT, SIGILL, SIGBUS, SIGFPE); the monitor then gives the terminal back as it was and prints one line. It
 also gives the terminal back when the program is killed while the terminal UI is open. It ends with the program: the
 pipe closes. Only `atomr` itself has it; `Assistant` in another program changes nothing there.
 """
@@ -36,17 +36,17 @@ _MOST_BYTES = 1 << 18  # heard of a fault
 _SILENCE = 0.1  # seconds after which nothing more is expected of a fault
 # What the terminal UI turns on: mouse reports, focus reports, pasted text marked as such, resizes reported in band,
 # the keyboard protocol of kitty, drawing held back, the hidden cursor, and last the alternate screen.
-_GIVE_BACK = (
+_RESTORE = (
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1016l\x1b[?1004l\x1b[?2004l\x1b[?2048l\x1b[<u"
     b"\x1b[?2026l\x1b[0m\x1b[?1049l\x1b[?25h"
 )
 _STDERR = 2
 _IGNORED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGTTOU", "SIGTTIN", "SIGPIPE", "SIGUSR1", "SIGUSR2")
-_minder: list[_Minder] = []
+_monitor: list[_Monitor] = []
 
 
 @dataclass(frozen=True)
-class _Minder:
+class _Monitor:
     """Attributes: process: its id; pipe: where it is told what happens; details: the user wants to see tracebacks."""
 
     process: int
@@ -55,65 +55,65 @@ class _Minder:
 
 
 def start() -> None:
-    """Fork the minder. To be called once, before any thread; does nothing where that is not possible."""
-    if _minder or not hasattr(os, "fork") or threading.active_count() > 1:
+    """Fork the monitor. To be called once, before any thread; does nothing where that is not possible."""
+    if _monitor or not hasattr(os, "fork") or threading.active_count() > 1:
         return
     import faulthandler
 
     wanted = faulthandler.is_enabled()  # by the user: then the details are to be seen
     try:
         terminal = _terminal()
-        heard, pipe = os.pipe()
+        reader, pipe = os.pipe()
     except OSError:
         return
     try:
         process = os.fork()
     except OSError:
-        os.close(heard)
+        os.close(reader)
         os.close(pipe)
         return
     if process == 0:
         try:
-            _mind(heard, terminal, os.getppid(), details=wanted)
+            _watch(reader, terminal, os.getppid(), details=wanted)
         finally:
             os._exit(0)
-    os.close(heard)
-    _minder.append(_Minder(process, pipe, wanted))
+    os.close(reader)
+    _monitor.append(_Monitor(process, pipe, wanted))
     faulthandler.enable(pipe, all_threads=True)
 
 
 def end() -> None:
-    """End the minder, because the program ends in good order. Idempotent."""
-    if not _minder:
+    """End the monitor, because the program ends in good order. Idempotent."""
+    if not _monitor:
         return
-    minder = _minder.pop()
+    monitor = _monitor.pop()
     import faulthandler
 
     faulthandler.disable()
-    if minder.details:
+    if monitor.details:
         faulthandler.enable()
-    _say(minder, _DONE)
+    _send(monitor, _DONE)
     with contextlib.suppress(OSError):
-        os.close(minder.pipe)
+        os.close(monitor.pipe)
     with contextlib.suppress(OSError):
-        os.waitpid(minder.process, 0)
+        os.waitpid(monitor.process, 0)
 
 
 @contextlib.contextmanager
 def full_screen() -> Iterator[None]:
     """While the terminal is in the hands of the terminal UI."""
-    for minder in _minder:
-        _say(minder, _SCREEN_ON)
+    for monitor in _monitor:
+        _send(monitor, _SCREEN_ON)
     try:
         yield
     finally:
-        for minder in _minder:
-            _say(minder, _SCREEN_OFF)
+        for monitor in _monitor:
+            _send(monitor, _SCREEN_OFF)
 
 
-def _say(minder: _Minder, what: bytes) -> None:
+def _send(monitor: _Monitor, what: bytes) -> None:
     with contextlib.suppress(OSError):
-        os.write(minder.pipe, what)
+        os.write(monitor.pipe, what)
 
 
 def _terminal() -> list[Any] | None:
@@ -128,19 +128,19 @@ def _terminal() -> list[Any] | None:
         return None
 
 
-# The minder's process
+# The monitor's process
 
 
-def _mind(heard: int, terminal: list[Any] | None, program: int, *, details: bool) -> None:
+def _watch(reader: int, terminal: list[Any] | None, program: int, *, details: bool) -> None:
     for name in _IGNORED:
         with contextlib.suppress(AttributeError, ValueError, OSError):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     # Nothing of the program's stays open here but its standard error: a reader of its output must see the end.
-    low, high = sorted((heard, _STDERR))
+    low, high = sorted((reader, _STDERR))
     for begin, stop in ((0, low), (low + 1, high), (high + 1, os.sysconf("SC_OPEN_MAX"))):
         os.closerange(begin, stop)
     text, screen = b"", False
-    while chunk := os.read(heard, 1 << 16):
+    while chunk := os.read(reader, 1 << 16):
         text += chunk
         if text.endswith(_DONE):
             return
@@ -153,11 +153,11 @@ def _mind(heard: int, terminal: list[Any] | None, program: int, *, details: bool
         return  # killed by somebody who knows
     screen = _screen(text.partition(b"Fatal")[0], screen)
     if screen:
-        _give_back(terminal)
+        _restore_terminal(terminal)
     if fatal is None:
         _print("atomr was ended from outside, or because memory ran out.")
         return
-    text = _rest(heard, text)
+    text = _remaining(reader, text)
     what, advice = explanation(text[fatal.start() :].decode("utf-8", "replace"))
     _print(f"atomr stopped: {what} {advice}", text[fatal.start() :] if details else b"")
     with contextlib.suppress(Exception):
@@ -171,10 +171,10 @@ def _screen(text: bytes, before: bool) -> bool:
     return before if on == off else on > off
 
 
-def _rest(heard: int, text: bytes) -> bytes:
+def _remaining(reader: int, text: bytes) -> bytes:
     """What else is said of the fault, until the program is gone or silent."""
-    while len(text) < _MOST_BYTES and select.select([heard], [], [], _SILENCE)[0]:
-        chunk = os.read(heard, 1 << 16)
+    while len(text) < _MOST_BYTES and select.select([reader], [], [], _SILENCE)[0]:
+        chunk = os.read(reader, 1 << 16)
         if not chunk:
             break
         text += chunk
@@ -204,9 +204,9 @@ def _library(fault: str) -> str:
     return "a library that it uses"
 
 
-def _give_back(terminal: list[Any] | None) -> None:
+def _restore_terminal(terminal: list[Any] | None) -> None:
     with contextlib.suppress(Exception):
-        os.write(_STDERR, _GIVE_BACK)
+        os.write(_STDERR, _RESTORE)
         import termios
 
         # A shell that has the terminal back already has set its own modes.

@@ -10,7 +10,7 @@ ADVICE = "It is not used: the next question that needs it makes it anew. `atomr 
 
 
 @dataclass(frozen=True, slots=True)
-class KeptFile:
+class CacheFile:
     """Something in the cache.
 
     Attributes:
@@ -35,7 +35,7 @@ class KeptFile:
             path.unlink(missing_ok=True)
 
 
-def kept_files() -> Iterator[KeptFile]:
+def cache_files() -> Iterator[CacheFile]:
     """Everything of that kind in the cache, read in full."""
     from atomr_local import paths
     from atomr_local.backbone.llama.snapshots import PREFIXES, damaged_snapshots
@@ -48,9 +48,9 @@ def kept_files() -> Iterator[KeptFile]:
             problem = "" if is_whole(path) else "its content is not what was written"
         except OSError as error:
             problem = f"it cannot be read: {error.strerror or error}"
-        yield KeptFile(name, path, "its checksum fits what was written", problem, (path,) if problem else ())
+        yield CacheFile(name, path, "its checksum fits what was written", problem, (path,) if problem else ())
     count, damaged = damaged_snapshots(cache / PREFIXES)
     if count:
         problem = f"{len(damaged)} of {count} are not what was written" if damaged else ""
         note = f"the checksums of all {count} fit what was written"
-        yield KeptFile("read prompts", cache / PREFIXES, note, problem, tuple(damaged))
+        yield CacheFile("read prompts", cache / PREFIXES, note, problem, tuple(damaged))

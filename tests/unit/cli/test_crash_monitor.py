@@ -11,12 +11,12 @@ import time
 
 import pytest
 
-from atomr_local.cli import minder
+from atomr_local.cli import crash_monitor
+from atomr_local.cli.crash_monitor import explanation
 from atomr_local.cli.main import main
-from atomr_local.cli.minder import explanation
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-START = "import ctypes, os, signal, sys, time\nfrom atomr_local.cli import minder\nminder.start()\n"
+START = "import ctypes, os, signal, sys, time\nfrom atomr_local.cli import crash_monitor\ncrash_monitor.start()\n"
 
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -55,12 +55,12 @@ def test_who_asks_for_details_gets_them() -> None:
 @pytest.mark.parametrize(
     ("code", "status"),
     [
-        ("minder.end()", 0),
-        ("minder.end()\nminder.end()\nsys.exit(3)", 3),
+        ("crash_monitor.end()", 0),
+        ("crash_monitor.end()\ncrash_monitor.end()\nsys.exit(3)", 3),
         ("os._exit(4)", 4),
         ("os.kill(os.getpid(), signal.SIGKILL)\ntime.sleep(60)", -9),
         ("os.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(60)", -15),
-        ("with minder.full_screen():\n    pass\nos._exit(5)", 5),
+        ("with crash_monitor.full_screen():\n    pass\nos._exit(5)", 5),
     ],
 )
 def test_other_ends_are_not_commented(code: str, status: int) -> None:
@@ -68,15 +68,15 @@ def test_other_ends_are_not_commented(code: str, status: int) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
 
 
-def test_the_minder_is_gone_when_the_program_ends() -> None:
-    done = run("process = minder._minder[0].process\nminder.end()\ntry:\n    os.kill(process, 0)\nexcept OSError:\n"
+def test_the_monitor_is_gone_when_the_program_ends() -> None:
+    done = run("process = crash_monitor._monitor[0].process\ncrash_monitor.end()\ntry:\n    os.kill(process, 0)\nexcept OSError:\n"
                "    print('gone')")  # fmt: skip
     assert done.stdout == "gone\n"
 
 
-def test_the_signals_of_a_terminal_do_not_end_the_minder() -> None:
+def test_the_signals_of_a_terminal_do_not_end_the_monitor() -> None:
     done = run(
-        "process = minder._minder[0].process\ntime.sleep(0.3)\n"
+        "process = crash_monitor._monitor[0].process\ntime.sleep(0.3)\n"
         "for one in (signal.SIGINT, signal.SIGHUP, signal.SIGTSTP, signal.SIGQUIT):\n    os.kill(process, one)\n"
         "os.kill(os.getpid(), signal.SIGSEGV)\ntime.sleep(60)"
     )
@@ -101,7 +101,7 @@ def test_no_output_and_no_file_of_the_program_is_held_open() -> None:
 
 
 TERMINAL = """
-with minder.full_screen():
+with crash_monitor.full_screen():
     import tty
     os.write(1, b"\\x1b[?1049h\\x1b[?1003h drawn")
     tty.setraw(0)
@@ -179,14 +179,14 @@ def test_a_thread_without_frames_is_told_by_what_others_call() -> None:
     assert "another processor" in explanation("Fatal Python error: Illegal instruction")[1]
 
 
-def test_only_a_process_of_its_own_has_a_minder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minder, "start", lambda: pytest.fail("a minder was started"))
+def test_only_a_process_of_its_own_has_a_monitor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crash_monitor, "start", lambda: pytest.fail("a monitor was started"))
     with pytest.raises(SystemExit):
         main(["doctor", "--help"])
 
 
 def test_a_process_of_its_own_has_one_where_it_may_load_a_library() -> None:
-    code = "from atomr_local.cli import minder\nminder.start = lambda: print('started')\n"
+    code = "from atomr_local.cli import crash_monitor\ncrash_monitor.start = lambda: print('started')\n"
     code += "from atomr_local.cli.main import main\nmain()"
     for arguments, started in ((["doctor", "--help"], True), (["config", "path"], False)):
         command = [sys.executable, "-c", code, *arguments]

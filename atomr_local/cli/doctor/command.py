@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from atomr_local.cli.findings import Finding, looked_at
-from atomr_local.cli.leaving import advice_on_readers, leaving
+from atomr_local.cli.doctor.findings import Finding, looked_at
 from atomr_local.cli.options import print_json
+from atomr_local.cli.outgoing import outgoing_data, permission_advice
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
 
@@ -67,7 +67,7 @@ def _findings(on_check: Callable[[str], None] | None) -> Iterator[Finding]:
         yield found
     yield from _indexes()
     if on_check is not None:
-        from atomr_local.cli.doctor_deep import deep_findings
+        from atomr_local.cli.doctor.deep import deep_findings
 
         yield from deep_findings(settings, on_check)
 
@@ -89,9 +89,9 @@ def _settings_and_models(settings: Settings) -> Iterator[Finding]:
 
     file = paths.config_file()
     detail = str(file) if file.exists() else "defaults (no settings file)"
-    yield Finding("settings", "ok", detail, advice_on_readers(file, settings))
+    yield Finding("settings", "ok", detail, permission_advice(file, settings))
     yield Finding("log file", "ok", str(paths.log_file()))
-    yield Finding("leaves this machine", "ok", leaving(settings))
+    yield Finding("leaves this machine", "ok", outgoing_data(settings))
     yield from _chosen(settings)
 
 
@@ -100,7 +100,7 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
     from atomr_local.catalog.find import find_adapter, find_model
     from atomr_local.catalog.record import require_whole, require_whole_embedder
     from atomr_local.catalog.starter import find_embedder
-    from atomr_local.cli.kept_files import ADVICE, kept_files
+    from atomr_local.cli.cache_files import ADVICE, cache_files
     from atomr_local.gguf import check_adapter, check_model
     from atomr_local.indexing.embedding import embedder_identity
     from atomr_local.indexing.store import KINDS, IndexKind, resolve
@@ -154,7 +154,7 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
     yield looked_at("embedder", embedder)
     if settings.retrieval.reranker:
         yield looked_at("reranker", reranker)
-    for kept in kept_files():
+    for kept in cache_files():
         state, advice = ("broken", ADVICE) if kept.problem else ("ok", "")
         yield Finding(kept.name, state, f"{kept.path}: {kept.problem or kept.note}", advice)
     yield looked_at("strategy", lambda: find_strategy(settings.strategy).name)
@@ -166,7 +166,7 @@ def _tried_out(settings: Settings) -> Finding | None:
     """What is remembered of trying the model out; None where that was not done yet."""
     from atomr_local.backbone.llama.probe.verdict import read_verdict, verdict_file
     from atomr_local.catalog.find import find_adapter, find_model
-    from atomr_local.cli.findings import model_run
+    from atomr_local.cli.doctor.findings import model_run
     from atomr_local.parts import probe_task
 
     try:

@@ -1,0 +1,1 @@
+"""The command groups, one file each."""

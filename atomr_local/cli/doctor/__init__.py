@@ -1,0 +1,1 @@
+"""`atomr doctor`."""

@@ -1,0 +1,1 @@
+"""`atomr fetch` and `atomr models pull`."""
