@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
-
-from atomr_local.sanitize import sanitize_line
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -51,13 +48,3 @@ def overrides(**options: Any) -> dict[str, Any]:
     if web is not None:
         given["web"] = {"enabled": web}
     return given
-
-
-def note(message: str) -> None:
-    """A line on standard error, for the user to know."""
-    click.echo(sanitize_line(message), err=True)
-
-
-def print_json(data: Any) -> None:
-    """JSON on standard output, nothing else; ASCII, so that no character in it can drive the terminal."""
-    click.echo(json.dumps(data, indent=2, default=str))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atomr_local.cli.options import note
+from atomr_local.cli.output import note
 
 if TYPE_CHECKING:
     from pathlib import Path

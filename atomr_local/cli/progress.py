@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from atomr_local.cli.output import note
 from atomr_local.errors import Cancelled
 from atomr_local.fetching.estimates import duration
 from atomr_local.sanitize import sanitize_line
@@ -132,12 +132,6 @@ def build_progress(
         yield show
 
 
-def tell(message: str) -> None:
-    """Print a line on standard error, above the bar where one is shown."""
-    # rich puts the line above its bar when it comes through sys.stderr; click.echo writes past that, into the bar.
-    print(sanitize_line(message), file=sys.stderr, flush=True)
-
-
 @contextmanager
 def resuming(kind: IndexKind, name: str) -> Iterator[None]:
     """When the build inside is stopped by the user, tell that it can be gone on with, if it can."""
@@ -148,7 +142,7 @@ def resuming(kind: IndexKind, name: str) -> Iterator[None]:
         from atomr_local.indexing.publishing import unfinished_path
 
         if read_ledger(unfinished_path(kind, name)) is not None:
-            tell("What is done is kept: run the same command again and it goes on.")
+            note("What is done is kept: run the same command again and it goes on.")
         raise
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from atomr_local.cli.interrupt import interrupt
-from atomr_local.cli.options import model_options, overrides, print_json
+from atomr_local.cli.options import model_options, overrides
 from atomr_local.cli.outgoing import announce_remote
+from atomr_local.cli.output import print_json
 from atomr_local.errors import InputError, PlanError
 from atomr_local.input_files import read_text
 from atomr_local.sanitize import sanitize

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from atomr_local import paths
-from atomr_local.cli.options import note, print_json
+from atomr_local.cli.output import note, print_json
 from atomr_local.settings import leaves, load_settings, origins
 
 

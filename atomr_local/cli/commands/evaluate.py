@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from atomr_local.cli.options import model_options, overrides, print_json
+from atomr_local.cli.options import model_options, overrides
 from atomr_local.cli.outgoing import announce_remote
+from atomr_local.cli.output import print_json
 from atomr_local.errors import Cancelled, InputError
 from atomr_local.sanitize import sanitize, sanitize_line
 

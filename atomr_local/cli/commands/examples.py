@@ -8,7 +8,7 @@ from typing import TextIO
 import click
 
 from atomr_local import paths
-from atomr_local.cli.options import print_json
+from atomr_local.cli.output import print_json
 from atomr_local.errors import InputError
 from atomr_local.planning.examples import (
     Example,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from atomr_local.cli.options import note
+from atomr_local.cli.output import note
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
 
@@ -69,7 +69,7 @@ def build(
     """
     from atomr_local.cancellation import Cancellation
     from atomr_local.cli.interrupt import interrupt
-    from atomr_local.cli.progress import build_progress, report_skipped, resuming, tell
+    from atomr_local.cli.progress import build_progress, report_skipped, resuming
     from atomr_local.indexing.graph_index import FORMATS, BuildProgress, build_graph_index
     from atomr_local.indexing.space import human_size
 
@@ -90,7 +90,7 @@ def build(
             nonlocal told
             if state.note != told:
                 told = state.note
-                tell(f"{told[:1].upper()}{told[1:]}.")
+                note(f"{told[:1].upper()}{told[1:]}.")
             progress(state)
 
         manifest = build_graph_index(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from atomr_local.cli.options import print_json
+from atomr_local.cli.output import print_json
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize, sanitize_line
 

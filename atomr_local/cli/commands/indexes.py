@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from atomr_local.cli.options import print_json
+from atomr_local.cli.output import note, print_json
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
 
@@ -101,9 +101,7 @@ def repair(name: str, as_json: bool) -> None:
 
         return SentenceEmbedder(find_embedder(load_settings().embedder))
 
-    found = repair_indexes(
-        name, open_embedder=open_embedder, tell=lambda text: click.echo(sanitize_line(text), err=True)
-    )
+    found = repair_indexes(name, open_embedder=open_embedder, tell=note)
     left = [item.report for item in found if item.report is not None]
     if as_json:
         print_json(
@@ -179,7 +177,7 @@ def _show(report: Report) -> None:
 def _explain(report: Report, *, err: bool = False) -> None:
     for problem in report.problems:
         click.echo(f"  - {sanitize_line(problem)}", err=err)
-    for note in report.notes:
-        click.echo(f"  ({sanitize_line(note)})", err=err)
+    for remark in report.notes:
+        click.echo(f"  ({sanitize_line(remark)})", err=err)
     if report.hint:
         click.echo(f"  → {sanitize_line(report.hint)}", err=err)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from atomr_local.cli.options import note, print_json
+from atomr_local.cli.output import note, print_json
 from atomr_local.input_files import read_text
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
@@ -76,7 +76,7 @@ def build(
     from atomr_local.cancellation import Cancellation
     from atomr_local.catalog.starter import find_embedder
     from atomr_local.cli.interrupt import interrupt
-    from atomr_local.cli.progress import build_progress, report_skipped, resuming, tell
+    from atomr_local.cli.progress import build_progress, report_skipped, resuming
     from atomr_local.indexing.embedding import SentenceEmbedder
     from atomr_local.indexing.readers.detect import TEXT_FORMATS, record_kind
     from atomr_local.indexing.text_index import add_to_text_index, build_text_index
@@ -84,7 +84,7 @@ def build(
 
     prepare_threads()
     wanted = _read_titles(titles) if titles is not None else None
-    embedder = SentenceEmbedder(find_embedder(load_settings().embedder), tell=tell)
+    embedder = SentenceEmbedder(find_embedder(load_settings().embedder), tell=note)
     # Where the titles lie is told by the manifest of a new index, for whoever has to build it again.
     run = add_to_text_index if add else partial(build_text_index, titles_file=titles)
     chosen = next(item for item in TEXT_FORMATS if item == format_)
@@ -103,7 +103,7 @@ def build(
             titles=wanted,
             engine=engine,
             progress=progress,
-            tell=lambda message: tell(f"{message[:1].upper()}{message[1:]}."),
+            tell=lambda message: note(f"{message[:1].upper()}{message[1:]}."),
             cancellation=cancellation,
         )
     _show_counts(manifest)

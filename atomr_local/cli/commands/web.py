@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from atomr_local.cli.options import overrides, print_json
+from atomr_local.cli.options import overrides
+from atomr_local.cli.output import print_json
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
 

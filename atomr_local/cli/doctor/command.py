@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from atomr_local.cli.doctor.findings import Finding, looked_at
-from atomr_local.cli.options import print_json
 from atomr_local.cli.outgoing import outgoing_data, permission_advice
+from atomr_local.cli.output import print_json
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
 

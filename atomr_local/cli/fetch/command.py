@@ -15,7 +15,8 @@ import click
 
 from atomr_local import paths
 from atomr_local.catalog.offered import DATA_HUB, DUMPS, WIKIDATA
-from atomr_local.cli.fetch.console import Progress, agreed, bytes_progress, contact_of, say, size_argument
+from atomr_local.cli.fetch.console import Progress, agreed, bytes_progress, contact_of, size_argument
+from atomr_local.cli.output import note_text
 from atomr_local.errors import InputError
 from atomr_local.fetching.client import CONTACT, Client, Limiter, checked_url, shown
 from atomr_local.fetching.download import download, remaining, require_room
@@ -101,7 +102,7 @@ class WikipediaWish:
 
 def _client(contact: str | None, rate: float = 0.0, *, base_url: str) -> Client:
     use_proxy = load_settings().network.use_proxy
-    return Client(contact=contact_of(contact), rate=rate, use_proxy=use_proxy, base_url=base_url, tell=say)
+    return Client(contact=contact_of(contact), rate=rate, use_proxy=use_proxy, base_url=base_url, tell=note_text)
 
 
 @fetch.command()
@@ -148,7 +149,7 @@ def wikipedia(contact: str | None, build: str, limit: int | None, to: Path | Non
 
         click.get_current_context().invoke(build_text, inputs=tuple(files), name=build, limit=limit)
         return
-    say("All there, as published. The index is built by:")
+    note_text("All there, as published. The index is built by:")
     names = [shlex.quote(str(file)) for file in files]
     few = ["--limit", str(limit)] if limit else []
     click.echo(" ".join(["atomr text build", *names, "--name", f"wikipedia-{wish.language}", *few]))
@@ -166,12 +167,12 @@ def fetch_wikipedia(client: Client, wish: WikipediaWish) -> list[Path]:
     files = choose(client, base, wish.language, wish.date, wish.max_size)
     total, left = sum(file.size for file in files), sum(remaining(file, wish.to) for file in files)
     names = files[0].name if len(files) == 1 else f"{len(files)} files, {files[0].name} to {files[-1].name}"
-    say(f"{names}: {human_size(total)}, of which {human_size(left)} are still to be fetched into {wish.to}")
+    note_text(f"{names}: {human_size(total)}, of which {human_size(left)} are still to be fetched into {wish.to}")
     if left:
-        say(f"From {base}, {transfer_time(left, wish.rate_limit)}.")
+        note_text(f"From {base}, {transfer_time(left, wish.rate_limit)}.")
         require_room(wish.to, left)
         if not agreed(wish.yes):
-            say("Nothing was fetched.")
+            note_text("Nothing was fetched.")
             return []
     fetched = []
     for file in files:
@@ -255,7 +256,7 @@ def wikidata(contact: str | None, build: str, **wanted: Any) -> None:
             build_graph, inputs=(target,), name=build, entities=listed, language=language
         )
         return
-    say("All there. The index is built by:")
+    note_text("All there. The index is built by:")
     files = [shlex.quote(str(file)) for file in found]
     other = f" --language {language}" if language != "en" else ""
     click.echo(f"atomr graph build {files[0]} --entities {files[1]} --name {wish.stem}{other}")
@@ -287,7 +288,7 @@ def _at_hand(wish: WikidataWish) -> tuple[Path, Path] | None:
     listed = wish.to.with_name(f"{wish.to.name}.entities.txt")
     if not wish.to.is_file() or not listed.is_file():
         return None
-    say(f"{wish.to} is there already and is used; move it away to fetch it anew.")
+    note_text(f"{wish.to} is there already and is used; move it away to fetch it anew.")
     return wish.to, listed
 
 
@@ -305,14 +306,14 @@ def fetch_wikidata(client: Client, wish: WikidataWish) -> tuple[Path, Path] | No
     if not count:
         raise InputError(f"the text index {wish.text_index!r} holds no articles")
     requests, size, seconds = wikidata_slice(count, len(titles), wish.rate)
-    say(
+    note_text(
         f"{count} entities and what they point to, from {shown(wish.base_url)}. An estimate: {requests} requests, "
         f"{human_size(size)} on disk, {duration(seconds)}; articles of some kinds point to much more than others."
     )
     if count > MANY:
-        say(f"For so many a dump is the better way: {DUMPS_OF_ENTITIES}")
+        note_text(f"For so many a dump is the better way: {DUMPS_OF_ENTITIES}")
     if not agreed(wish.yes):
-        say("Nothing was fetched.")
+        note_text("Nothing was fetched.")
         return None
     api = Wikibase(client, wish.base_url, wish.languages, Limiter(wish.rate, client.clock, client.sleep))
     progress = Progress("Wikidata", lambda done, total: f"{done} of {total}")
@@ -326,7 +327,7 @@ def fetch_wikidata(client: Client, wish: WikidataWish) -> tuple[Path, Path] | No
         progress.end()
     for what, number in missing.items():
         if number:
-            say(f"{number} of the {what} are not there.")
+            note_text(f"{number} of the {what} are not there.")
     return wish.to, work.entity_list
 
 
@@ -335,5 +336,5 @@ def _kept() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        say("\nBroken off. What was fetched is kept: run the same command again, and it goes on.")
+        note_text("\nBroken off. What was fetched is kept: run the same command again, and it goes on.")
         raise

@@ -8,19 +8,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from atomr_local.cli.output import note_text
 from atomr_local.cli.progress import Pace, line_every
 from atomr_local.errors import AtomrError
 from atomr_local.fetching.client import CONTACT, given_contact
 from atomr_local.fetching.estimates import duration
 from atomr_local.indexing.space import human_size
-from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.sanitize import sanitize_line
 
 _SCREEN_EVERY = 0.2
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-
-
-def say(text: str) -> None:
-    print(sanitize(text), file=sys.stderr, flush=True)
 
 
 def size_argument(text: str) -> int:
@@ -43,7 +40,7 @@ def contact_of(option: str | None) -> str:
     """
     contact = given_contact(option)
     if not contact:
-        say(
+        note_text(
             "No contact is given. Servers, Wikimedia's above all, may slow or refuse requests without one: "
             f"add --contact you@example.org, or set {CONTACT}."
         )

@@ -8,7 +8,8 @@ import click
 
 from atomr_local import paths
 from atomr_local.catalog.offered import catalogue, offered_model
-from atomr_local.cli.fetch.console import agreed, bytes_progress, say
+from atomr_local.cli.fetch.console import agreed, bytes_progress
+from atomr_local.cli.output import note_text
 from atomr_local.errors import InputError
 from atomr_local.fetching.client import Client, given_contact, shown
 from atomr_local.fetching.download import remaining, require_room
@@ -41,13 +42,13 @@ def pull_model(name: str, *, called: str, replace: bool, base_url: str, yes: boo
     directory = paths.models_dir()
     try:
         use_proxy = load_settings().network.use_proxy
-        with Client(contact=given_contact(None), use_proxy=use_proxy, base_url=base_url, tell=say) as client:
+        with Client(contact=given_contact(None), use_proxy=use_proxy, base_url=base_url, tell=note_text) as client:
             model = look_up(client, url, named, licence)
             if is_there(model, directory):
-                say(f"{named} is there already, as it is on the server: {model.target(directory)}")
+                note_text(f"{named} is there already, as it is on the server: {model.target(directory)}")
                 return named
             if not _wanted(model, replace=replace, yes=yes):
-                say("Nothing was fetched.")
+                note_text("Nothing was fetched.")
                 return None
             progress = bytes_progress(named)
             try:
@@ -55,10 +56,12 @@ def pull_model(name: str, *, called: str, replace: bool, base_url: str, yes: boo
             finally:
                 progress.end()
     except KeyboardInterrupt:
-        say("\nBroken off. What was fetched is kept: run the same command again, and it goes on.")
+        note_text("\nBroken off. What was fetched is kept: run the same command again, and it goes on.")
         raise
     parameters = f"{header.parameters / 1e6:,.0f} million parameters"
-    say(f"All there, checked: {parameters}, {sanitize_line(header.quantisation)}. Use it: atomr models use {named}")
+    note_text(
+        f"All there, checked: {parameters}, {sanitize_line(header.quantisation)}. Use it: atomr models use {named}"
+    )
     click.echo(str(model.target(directory)))
     return named
 
@@ -72,10 +75,12 @@ def _wanted(model: RemoteModel, *, replace: bool, yes: bool) -> bool:
     directory, file = paths.models_dir(), model.file
     left = remaining(file, directory)
     licence = f", licence {model.licence}" if model.licence else ""
-    say(f"{model.name}: {human_size(file.size)}{licence}; {human_size(left)} are still to be fetched into {directory}")
-    say(f"From {shown(file.url)}, {transfer_time(left)}.")
+    note_text(
+        f"{model.name}: {human_size(file.size)}{licence}; {human_size(left)} are still to be fetched into {directory}"
+    )
+    note_text(f"From {shown(file.url)}, {transfer_time(left)}.")
     if not file.algorithm:
-        say("The server publishes no checksum: only the length and what the file says of itself can be checked.")
+        note_text("The server publishes no checksum: only the length and what the file says of itself can be checked.")
     require_room(directory, left)
     target = model.target(directory)
     if target.exists() and not replace:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import pytest
 
 from atomr_local.cli import progress as progress_module
-from atomr_local.cli.progress import Pace, build_progress, report_skipped, tell
+from atomr_local.cli.output import note
+from atomr_local.cli.progress import Pace, build_progress, report_skipped
 from atomr_local.fetching.estimates import duration
 
 
@@ -73,7 +74,7 @@ def test_what_is_told_beside_the_bar_has_a_line_of_its_own(
     monkeypatch.setenv("TERM", "xterm")
     with build_progress(lambda state: "") as show:
         show(State("embedding", 100, 1))
-        tell("it\x1b[2J goes on")
+        note("it\x1b[2J goes on")
     _, err = capsys.readouterr()
     assert "embedding" in err, "there is a bar"
     before, _, after = err.partition("it goes on")

@@ -1,0 +1,27 @@
+"""What every command prints: JSON on standard output; notes, progress and questions on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from atomr_local.sanitize import sanitize, sanitize_line
+
+
+def note(message: str) -> None:
+    """A line on standard error, for the user to know; above the progress bar where one is shown."""
+    # rich puts the line above its bar when it comes through sys.stderr; click.echo writes past that, into the bar.
+    print(sanitize_line(message), file=sys.stderr, flush=True)
+
+
+def note_text(text: str) -> None:
+    """Lines on standard error."""
+    print(sanitize(text), file=sys.stderr, flush=True)
+
+
+def print_json(data: Any) -> None:
+    """JSON on standard output, nothing else; ASCII, so that no character in it can drive the terminal."""
+    click.echo(json.dumps(data, indent=2, default=str))
