@@ -23,7 +23,7 @@ _MAX_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class _Read:
+class _ParsedTree:
     """One tree of a file, or the reason why it is none; `line` is 1-based."""
 
     line: int
@@ -110,7 +110,7 @@ def _paper_line(tree: Tree) -> str:
     return "".join(json.dumps(c)[1:-1] if is_hidden(c) else c for c in line)
 
 
-def _trees(file: Path) -> Iterator[_Read]:
+def _trees(file: Path) -> Iterator[_ParsedTree]:
     """Every tree of a file.
 
     Raises:
@@ -129,9 +129,9 @@ def _trees(file: Path) -> Iterator[_Read]:
             tree = read(part)
             check_rules(tree)
         except TreeError as error:
-            yield _Read(line + (error.line or 1) - 1, None, error.message)
+            yield _ParsedTree(line + (error.line or 1) - 1, None, error.message)
         else:
-            yield _Read(line, tree)
+            yield _ParsedTree(line, tree)
 
 
 def _json_texts(text: str) -> list[tuple[int, str]]:

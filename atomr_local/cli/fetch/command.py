@@ -15,7 +15,7 @@ import click
 
 from atomr_local import paths
 from atomr_local.catalog.offered import DATA_HUB, DUMPS, WIKIDATA
-from atomr_local.cli.fetch.console import Progress, agreed, bytes_progress, contact_of, size_argument
+from atomr_local.cli.fetch.console import TransferProgress, agreed, bytes_progress, contact_of, size_argument
 from atomr_local.cli.output import note_text
 from atomr_local.errors import InputError
 from atomr_local.fetching.client import CONTACT, Client, Limiter, checked_url, shown
@@ -316,7 +316,7 @@ def fetch_wikidata(client: Client, wish: WikidataWish) -> tuple[Path, Path] | No
         note_text("Nothing was fetched.")
         return None
     api = Wikibase(client, wish.base_url, wish.languages, Limiter(wish.rate, client.clock, client.sleep))
-    progress = Progress("Wikidata", lambda done, total: f"{done} of {total}")
+    progress = TransferProgress("Wikidata", lambda done, total: f"{done} of {total}")
     settings = {"languages": wish.languages}
     work = Slice(
         api, wish.to, wanted, titles, site=wish.site, settings=settings, whole=wish.all_statements, progress=progress

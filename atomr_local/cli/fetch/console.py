@@ -70,7 +70,7 @@ class _State:
     total: int
 
 
-class Progress:
+class TransferProgress:
     """Shows how far something is: one line that changes on a terminal, else a line now and then.
 
     Args:
@@ -112,8 +112,8 @@ class Progress:
             self._open = False
 
 
-def bytes_progress(name: str) -> Progress:
-    return Progress(
+def bytes_progress(name: str) -> TransferProgress:
+    return TransferProgress(
         name,
         lambda done, total: f"{human_size(done)} of {human_size(total)}",
         lambda rate: f"{human_size(int(rate))}/s",
