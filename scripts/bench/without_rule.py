@@ -54,7 +54,7 @@ def _conditions() -> None:
 
     known = conditions.condition_words()
     never: dict[str, Any] = dict.fromkeys(
-        ("or_more", "or_less", "people", "superlatives", "prepositions", "participles"), _NEVER
+        ("or_more", "or_less", "people", "superlatives", "prepositions", "participles", "having"), _NEVER
     )
     without = replace(known, comparisons=dict.fromkeys(known.comparisons, _NEVER), measures={}, **never)
     _put(conditions, "condition_words", lambda: without)
@@ -108,7 +108,13 @@ def _put(module: Any, name: str, value: Any) -> None:
     setattr(module, name, value)
 
 
-# In this order all of them can be switched off in one process, too: the last loads the graph.
+def _every() -> None:
+    for name, switch_off in RULES.items():
+        if name != "every":
+            switch_off()
+
+
+# In this order all of them can be switched off in one process, too: the last but one loads the graph.
 RULES: dict[str, Callable[[], None]] = {
     "answer_type": _answer_type,  # the type of answer that a question surely asks for
     "several_answers": _several_answers,  # whether it asks for several
@@ -123,6 +129,7 @@ RULES: dict[str, Callable[[], None]] = {
     "relation_stems": _relation_words(irregular={}, same={}),  # "wrote" and "written", "wife" and "spouse"
     "relation_classes": _relation_words(classes={}),  # which classes of the graph are of which type of answer
     "orders": _orders,  # "current", "first", "last" before a relation
+    "every": _every,  # all of them at once
 }
 
 

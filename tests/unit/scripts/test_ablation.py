@@ -137,8 +137,7 @@ _EVERY_RULE_OFF = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from without_rule import RULES
-for empty in RULES.values():
-    empty()
+RULES["every"]()
 from atomr_local.cli.main import main
 from atomr_local import assistant
 from atomr_local.indexing.countries import countries_in
