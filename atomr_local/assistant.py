@@ -324,7 +324,7 @@ class Assistant:
 
     def _is_no_question(self, question: str, plan: Tree | None, recorder: Recorder) -> bool:
         """Whether there is nothing to plan or to look up; then that is the answer."""
-        kind = _kind(question) if plan is None and self.settings.means.decline else "question"
+        kind = _kind(question) if plan is None and self.settings.features.decline else "question"
         if kind == "question":
             return False
         recorder.emit(_conclusion(recorder.trace, judge(recorder.trace, accept=0.0, kind=kind)))
@@ -340,7 +340,7 @@ class Assistant:
             at_hand=lambda: AtHand(web, local, _other_indexes(used)),
             kind=_planned_kind(trace),
             retrieves=method.uses_sources,
-            decline=self.settings.means.decline,
+            decline=self.settings.features.decline,
         )
         for node_id, (outcome, reason) in verdict.nodes.items():
             recorder.emit(NodeJudged(node_id=node_id, outcome=outcome, reason=reason))

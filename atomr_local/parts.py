@@ -34,7 +34,7 @@ _MODEL = (
 )  # fmt: skip
 _EMBEDDER = ("embedder",)
 _SOURCES: dict[SourceName, tuple[str, ...]] = {
-    SourceName.TEXT: ("text_index", "means.page_first", "retrieval.reranker", *_EMBEDDER),
+    SourceName.TEXT: ("text_index", "features.page_first", "retrieval.reranker", *_EMBEDDER),
     SourceName.GRAPH: ("graph_index", *_EMBEDDER),
 }
 
@@ -158,7 +158,7 @@ class Parts:
                 if self.backbone is None:
                     stage("loading model")
                     jobs.append(pool.submit(self._load_backbone, stage, files))
-                if not self._span_reader_tried and self.settings.means.span_reader:
+                if not self._span_reader_tried and self.settings.features.span_reader:
                     jobs.append(pool.submit(self._load_span_reader))
                 if wanted:
                     stage("opening indexes")
@@ -348,7 +348,7 @@ class Parts:
 
             reranker = CrossEncoderReranker(Path(self.settings.retrieval.reranker).expanduser())
         directory = self._index("text", self.settings.text_index, stage)
-        page_first = self.settings.means.page_first
+        page_first = self.settings.features.page_first
         return TextSource.open(directory, self._shared_embedder(), page_first=page_first, reranker=reranker)
 
     def _open_graph(self, stage: Stage) -> KnowledgeSource:

@@ -16,6 +16,7 @@ from atomr_local import paths
 from atomr_local.credentials import Secret, SecretUrl
 from atomr_local.errors import SettingsError
 from atomr_local.settings_leftovers import clean
+from atomr_local.settings_old_names import renamed
 from atomr_local.settings_problems import problem
 from atomr_local.settings_text import check_variables, parse_toml, read_settings_text
 
@@ -101,8 +102,8 @@ class LimitSettings(BaseModel):
     passage_words: int = Field(70, ge=10, description="Words shown to the model of the best passage.")
 
 
-class MeansSettings(BaseModel):
-    """What helps small models, each to be switched off by itself (docs/small-models.md measures them so)."""
+class FeatureSettings(BaseModel):
+    """Features that help small models. Each can be switched off by itself, to measure it (docs/small-models.md)."""
 
     model_config = _STRICT
 
@@ -209,7 +210,7 @@ class Settings(BaseSettings):
     history: HistorySettings = HistorySettings()
     conversation: ConversationSettings = ConversationSettings()
     limits: LimitSettings = LimitSettings()
-    means: MeansSettings = MeansSettings()
+    features: FeatureSettings = FeatureSettings()
     llm: ModelSettings = ModelSettings()
     endpoint: EndpointSettings = EndpointSettings()
     network: NetworkSettings = NetworkSettings()
@@ -224,7 +225,24 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, env_settings, _FileSource(settings_cls)
+        return init_settings, _EnvironmentSource(settings_cls), _FileSource(settings_cls)
+
+
+class _OldNames(BaseSettings):
+    """What environment variables may still be named."""
+
+    model_config = SettingsConfigDict(env_prefix="ATOMR_", env_nested_delimiter="__", env_ignore_empty=True)
+    means: FeatureSettings = FeatureSettings()
+
+
+class _EnvironmentSource(PydanticBaseSettingsSource):
+    """Values of environment variables, by today's names."""
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        raise NotImplementedError  # __call__ reads all of them at once
+
+    def __call__(self) -> dict[str, Any]:
+        return renamed(EnvSettingsSource(_OldNames)() | EnvSettingsSource(Settings)())
 
 
 class _FileSource(PydanticBaseSettingsSource):
@@ -237,7 +255,7 @@ class _FileSource(PydanticBaseSettingsSource):
         path = Settings.file or paths.config_file()
         _clean_once(path)
         text = read_settings_text(path)
-        return {} if text is None else parse_toml(text, str(path))
+        return {} if text is None else renamed(parse_toml(text, str(path)))
 
 
 _cleaned: set[Path] = set()
@@ -247,7 +265,7 @@ def _clean_once(path: Path) -> None:
     """At the first reading of a program's run, remove the copies of the file that killed writes left."""
     if path not in _cleaned:
         _cleaned.add(path)
-        clean(path, lambda values: set(values) <= set(Settings.model_fields))
+        clean(path, lambda values: set(renamed(values)) <= set(Settings.model_fields))
 
 
 def load_settings(**overrides: Any) -> Settings:
@@ -258,7 +276,7 @@ def load_settings(**overrides: Any) -> Settings:
     Raises:
         SettingsError: a value is not usable; the message names its key.
     """
-    given = {key: value for key, value in overrides.items() if value is not None}
+    given = renamed({key: value for key, value in overrides.items() if value is not None})
     check_variables(os.environ)
     try:
         return Settings(**given)
@@ -298,7 +316,7 @@ def origins() -> dict[str, Origin]:
     """
     check_variables(os.environ)
     try:
-        told_by_environment = EnvSettingsSource(Settings)()
+        told_by_environment = _EnvironmentSource(Settings)()
     except UnreadableVariable as error:
         raise _unreadable(error) from error
     found: dict[str, Origin] = {key: "settings file" for key, _ in leaves(_FileSource(Settings)())}

@@ -18,6 +18,7 @@ from atomr_local.errors import SettingsError
 from atomr_local.output_files import exclusive
 from atomr_local.settings import Settings, load_settings
 from atomr_local.settings_leftovers import copy_beside
+from atomr_local.settings_old_names import OLD_GROUPS, renamed, renamed_key
 from atomr_local.settings_problems import problem
 from atomr_local.settings_text import check_bounds, parse_toml, read_settings_text
 
@@ -33,7 +34,7 @@ def changed_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings
     Raises:
         SettingsError: a value is not usable; the message names its key.
     """
-    return load_settings(**_merged(settings.model_dump(), changes))
+    return load_settings(**_merged(settings.model_dump(), renamed(changes)))
 
 
 def _merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,7 +128,8 @@ def _set(document: TOMLDocument, key: str, value: Any) -> None:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    *groups, name = _parts(key)
+    *groups, name = _parts(renamed_key(key))
+    _drop_old_name(document, groups, name)
     table: Any = document
     for group in groups:
         if group not in table:
@@ -144,6 +146,16 @@ def _set(document: TOMLDocument, key: str, value: Any) -> None:
         table[name] = value
     except (TOMLKitError, ValueError, TypeError) as error:
         raise SettingsError(f"{key}: such a value cannot be written to the settings file") from error
+
+
+def _drop_old_name(document: TOMLDocument, groups: list[str], name: str) -> None:
+    """Take the setting out of a group of an old name: what is saved now counts."""
+    for old, new in OLD_GROUPS.items():
+        former: Any = document.get(old)
+        if groups[:1] == [new] and isinstance(former, Mapping) and name in former:
+            former.pop(name)  # type: ignore[attr-defined]
+            if not former:
+                document.pop(old)
 
 
 def _parts(key: str) -> list[str]:
@@ -180,7 +192,7 @@ def _check(text: str, path: Path) -> Settings:
     """Refuse a text that the program could not be started with. Gives the settings in it."""
     check_bounds(text, str(path))
     try:
-        return _FileOnly(**parse_toml(text, f"{path} as it would be saved"))
+        return _FileOnly(**renamed(parse_toml(text, f"{path} as it would be saved")))
     except ValidationError as error:
         raise SettingsError(problem(error, Settings), hint="Nothing was written.") from error
 

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from atomr_local.credentials import Secret
+from atomr_local.settings_old_names import OLD_GROUPS
 
 _SHOWN = 60
 _LONGEST_KEY = 120
@@ -68,7 +69,7 @@ def setting_keys(model: type[BaseModel], before: str = "") -> Iterator[str]:
 
 def unknown_variables(model: type[BaseModel], names: Iterable[str] = os.environ) -> list[str]:
     """A line for each ATOMR_ variable that names no setting: it is not looked at."""
-    fields = {name.upper() for name in model.model_fields}
+    fields = {name.upper() for name in (*model.model_fields, *OLD_GROUPS)}
     told = []
     for name in sorted(names):
         upper = name.upper()

@@ -8,7 +8,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -93,6 +93,7 @@ def atomr(ctx: click.Context, log_level: LogLevel) -> None:
 
         for told in unknown_variables(Settings):
             click.echo(sanitize(told), err=True)
+    _note_old_names()
     if ctx.invoked_subcommand is None:
         from atomr_local.cli.terminal import no_terminal
 
@@ -103,6 +104,21 @@ def atomr(ctx: click.Context, log_level: LogLevel) -> None:
 
         with full_screen():
             run()
+
+
+def _note_old_names() -> None:
+    """Tell which settings still have the name of an earlier version."""
+    from atomr_local.errors import AtomrError
+    from atomr_local.paths import config_file
+    from atomr_local.settings_old_names import notes
+    from atomr_local.settings_text import parse_toml, read_settings_text
+
+    groups: Iterable[str] = ()
+    with contextlib.suppress(AtomrError):  # a file that cannot be read is an error of the command that needs it
+        path = config_file()
+        groups = parse_toml(read_settings_text(path) or "", str(path))
+    for told in notes(os.environ, groups):
+        click.echo(sanitize(told), err=True)
 
 
 def _start_logging(level: LogLevel, command: str) -> None:

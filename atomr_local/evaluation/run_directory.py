@@ -25,6 +25,7 @@ from atomr_local.evaluation.description import UNDECIDING
 from atomr_local.evaluation.records import Record, read_records
 from atomr_local.input_files import read_text
 from atomr_local.output_files import not_written, put
+from atomr_local.settings_old_names import renamed
 
 RUN_FILE = "run.json"
 PREDICTIONS_FILE = "predictions.jsonl"
@@ -185,10 +186,11 @@ def _check_same(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> N
 
 
 def _deciding(description: Mapping[str, Any]) -> dict[str, Any]:
-    """A description without what decides no answer; a run begun by an earlier version may have it."""
+    """A description without what decides no answer, by today's names; a run begun by an earlier version may have it."""
     settings = description.get("settings")
     if not isinstance(settings, Mapping):
         return dict(description)
+    settings = renamed(settings)
     return {**description, "settings": {name: value for name, value in settings.items() if name not in UNDECIDING}}
 
 

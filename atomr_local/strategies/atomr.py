@@ -29,8 +29,8 @@ class AtomR:
             ready = make_plan(question, tools)
         else:
             ready = PlanReady(tree=plan, compact=to_compact(plan, with_root=True), origin=origin, attempts=0)
-        means = tools.settings.means
-        left = left_out(ready.tree, question) if means.judge_plans and ready.origin == "model" else ()
+        features = tools.settings.features
+        left = left_out(ready.tree, question) if features.judge_plans and ready.origin == "model" else ()
         if left:
             ready = replace(ready, problems=(*ready.problems, f"left out: {', '.join(left)}"))
         tools.recorder.emit(ready)
@@ -45,8 +45,8 @@ class AtomR:
             tools.reader,
             # A person's own answer is not to be weighed, nor outvoted by what is found for the whole question.
             None if kept is not None and kept.corrected else tools.calibration,
-            direct=means.rival and bool(tools.sources),
-            guess=means.guess,
+            direct=features.rival and bool(tools.sources),
+            guess=features.guess,
         )
         executor = Executor(
             tools.operators,
@@ -55,8 +55,8 @@ class AtomR:
             tools.cancellation,
             selection,
             reference_cap=tools.settings.limits.references,
-            symbolic=means.symbolic,
-            beam=means.beam,
+            symbolic=features.symbolic,
+            beam=features.beam,
             parallel=tools.settings.llm.parallel,
             kept=kept,
             memory=tools.memory,

@@ -53,7 +53,7 @@ class Toolbox:
     conversation: Conversation = field(default_factory=Conversation)
 
     def __post_init__(self) -> None:
-        limits, means, parallel = self.settings.limits, self.settings.means, self.settings.llm.parallel
+        limits, features, parallel = self.settings.limits, self.settings.features, self.settings.llm.parallel
         self.reader = Reader(
             self.backbone,
             self.recorder,
@@ -62,10 +62,10 @@ class Toolbox:
             style=self.style,
             evidence_tokens=limits.evidence_tokens,
             passage_words=limits.passage_words,
-            cut=means.cut_evidence,
-            spans=means.span_answers,
-            verify=means.verify and self.verifies,
-            span_reader=self.span_reader if means.span_reader else None,
+            cut=features.cut_evidence,
+            spans=features.span_answers,
+            verify=features.verify and self.verifies,
+            span_reader=self.span_reader if features.span_reader else None,
             parallel=parallel,
         )
         if self.revision is not None:
@@ -78,7 +78,7 @@ class Toolbox:
             self.reader,
             self.recorder,
             self.cancellation,
-            rules=means.source_rules,
+            rules=features.source_rules,
             parallel=parallel,
             allowed=self.memory.allowed,
         )
@@ -87,8 +87,8 @@ class Toolbox:
             self.reader,
             top_k=self.settings.top_k,
             filter_overlap=self.settings.filter_overlap,
-            beam=means.beam,
-            page_alone=means.page_alone,
+            beam=features.beam,
+            page_alone=features.page_alone,
             parallel=parallel,
             entity=self.conversation.entity if self.conversation.turns else None,
         )

@@ -78,7 +78,7 @@ class Rag(SingleNode):
         if not found.evidence:
             return Reading(dropped=tuple(found.problems)), []
         reading = tools.reader.whole(ROOT_ID, question, found.evidence)
-        if not reading.answers and reading.problem is None and tools.settings.means.guess:
+        if not reading.answers and reading.problem is None and tools.settings.features.guess:
             guessed = tools.reader.whole(ROOT_ID, question, found.evidence, guess=True)
             reading = replace(guessed, dropped=(*guessed.dropped, GUESSED))
         return reading, found.evidence

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""What each means and each rule of English is worth: every question set with all of them, and with each alone off.
+"""What each feature and each rule of English is worth: every question set with all of them, and with each alone off.
 
     scripts/bench/ablation.py --out DIR [--set NAME QUESTIONS[:CORPUS] TEXT_INDEX [GRAPH_INDEX]] ...
                               [--off KEY ...] [--rules] [--last-fifth] [--limit N] [--table] [-- OPTION ...]
 
 Without --set, the natural development questions, as in answers.py. A set with a graph index is asked over text and
-graph, else over text alone. KEY is a setting that is on or off, such as means.beam, or a rule of English, such as
-rule.countries (see without_rule.py); without --off, every setting in the group `means`, with --rules every rule too.
+graph, else over text alone. KEY is a setting that is on or off, such as features.beam, or a rule of English, such as
+rule.countries (see without_rule.py); without --off, every setting in the group `features`, with --rules every rule too.
 Each row is a run of `atomr eval run` in DIR/SET/KEY (DIR/SET/all for the one with all on), resumed where it stopped;
 what follows `--` goes to it, such as `--model NAME`. --limit is of each set; of a corpus these are a random part.
 
-Prints one Markdown table, also in DIR/ablation.md. Differences are paired by question, the run with the means off minus
-the one with all on: below zero, the means helps. With several sets, the rows "all" are of all of them together.
+Prints one Markdown table, also in DIR/ablation.md. Differences are paired by question, the run with the feature off
+minus the one with all on: below zero, the feature helps. With several sets, the rows "all" are of all of them together.
 
     scripts/bench/ablation.py --out runs/ablation --rules --limit 15
     scripts/bench/ablation.py --set 2wiki questions.jsonl 2wiki 2wiki --last-fifth --out runs/ablation
@@ -44,7 +44,7 @@ from atomr_local.settings import Settings
 
 ALL_ON = "all"
 # Which source to ask is only chosen where there are two.
-_NEED_TWO_SOURCES = {"means.source_rules"}
+_NEED_TWO_SOURCES = {"features.source_rules"}
 _RULE = "rule."
 _PROGRAM = Path(__file__).resolve().with_name("without_rule.py")
 _HEAD = (
@@ -56,7 +56,7 @@ __all__ = ["question_set"]
 
 
 def switches(keys: Sequence[str] = ()) -> list[str]:
-    """The keys, each a setting that is on or off or a rule; the settings of `means` where none is given.
+    """The keys, each a setting that is on or off or a rule; the settings of `features` where none is given.
 
     Raises:
         InputError: a key is neither.
@@ -65,7 +65,7 @@ def switches(keys: Sequence[str] = ()) -> list[str]:
     for key in keys:
         if key not in known:
             raise InputError(f"{key} is no setting that is on or off", hint=f"There are: {', '.join(known)}.")
-    return list(dict.fromkeys(keys)) or [key for key in known if key.startswith("means.")]
+    return list(dict.fromkeys(keys)) or [key for key in known if key.startswith("features.")]
 
 
 def _booleans(model: type[BaseModel], prefix: str = "") -> list[str]:

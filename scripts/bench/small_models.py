@@ -5,7 +5,7 @@
 
 Asks the development split, the last fifth of each question set by file order. HOME holds the text indexes 2wiki,
 hotpot, musique and the graph index 2wiki. `main`: every strategy with the adapter; `bare`: without the adapter. Prints
-one Markdown table, differences paired by question against plain RAG. `ablation.py` beside it switches the means off.
+one Markdown table, differences paired by question against plain RAG. `ablation.py` beside it switches the features off.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each means of speed is worth: 2wiki questions with all of them on, with each alone off, with none.
+"""What each speed feature is worth: 2wiki questions with all of them on, with each alone off, with none.
 
     scripts/bench/speed.py --data ../shared/data --home HOME [--count 20] [--adapter auto|none] [--only all none]
 
@@ -31,11 +31,11 @@ OFF: dict[str, dict[str, dict[str, Any]]] = {
     "prefix cache": {"llm": {"prefix_cache": False}},
     "side by side": {"llm": {"parallel": 1}},
     "prepared weights": {"llm": {"weights": "file"}},
-    "page alone": {"means": {"page_alone": False}},
+    "page alone": {"features": {"page_alone": False}},
 }
 NONE = {
     group: {key: value for off in OFF.values() for key, value in off.get(group, {}).items()}
-    for group in ("llm", "means")
+    for group in ("llm", "features")
 }
 WARMING = 2
 

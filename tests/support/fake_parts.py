@@ -161,7 +161,9 @@ def toolbox(
     **settings: Any,
 ) -> Toolbox:
     # What adds model calls of its own is asked for by the tests that are about it.
-    chosen = load_settings(**{"means": {"rival": False, "beam": False, "guess": False, "page_alone": False}} | settings)
+    chosen = load_settings(
+        **{"features": {"rival": False, "beam": False, "guess": False, "page_alone": False}} | settings
+    )
     recorder = Recorder(question, "atomr", {"model": "fake"}, sink)
     planner = Planner(backbone, ExampleLibrary.shipped(), Limits())
     by_name = {source.name: source for source in sources}

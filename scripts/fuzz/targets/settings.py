@@ -14,7 +14,7 @@ INSTRUMENTED = ("atomr_local.settings", "atomr_local.settings_file", "atomr_loca
 DICTIONARY = (
     b'model = "', b'adapter = "', b'sources = ["text"]', b"top_k = ", b"filter_overlap = ", b"[limits]\n",
     b"nodes = ", b"[llm]\n", b"context_tokens = ", b"[endpoint]\n", b'url = "http://u:p@h/v1"', b'api_key = "',
-    b"timeout = ", b"[ui]\n", b"[ui.keys]\n", b'"ask.send" = "f5"', b"[web]\n", b"enabled = true", b"[means]\n",
+    b"timeout = ", b"[ui]\n", b"[ui.keys]\n", b'"ask.send" = "f5"', b"[web]\n", b"enabled = true", b"[means]\n", b"[features]\n",
     b"[history]\n", b"keep = false", b"inf", b"nan", b"-", b"1e999", b"0x", b"1979-05-27T07:32:00Z", b"'''", b'"""',
     b"[[", b"]]", b"{", b"}", b"a.b.c = ", b"\\u0000", b"\\ud800", b"\\U0010ffff", b"\n", b"#", b"9" * 40, b"[",
     b"{a=", b".a", b"_",

@@ -60,9 +60,9 @@ def assistant(freed: list[str]) -> Assistant:
         ({"llm": {"threads": 3}}, ["model"]),
         ({"endpoint": {"url": "http://127.0.0.1:1/v1"}}, ["model"]),
         ({"embedder": "other"}, ["text", "graph"]),
-        ({"means": {"page_first": False}}, ["text"]),
+        ({"features": {"page_first": False}}, ["text"]),
         ({"llm": {"seed": 3}}, []),
-        ({"top_k": 7, "limits": {"nodes": 9}, "web": {"enabled": True}, "means": {"beam": False}}, []),
+        ({"top_k": 7, "limits": {"nodes": 9}, "web": {"enabled": True}, "features": {"beam": False}}, []),
         ({}, []),
     ],
 )

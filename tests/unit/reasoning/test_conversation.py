@@ -93,7 +93,7 @@ def test_the_assistant_goes_on_and_the_graph_is_asked_for_the_same_entity() -> N
         },
     )
     backbone = FakeBackbone("Who is Rosa Ferrer's mother?", plan)
-    with Assistant(load_settings(sources=("graph",), means={"rival": False}), backbone) as assistant:  # type: ignore[arg-type]
+    with Assistant(load_settings(sources=("graph",), features={"rival": False}), backbone) as assistant:  # type: ignore[arg-type]
         assistant.parts.sources = {graph.name: graph}
         events = list(assistant.ask("and her mother?", conversation=EARLIER))
     finished = events[-1]

@@ -55,7 +55,7 @@ def of_ann(first: str = "Ann Lee (painter)") -> FakeSource:
 
 
 def test_the_entitys_own_page_is_read_alone_first_and_an_answer_that_is_sure_ends_it() -> None:
-    run = Run(FATHER, OWN_PAGE, FakeBackbone(Said(reply("Bob", evidence=[1]), 0.95)), of_ann(), means=ALONE)
+    run = Run(FATHER, OWN_PAGE, FakeBackbone(Said(reply("Bob", evidence=[1]), 0.95)), of_ann(), features=ALONE)
     [prompt] = run.tools.backbone.asked
     assert "Bob had Ann." in prompt
     assert "Eve had Ann." not in prompt
@@ -66,17 +66,19 @@ def test_the_entitys_own_page_is_read_alone_first_and_an_answer_that_is_sure_end
 @pytest.mark.parametrize("unsure", [Said(reply("Bob", evidence=[1]), 0.85), Said(UNKNOWN, 0.99)])
 def test_where_the_page_alone_leaves_it_unsure_everything_is_read(unsure: Said) -> None:
     backbone = FakeBackbone(unsure, Said(reply("Eve", evidence=[2]), 0.7))
-    run = Run(FATHER, OWN_PAGE, backbone, of_ann(), means=ALONE)
+    run = Run(FATHER, OWN_PAGE, backbone, of_ann(), features=ALONE)
     assert ["Eve had Ann." in prompt for prompt in backbone.asked] == [False, True]
     assert (run.node(1).answers, run.node(1).cited, run.node(1).llm.calls) == (["Eve"], ["e2"], 2)
 
 
 @pytest.mark.parametrize(
-    ("text", "means"), [(of_ann("Other"), ALONE), (of_ann(), ALONE | {"page_alone": False})], ids=["other page", "off"]
+    ("text", "features"),
+    [(of_ann("Other"), ALONE), (of_ann(), ALONE | {"page_alone": False})],
+    ids=["other page", "off"],
 )
-def test_a_page_of_something_else_is_not_read_alone(text: FakeSource, means: dict[str, bool]) -> None:
+def test_a_page_of_something_else_is_not_read_alone(text: FakeSource, features: dict[str, bool]) -> None:
     backbone = FakeBackbone(Said(reply("Bob", evidence=[1]), 0.95))
-    Run(FATHER, OWN_PAGE, backbone, text, means=means)
+    Run(FATHER, OWN_PAGE, backbone, text, features=features)
     assert "Eve had Ann." in backbone.asked[0]
 
 

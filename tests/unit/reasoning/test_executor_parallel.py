@@ -373,7 +373,7 @@ def whole(run: ParallelRun, *, failing: bool) -> dict[str, Any]:
     }
 
 
-MEANS = [
+FEATURES = [
     {"beam": True, "rival": True, "guess": True},
     {"beam": True, "rival": False, "guess": True},
     {"beam": False, "rival": False, "guess": False, "symbolic": False},
@@ -392,7 +392,7 @@ def test_a_tree_run_together_comes_to_what_it_comes_to_one_node_at_a_time(seed: 
             *sources,
             parallel=parallel,
             question=tree.question,
-            means=MEANS[seed % 3],
+            features=FEATURES[seed % 3],
             limits={"references": 5, "evidence_tokens": 64},
         )
 
@@ -406,7 +406,7 @@ def test_where_the_model_fails_now_and_then_it_is_the_same_too(seed: int) -> Non
     tree = random_tree(random.Random(1000 + seed))
 
     def run(parallel: int) -> ParallelRun:
-        means = {"beam": True, "rival": seed % 2 == 0, "guess": False}
+        features = {"beam": True, "rival": seed % 2 == 0, "guess": False}
         return ParallelRun(
             tree,
             DrawnBackbone(seed, 0.1),
@@ -414,7 +414,7 @@ def test_where_the_model_fails_now_and_then_it_is_the_same_too(seed: int) -> Non
             DrawnSource("graph", seed),
             parallel=parallel,
             question=tree.question,
-            means=means,
+            features=features,
             limits={"references": 5},
         )
 
@@ -452,8 +452,8 @@ def test_a_step_that_changes_an_earlier_answer_does_not_change_what_one_before_i
             '9. What of Zoe? = Relate("Zoe", "p")\n1. Who is with Ann? = Relate("Ann", "p")\n'
             '2. What of [1] and [9]? = Relate([1], [9])\n3. Where is [1]? = Relate([1], "r")\n'
         )
-        means = {"beam": True, "rival": False, "guess": False}
-        return ParallelRun(plan, Unsure(lambda _asked: ""), text, parallel=parallel, sink=sink, means=means)
+        features = {"beam": True, "rival": False, "guess": False}
+        return ParallelRun(plan, Unsure(lambda _asked: ""), text, parallel=parallel, sink=sink, features=features)
 
     one = run(1)
     assert one.node(1).answer == "Carl"

@@ -56,7 +56,7 @@ class Session:
     def __init__(self, *replies: Any, **settings: Any) -> None:
         self.graph, self.text = world()
         self.backbone = FakeBackbone(*replies)
-        chosen = load_settings(**{"means": {"rival": False, "beam": False, "guess": False}} | settings)
+        chosen = load_settings(**{"features": {"rival": False, "beam": False, "guess": False}} | settings)
         self.assistant = Assistant(chosen, self.backbone)  # type: ignore[arg-type]
         self.assistant.parts.sources = {source.name: source for source in (self.graph, self.text)}  # type: ignore[misc]
         self.events: list[Any] = []
@@ -356,7 +356,7 @@ def test_a_kept_steps_answer_is_not_changed_by_the_step_that_rests_on_it() -> No
         Said(UNKNOWN, 0.9),  # of Bob nothing is found
         Said(UNKNOWN, 0.9),
     ]
-    session = Session(*replies, means={"rival": False, "guess": False, "beam": True})
+    session = Session(*replies, features={"rival": False, "guess": False, "beam": True})
     session.text.found = dict(text)
     base = session.ask(UNSURE, sources=["text"])
     assert session.text.queries == ["it director", "Ann place of birth", "Bob place of birth"]
@@ -368,7 +368,7 @@ def test_a_kept_steps_answer_is_not_changed_by_the_step_that_rests_on_it() -> No
 
 
 def test_a_persons_answer_is_not_outvoted_by_a_direct_answer() -> None:
-    session = Session(means={"rival": True, "beam": False, "guess": False})
+    session = Session(features={"rival": True, "beam": False, "guess": False})
     base = session.ask()
     session.assistant.parts.calibration = Calibration(sure=2.0)  # from now on a direct answer always rivals
     session.text.found[QUESTION] = passages(("Vienna", "He was born in Vienna."))

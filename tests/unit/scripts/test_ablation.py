@@ -13,7 +13,7 @@ import ablation
 import pytest
 
 from atomr_local.errors import InputError
-from atomr_local.settings import MeansSettings, load_settings
+from atomr_local.settings import FeatureSettings, load_settings
 
 
 def given(out: Path, **changed: Any) -> argparse.Namespace:
@@ -42,9 +42,9 @@ def write_run(directory: Path, predicted: list[str]) -> None:
 
 
 def test_the_switches_are_those_that_the_settings_have() -> None:
-    assert ablation.switches() == [f"means.{name}" for name in MeansSettings.model_fields]
-    assert ablation.switches(["web.enabled", "means.beam", "means.beam"]) == ["web.enabled", "means.beam"]
-    for key in ("means.none", "top_k", "means", ""):
+    assert ablation.switches() == [f"features.{name}" for name in FeatureSettings.model_fields]
+    assert ablation.switches(["web.enabled", "features.beam", "features.beam"]) == ["web.enabled", "features.beam"]
+    for key in ("features.none", "top_k", "features", ""):
         with pytest.raises(InputError, match="no setting that is on or off"):
             ablation.switches([key])
 
@@ -54,15 +54,15 @@ def test_the_environment_switches_one_off_and_the_others_on(monkeypatch: pytest.
     for off in (ablation.ALL_ON, *keys):
         for name, value in ablation.environment(keys, off).items():
             monkeypatch.setenv(name, value)
-        means = load_settings().means.model_dump()
-        assert [f"means.{name}" for name, value in means.items() if not value] == [off] * (off != ablation.ALL_ON)
+        features = load_settings().features.model_dump()
+        assert [f"features.{name}" for name, value in features.items() if not value] == [off] * (off != ablation.ALL_ON)
 
 
 def test_rules_for_choosing_sources_are_not_tried_on_one_source(asked: Any) -> None:
-    keys = ["means.beam", "means.source_rules"]
+    keys = ["features.beam", "features.source_rules"]
     assert ablation.runs_of(asked, keys) == ["all", *keys]
     alone = ablation.question_set(["mine", str(asked.questions), "texts"])
-    assert (alone.sources, ablation.runs_of(alone, keys)) == ("text", ["all", "means.beam"])
+    assert (alone.sources, ablation.runs_of(alone, keys)) == ("text", ["all", "features.beam"])
 
 
 @pytest.mark.parametrize("values", [["a"], ["a", "b"], ["a", "b", "c", "d", "e"], ["../a", "b", "c"], [".", "b", "c"]])
@@ -77,27 +77,27 @@ def test_a_run_asks_the_development_split_with_the_means_off(
     calls: list[tuple[list[str], dict[str, str]]] = []
     monkeypatch.setattr(subprocess, "run", lambda command, env, **_: calls.append((command, env)))
     options = given(tmp_path, last_fifth=True, options=["--model", "m"])
-    ablation.run(asked, "means.beam", ["means.beam", "means.rival"], options)
+    ablation.run(asked, "features.beam", ["features.beam", "features.rival"], options)
     ((command, environment),) = calls
     text = " ".join(command)
     assert command[:5] == [sys.executable, "-m", "atomr_local", "eval", "run"]
     assert "--offset 8" in text and "--limit 3" in text and text.endswith("--model m")
-    assert f"--out {tmp_path / 'mine' / 'means.beam'} " in text
+    assert f"--out {tmp_path / 'mine' / 'features.beam'} " in text
     assert "--sources text,graph --text-index texts" in text and "--graph-index graph" in text
-    assert (environment["ATOMR_MEANS__BEAM"], environment["ATOMR_MEANS__RIVAL"]) == ("false", "true")
-    ablation.run(asked, "all", ["means.beam"], given(tmp_path, limit=2))
+    assert (environment["ATOMR_FEATURES__BEAM"], environment["ATOMR_FEATURES__RIVAL"]) == ("false", "true")
+    ablation.run(asked, "all", ["features.beam"], given(tmp_path, limit=2))
     assert "--offset 0" in " ".join(calls[1][0]) and "--limit 2" in " ".join(calls[1][0])
 
 
 def test_the_table_pairs_each_run_with_the_one_with_all_on(asked: Any, tmp_path: Path) -> None:
-    keys = ["means.beam", "means.rival"]
+    keys = ["features.beam", "features.rival"]
     assert ablation.table([asked], keys, tmp_path).count("\n") == 2
     write_run(tmp_path / "mine" / "all", ["Ann"] * 10)
-    write_run(tmp_path / "mine" / "means.beam", ["Ann"] * 4 + ["Eve"] * 4)
+    write_run(tmp_path / "mine" / "features.beam", ["Ann"] * 4 + ["Eve"] * 4)
     head, rule, first, beam = ablation.table([asked], keys, tmp_path).splitlines()
     assert head.count("|") == rule.count("|") == first.count("|") == beam.count("|")
     assert first.startswith("| mine | – | 10 | 100.0 [100.0, 100.0] | 100.0 [100.0, 100.0] |")
-    assert beam.startswith("| mine | means.beam | 8 | 50.0 [")
+    assert beam.startswith("| mine | features.beam | 8 | 50.0 [")
     assert "| -50.0 [" in beam
 
 
@@ -108,11 +108,11 @@ def test_a_run_that_fails_stops_and_the_table_of_the_others_stands(
     write_run(out / "mine" / "all", ["Ann"])
 
     def fail(command: list[str], **_: Any) -> None:
-        if "means.beam" in " ".join(command):
+        if "features.beam" in " ".join(command):
             raise subprocess.CalledProcessError(1, command)
 
     monkeypatch.setattr(subprocess, "run", fail)
-    options = ["--set", "mine", str(asked.questions), "texts", "--out", str(out), "--off", "means.beam"]
+    options = ["--set", "mine", str(asked.questions), "texts", "--out", str(out), "--off", "features.beam"]
     monkeypatch.setattr(sys, "argv", ["ablation.py", *options])
     assert ablation.main() == 1
     shown = capsys.readouterr()
@@ -123,8 +123,8 @@ def test_a_run_that_fails_stops_and_the_table_of_the_others_stands(
 def test_rules_are_switched_off_by_a_program_of_their_own(
     asked: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keys = ablation.switches(["means.beam", "rule.countries"])
-    assert ablation.environment(keys, "rule.countries") == {"ATOMR_MEANS__BEAM": "true"}
+    keys = ablation.switches(["features.beam", "rule.countries"])
+    assert ablation.environment(keys, "rule.countries") == {"ATOMR_FEATURES__BEAM": "true"}
     calls: list[list[str]] = []
     monkeypatch.setattr(subprocess, "run", lambda command, env, **_: calls.append(command))
     ablation.run(asked, "rule.countries", keys, given(tmp_path))
@@ -176,7 +176,7 @@ def test_all_sets_together_are_rows_of_their_own(tmp_path: Path) -> None:
     sets = [ablation.QuestionSet(name, Path("none.jsonl"), "texts") for name in ("a", "b")]
     for one in sets:
         write_run(tmp_path / one.name / "all", ["Ann"] * 2)
-        write_run(tmp_path / one.name / "means.beam", ["Eve"] * 2)
-    *_, every, beam = ablation.table(sets, ["means.beam"], tmp_path).splitlines()
+        write_run(tmp_path / one.name / "features.beam", ["Eve"] * 2)
+    *_, every, beam = ablation.table(sets, ["features.beam"], tmp_path).splitlines()
     assert every.startswith("| all | – | 4 | 100.0 [")
-    assert beam.startswith("| all | means.beam | 4 | 0.0 [") and beam.count("-100.0 [-100.0, -100.0]") == 2
+    assert beam.startswith("| all | features.beam | 4 | 0.0 [") and beam.count("-100.0 [-100.0, -100.0]") == 2

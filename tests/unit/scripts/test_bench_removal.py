@@ -107,8 +107,8 @@ def test_the_natural_development_questions_suffice_for_two_hundred(tmp_path: Pat
 
 def test_settings_are_named_on_the_command_line() -> None:
     asked = sets.QuestionSet("a", Path(), "texts")
-    settings = removal.with_settings(asked, ["means.decline=false", "means.beam=false", "top_k=5"])
-    assert (settings.means.decline, settings.means.beam, settings.means.rival, settings.top_k) == (
+    settings = removal.with_settings(asked, ["features.decline=false", "features.beam=false", "top_k=5"])
+    assert (settings.features.decline, settings.features.beam, settings.features.rival, settings.top_k) == (
         False, False, True, 5,
     )  # fmt: skip
     assert (settings.sources, settings.text_index) == (("text",), "texts")

@@ -25,16 +25,16 @@ TEXT = {
 
 # As cards of earlier adapters have it: by the product of the steps' confidences alone.
 EARLIER = Calibration.from_card({"calibration": {"tree": [1.0, 1.0], "direct": [-0.5, 1.0]}})
-MEANS = {"beam": False, "rival": False, "guess": False}
+FEATURES = {"beam": False, "rival": False, "guess": False}
 
 
-def run(*replies: str, **means: bool) -> Run:
+def run(*replies: str, **features: bool) -> Run:
     return Run(
         QUESTION,
         PLAN,
         FakeBackbone(*replies),
         FakeSource("text", TEXT),
-        means=MEANS | means,
+        features=FEATURES | features,
         calibration=EARLIER,
     )
 
@@ -84,7 +84,9 @@ def test_the_rival_is_direct_rag_over_what_a_search_for_the_question_finds() -> 
         Said(reply("Rome", evidence=[1]), 0.2),
         Said(reply("Oslo", evidence=[1]), 0.95),
     )
-    made = Run(QUESTION, PLAN, backbone, FakeSource("text", TEXT), means=MEANS | {"rival": True}, calibration=EARLIER)
+    made = Run(
+        QUESTION, PLAN, backbone, FakeSource("text", TEXT), features=FEATURES | {"rival": True}, calibration=EARLIER
+    )
     assert "Ann Lee grew up in Oslo." in backbone.asked[-1]
     assert made.result.texts == ("Oslo",)
     assert made.node(0).confidence == pytest.approx(EARLIER.of_direct({"leaves": 0.95}))
@@ -94,7 +96,7 @@ def test_where_the_tree_comes_to_nothing_the_question_is_read_for_as_it_was_type
     understood = "0. Where did the father of Ann Lee come into the world? = Answer(place)\n"
     backbone = FakeBackbone(*[Said(UNKNOWN, 0.9)] * 2, Said(reply("Oslo", evidence=[1]), 0.9))
     source = FakeSource("text", TEXT)
-    made = Run(QUESTION, understood + PLAN, backbone, source, means=MEANS | {"rival": True}, calibration=EARLIER)
+    made = Run(QUESTION, understood + PLAN, backbone, source, features=FEATURES | {"rival": True}, calibration=EARLIER)
     assert made.result.texts == ("Oslo",)
     assert made.node(0).method == "direct_rag"
     assert source.requests[-1].query == QUESTION
@@ -191,7 +193,7 @@ def test_what_stays_unknown_is_guessed_from_the_evidence_and_says_so() -> None:
     # The step by its operator and by direct RAG, the root by direct RAG, then the guess.
     backbone = FakeBackbone(unknown, unknown, unknown, Said(reply("Oslo", evidence=[1]), 0.2))
     plan = '1. Who is the father of Ann Lee? = Relate("Ann Lee", "father")\n'
-    made = Run(QUESTION, plan, backbone, text, means={"beam": False, "rival": False, "guess": True})
+    made = Run(QUESTION, plan, backbone, text, features={"beam": False, "rival": False, "guess": True})
     assert made.result.texts == ("Oslo",)
     assert "a guess: the evidence did not tell" in made.node(0).dropped
     assert '"Unknown"' not in (backbone.grammars[-1] or "").splitlines()[0]

@@ -149,7 +149,7 @@ def test_a_reading_of_the_page_alone_that_is_not_verified_is_not_sure() -> None:
         FakeSource("text", {"Ann Lee father": hits}),
         verifies=True,
         style="lean",
-        means={"rival": False, "beam": False, "guess": False},
+        features={"rival": False, "beam": False, "guess": False},
     )
     assert run.result.texts == ("Bob Lee",)
     assert run.node(1).signals["verify"] == pytest.approx(0.9)
@@ -166,7 +166,7 @@ def test_what_the_graph_passes_through_is_not_verified_and_says_how_well_it_matc
 
 def test_verification_can_be_switched_off() -> None:
     text = FakeSource("text", TEXT)
-    means = {"verify": False, "rival": False, "beam": False, "guess": False}
+    features = {"verify": False, "rival": False, "beam": False, "guess": False}
     backbone = FakeBackbone(reply("Bob Lee", evidence=[1]), reply("Rome", evidence=[1]))
-    run = Run(QUESTION, PLAN, backbone, text, verifies=True, means=means)
+    run = Run(QUESTION, PLAN, backbone, text, verifies=True, features=features)
     assert "verify" not in run.node(0).signals

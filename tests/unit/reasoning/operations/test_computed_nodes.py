@@ -93,7 +93,7 @@ def test_that_nothing_satisfies_a_condition_is_known_and_no_reason_to_guess() ->
 
 
 def test_without_symbolic_steps_the_model_reasons_in_words() -> None:
-    run = Run(ASKED, RIVERS, FakeBackbone(reply("Lena")), rivers(Ob="1 km", Lena="2 km"), means={"symbolic": False})
+    run = Run(ASKED, RIVERS, FakeBackbone(reply("Lena")), rivers(Ob="1 km", Lena="2 km"), features={"symbolic": False})
     assert (run.node(3).method, run.result.texts) == ("sibling", ("Lena",))
 
 

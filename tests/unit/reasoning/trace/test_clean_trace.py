@@ -40,7 +40,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def asked(backbone: FakeBackbone, sources: list[FakeSource], plan: str | None = PLAN, **settings: Any) -> list[Event]:
-    settings = {"means": {"rival": False, "beam": False, "guess": False, "page_alone": False}} | settings
+    settings = {"features": {"rival": False, "beam": False, "guess": False, "page_alone": False}} | settings
     names = tuple(str(source.name) for source in sources)
     with Assistant(load_settings(sources=names, **settings), backbone) as assistant:  # type: ignore[arg-type]
         assistant.parts.sources = {source.name: source for source in sources}  # type: ignore[misc]
