@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.gguf_files import gguf_bytes
 from support.tui.fake_assistant import FakeAssistant
-from support.tui.screens import ask, done, screen_text, until
+from support.tui.screens import ALL_SIZES, ask, done, screen_text, until
 
 from atomr_local.settings import load_settings
 from atomr_local.settings_file import save_settings
@@ -20,8 +20,6 @@ from atomr_local.tui.startup import only_the_starter
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.welcome import Beginning
 
-SIZES = [(80, 24), (120, 40), (200, 50)]
-
 
 def offered(app: AtomrApp) -> bool:
     return bool(app.ask_screen.query(Beginning))
@@ -32,7 +30,7 @@ def made(home: Path) -> bool:
     return file.exists() and bool(tomllib.loads(file.read_text()).get("ui", {}).get("first_run_done"))
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ALL_SIZES)
 async def test_the_choice_is_shown_and_a_question_can_be_typed_at_once(size: tuple[int, int], own_home: Path) -> None:
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=size) as pilot:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.history_fakes import a_trace
 from support.tui.fake_assistant import PLAN, QUESTION, FakeAssistant, script
-from support.tui.screens import ask, done, screen_text, until
+from support.tui.screens import SIZES, ask, done, screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
@@ -18,7 +18,6 @@ from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.transcript import Transcript
 from atomr_local.tui.widgets.understood_line import UnderstoodLine
 
-SIZES = [(80, 24), (160, 48)]
 STANDALONE = "Who is the mother of Fritz Lang?"
 
 

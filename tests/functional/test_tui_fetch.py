@@ -13,7 +13,7 @@ import click
 import pytest
 from support.gguf_files import gguf_bytes
 from support.tui.fake_assistant import FakeAssistant
-from support.tui.screens import screen_text, until
+from support.tui.screens import ALL_SIZES, screen_text, until
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select
@@ -31,7 +31,6 @@ from atomr_local.tui.screens.library.downloads import TextIndex, site_of, text_i
 from atomr_local.tui.screens.library.fetch import FetchScreen
 from atomr_local.tui.screens.library.screen import LibraryScreen
 
-SIZES = [(80, 24), (120, 40), (200, 50)]
 INDEXES = [TextIndex("news\x1b[2J", 100, "enwiki"), TextIndex("towns", 20_000, "simplewiki")]
 
 
@@ -74,7 +73,7 @@ def understood(fetch: Command | None) -> dict[str, object]:
     return command.make_context("atomr", arguments).params
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ALL_SIZES)
 async def test_a_model_is_got_after_asking(size: tuple[int, int]) -> None:
     app = Alone()
     model = catalogue().model[0]
@@ -123,7 +122,7 @@ async def test_what_is_chosen_stays_in_sight_when_the_list_has_less_room() -> No
         assert "a Wikipedia articles to search" in app.words
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ALL_SIZES)
 async def test_a_part_of_a_wikipedia(size: tuple[int, int]) -> None:
     app = Alone()
     async with app.run_test(size=size) as pilot:
@@ -158,7 +157,7 @@ async def test_a_part_of_a_wikipedia(size: tuple[int, int]) -> None:
     )
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ALL_SIZES)
 async def test_a_wikipedia_in_any_language(size: tuple[int, int]) -> None:
     app = Alone()
     async with app.run_test(size=size) as pilot:
@@ -232,7 +231,7 @@ async def test_a_whole_wikipedia() -> None:
     )
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ALL_SIZES)
 async def test_facts_for_a_text_index(size: tuple[int, int]) -> None:
     app = Alone()
     async with app.run_test(size=size) as pilot:

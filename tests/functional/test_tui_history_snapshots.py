@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 from support.tui.history_list import QUESTIONS, Bare, keep
-from support.tui.screens import ALL_SIZES, screen_text, until
+from support.tui.screens import ALL_SIZES, SMALL, screen_text, until
 from textual.pilot import Pilot
 
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.history.export import ExportScreen
-
-SMALL = ALL_SIZES[0]
 
 
 @pytest.fixture(autouse=True)

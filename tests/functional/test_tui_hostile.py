@@ -281,7 +281,7 @@ async def test_hostile_examples_of_the_starter_are_harmless(tmp_path: Path, monk
         assert_harmless(app, "zexamplez")
 
 
-@pytest.mark.parametrize("size", [LARGE, SMALL])
+@pytest.mark.parametrize("size", [LARGE, pytest.param(SMALL, marks=pytest.mark.slow)])
 async def test_the_first_starts_choice_beside_hostile_text_is_harmless(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
@@ -413,7 +413,9 @@ SCREENS: dict[str, Fed] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize(
+    "size", [pytest.param(SMALL, id="small", marks=pytest.mark.slow), pytest.param(LARGE, id="large")]
+)
 @pytest.mark.parametrize("name", SCREENS)
 async def test_a_screen_given_hostile_text_is_harmless(name: str, size: tuple[int, int]) -> None:
     fed = SCREENS[name]

@@ -259,7 +259,11 @@ PICTURES = [
 
 
 @pytest.mark.parametrize(
-    ("state", "size"), PICTURES, ids=[f"{state}-{width}x{height}" for state, (width, height) in PICTURES]
+    ("state", "size"),
+    [
+        pytest.param(state, size, id=f"{state}-{size[0]}x{size[1]}", marks=() if size == SMALL else pytest.mark.slow)
+        for state, size in PICTURES
+    ],
 )
 def test_the_screen(snap_compare: Any, state: str, size: tuple[int, int]) -> None:
     assistant, before = (STATES | WINDOWS)[state]

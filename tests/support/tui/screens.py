@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import pytest
 from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 from textual.widgets import Label
@@ -13,8 +14,10 @@ from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.widgets.question_box import QuestionBox
 from support.tui.fake_assistant import QUESTION
 
-SIZES = [(80, 24), (160, 48)]
-ALL_SIZES = [(80, 24), (120, 40), (200, 50)]
+# Of a terminal. The fast part of the tests is made at the smallest, where there is the least room.
+SMALL = (80, 24)
+SIZES = [SMALL, pytest.param((160, 48), marks=pytest.mark.slow)]
+ALL_SIZES = [SMALL, *(pytest.param(size, marks=pytest.mark.slow) for size in ((120, 40), (200, 50)))]
 
 
 def screen_text(app: AtomrApp) -> str:

@@ -80,11 +80,13 @@ def test_cut_weights_are_told_plainly(directory: Path, tmp_path: Path, keep: int
         SentenceEmbedder(folder).encode(["a"])
 
 
+@pytest.mark.slow
 def test_damaged_configuration_is_told_plainly(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=str(tmp_path)):
         SentenceEmbedder(model_folder(tmp_path, config="{")).encode(["a"])
 
 
+@pytest.mark.slow
 def test_a_model_folder_cannot_name_code_to_import(directory: Path, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     shutil.copytree(directory, folder, ignore=shutil.ignore_patterns("*.safetensors", "*.bin", "*.onnx"))

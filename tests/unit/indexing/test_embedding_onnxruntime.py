@@ -51,6 +51,7 @@ def change(file: Path, **values: Any) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text()), **values}))
 
 
+@pytest.mark.slow
 def test_the_vectors_are_those_of_sentence_transformers(directory: Path) -> None:
     light = SentenceEmbedder(directory, runtime="onnxruntime")
     torch = SentenceEmbedder(directory, runtime="torch")
@@ -135,12 +136,14 @@ def test_a_version_that_opens_sockets_is_left_alone(
         BertEncoder(copied, 1)
 
 
+@pytest.mark.slow
 def test_pooling_by_the_first_token(copied: Path) -> None:
     change(copied / "1_Pooling/config.json", pooling_mode_mean_tokens=False, pooling_mode_cls_token=True)
     light = SentenceEmbedder(copied, runtime="onnxruntime").encode(TEXTS)
     assert np.allclose(light, SentenceEmbedder(copied, runtime="torch").encode(TEXTS), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "break_it",
     [
@@ -173,6 +176,7 @@ def test_what_onnxruntime_cannot_run_is_told_once_and_left_to_torch(
         SentenceEmbedder(copied, runtime="onnxruntime").encode(["a"])
 
 
+@pytest.mark.slow
 def test_without_onnxruntime_torch_runs_it_in_silence(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     told: list[str] = []

@@ -57,6 +57,7 @@ def make(tmp_path: Path, sha256: str) -> Make:
     return made
 
 
+@pytest.mark.slow
 def test_it_computes_what_transformers_computes(base: Path, make: Make) -> None:
     import torch
     from safetensors.torch import load_file

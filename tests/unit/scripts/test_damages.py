@@ -54,6 +54,7 @@ def test_a_damage_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
     assert any(contents[0][0])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(damages.os, "fork"), reason="needs fork")
 def test_no_damage_kills_hangs_or_misleads(tmp_path: Path) -> None:
     # In a process of its own: it forks, and this one has threads that hold locks.

@@ -27,6 +27,7 @@ WORST = (
 )
 
 
+@pytest.mark.slow
 def test_the_worst_files_are_answered_or_refused() -> None:
     only = [argument for name in WORST for argument in ("--only", name)]
     command = [sys.executable, str(SCRIPTS / "hostile_models.py"), "models", *only]

@@ -140,6 +140,7 @@ def losses(given: argparse.Namespace) -> list[tuple[int, float]]:
     return [(entry["step"], entry["loss"]) for entry in entries]
 
 
+@pytest.mark.slow
 def test_what_is_trained_ranks_in_the_program_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
     base, given = bert(tmp_path / "base"), run(tmp_path)
     script.train(groups(10), base, given)
@@ -153,6 +154,7 @@ def test_what_is_trained_ranks_in_the_program_and_goes_on_where_it_stopped(tmp_p
     assert [step for step, _ in losses(given)[len(told) :]] == [65, 70]
 
 
+@pytest.mark.slow
 def test_a_base_that_is_no_bert_is_told(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no BERT"):
         script.train(groups(3), bert(tmp_path / "base", "roberta"), run(tmp_path))

@@ -29,6 +29,8 @@ from atomr_local.sources.reranking_bert import BertPairs
 from atomr_local.sources.text import TextSource
 from atomr_local.tree.nodes import Operator
 
+pytestmark = pytest.mark.slow  # it loads torch
+
 WORDS = [
     "lake",
     "river",

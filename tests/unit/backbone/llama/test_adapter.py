@@ -19,6 +19,9 @@ WIDTH, RANK = 576, 4
 QUESTION = Prompt((), (Message("user", "What is the capital of France?"),))
 
 
+pytestmark = pytest.mark.slow  # it loads the starter again and again
+
+
 @pytest.fixture(scope="module")
 def starter() -> Path:
     try:

@@ -227,6 +227,7 @@ def test_what_llama_cpp_cannot_quantise_is_a_model_error(tmp_path: Path) -> None
 # The real starter with the adapter that ships.
 
 
+@pytest.mark.slow
 def test_a_merged_model_says_what_the_model_with_its_adapter_says(
     starter: GgufHeader, shipped: Path, prepared: Path
 ) -> None:
@@ -252,6 +253,7 @@ def test_a_merged_model_says_what_the_model_with_its_adapter_says(
     assert applied[-1].argmax() == merged_[-1].argmax()
 
 
+@pytest.mark.slow
 def test_plans_are_those_of_the_model_with_its_adapter(starter: GgufHeader, shipped: Path, prepared: Path) -> None:
     if adapter_card(shipped).get("prompts") != "lean":
         pytest.skip("the adapter is for another style of prompts")
@@ -424,6 +426,7 @@ def refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preparation, "_merge", lambda model, adapter, out: out.touch())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", [no_room, not_writable, read_only, no_package, full_on_the_way, refused])
 def test_trouble_is_a_model_error_and_loading_applies_the_adapter(
     starter: GgufHeader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Any
@@ -438,6 +441,7 @@ def test_trouble_is_a_model_error_and_loading_applies_the_adapter(
         assert list((cache / "weights").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_adapter_that_cannot_be_merged_gives_llama_cpp_s_reason(starter: GgufHeader, tmp_path: Path) -> None:
     """Half of a pair: the header is in order, the adapter is not."""
     half = {"blk.0.attn_output.weight.lora_a": ((WIDTH, RANK), bytes(4 * WIDTH * RANK))}
