@@ -1,4 +1,4 @@
-"""The composition root: settings → parts (see `parts.py`), planner, strategy; questions in, events out."""
+"""The composition root: builds model, sources, planner and strategy from the settings, and answers questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cooperative cancellation, shared by everything that works for longer than a moment."""
+"""Cooperative cancellation for all long work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets that are never shown, and addresses that are shown without the secrets in them.
+"""Secrets that are never shown, and addresses that are shown without their secrets.
 
 A secret is an object of its own type. Its text comes out only by :meth:`Secret.reveal`: whatever prints, formats,
 logs or serialises it gets `…`. An address is a secret too, as far as it holds a user name, a password or a query.
@@ -75,9 +75,9 @@ class Secret:
     def _checked(cls, value: object) -> Self:
         text = value.reveal() if isinstance(value, Secret) else value
         if not isinstance(text, str):
-            raise ValueError("a text is wanted")
+            raise ValueError("expected a text")
         if len(text) > _LONGEST:
-            raise ValueError(f"a text of at most {_LONGEST} characters is wanted")
+            raise ValueError(f"expected a text of at most {_LONGEST} characters")
         if HIDDEN in text:
             raise ValueError(f"{HIDDEN} only stands for what is not shown: write the value out")
         return cls(text)

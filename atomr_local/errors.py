@@ -1,4 +1,4 @@
-"""The one error family of atomr-local.
+"""The errors of atomr-local.
 
 Every failure that a user can cause or meet is an :class:`AtomrError`: a short title, a message that
 names the file, key or value at fault, and a hint that says what to do about it. Exceptions of other

@@ -1,4 +1,4 @@
-"""A person's SPARQL over the graph that questions use, as a table."""
+"""The user's own SPARQL over the graph index in use, as a table."""
 
 from __future__ import annotations
 

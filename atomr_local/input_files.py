@@ -1,4 +1,4 @@
-"""Reading files that somebody named: regular files only, and no more of them than was bargained for.
+"""Reads files named by the user: regular files only, up to a size limit.
 
 A FIFO is not waited for, a device is not read, and nothing of either kind is opened for longer than it takes to see
 what it is. Every refusal is an OSError with a `strerror` in plain words, so that whoever tells of unreadable files

@@ -1,4 +1,4 @@
-"""The log file: what the program did and how long it took. Questions, evidence, prompts and answers never enter it.
+"""The log file: what the program did and how long it took, without questions, evidence, prompts or answers.
 
 Only records of this package are written. Libraries are left out, because some of them log addresses and texts.
 """

@@ -1,4 +1,4 @@
-"""Imports of libraries that would touch the network when they are imported."""
+"""Imports libraries that would otherwise go online when they are imported."""
 
 from __future__ import annotations
 

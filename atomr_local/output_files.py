@@ -1,4 +1,4 @@
-"""One way to write a whole file, so that its path holds the old content or the new content and never a part of it.
+"""Atomic writes: a file has its old or its new content, never a part of it.
 
 A regular file is written beside its place and renamed over it. A symbolic link stays, and its target is replaced.
 Character devices and pipes are written to. Nothing that is not a regular file is ever replaced.

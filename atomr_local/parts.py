@@ -1,4 +1,4 @@
-"""What answering needs and is slow to open: model, sources, embedder. Each loads on first need and stays."""
+"""The slow parts: model, sources, embedder. Each is loaded on first use and kept."""
 
 from __future__ import annotations
 

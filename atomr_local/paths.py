@@ -1,4 +1,4 @@
-"""Where atomr-local keeps things.
+"""Where atomr-local keeps its files.
 
 `ATOMR_HOME`, when set, holds everything (settings, indexes, models, cache). Otherwise a source checkout
 keeps indexes/ and models/ in itself, and an installed program uses the platform's user directories.

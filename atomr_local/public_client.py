@@ -1,4 +1,4 @@
-"""Pages of named public hosts, asked for as a browser does.
+"""Requests pages of named public hosts like a browser.
 
 The client is primp, whose TLS handshake and headers are a browser's; DuckDuckGo answers other clients with status 202
 and no results. All its connections go through a :class:`~atomr_local.public_relay.PublicRelay`.

@@ -1,4 +1,4 @@
-"""HTTP to public addresses alone: for every connection that a setting, a server's answer or web content leads to.
+"""HTTP to public addresses only.
 
 A host name is resolved once. If any of its addresses is not public (this machine, a private network, a cloud's metadata
 service, multicast), nothing is contacted; otherwise the connection goes to the very address that was checked, while
@@ -272,4 +272,4 @@ def host_shown(url: str) -> str:
         host = urlsplit(url if "//" in url else f"//{url}").hostname
     except ValueError:
         host = None
-    return sanitize_line(host or "an address that is none")[:_SHOWN]
+    return sanitize_line(host or "an invalid address")[:_SHOWN]

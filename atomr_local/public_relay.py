@@ -1,4 +1,4 @@
-"""A proxy on this machine that opens checked connections for an HTTP client which resolves names by itself.
+"""A local proxy that opens checked connections for an HTTP client that resolves names itself.
 
 A search engine answers only clients whose TLS handshake looks like a browser's. Such a client (primp) cannot be told
 which address to connect to. So it is sent through this relay, which takes only the hosts it was made for, resolves and

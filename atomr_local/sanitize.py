@@ -1,4 +1,4 @@
-"""The one sanitiser: everything from outside passes it before it reaches a terminal.
+"""The sanitiser: all text from outside passes it before it reaches a terminal.
 
 Removed: C0 and C1 control characters (escape sequences with them: CSI, OSC, DCS and the like, whole),
 bidirectional overrides and isolates, other invisible format characters that can hide text, surrogates and

@@ -1,4 +1,4 @@
-"""What to do when the system runs out of something: files, threads, memory, room on the disk.
+"""Errors and advice when files, threads, memory or disk space run out.
 
 Such an error surfaces anywhere, wrapped by whatever library met it, and the advice that fits other failures there
 ("build the index again") does not fit it. So the chain of causes is searched for it.

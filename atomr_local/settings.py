@@ -1,4 +1,4 @@
-"""The one settings model. Precedence, lowest first: defaults, settings file (TOML), environment, command line."""
+"""The settings model. Precedence, lowest first: defaults, settings file (TOML), environment, command line."""
 
 from __future__ import annotations
 
@@ -43,11 +43,9 @@ class EndpointSettings(BaseModel):
         Secret(), description="Sent as a bearer token when not empty. ATOMR_ENDPOINT__API_KEY sets it too."
     )
     timeout: float = Field(120.0, gt=0, le=86_400, description="Seconds to wait for the server between two fragments.")
-    deadline: float = Field(
-        900.0, gt=0, le=86_400, description="Seconds that one call may take in all, however the server drips."
-    )
+    deadline: float = Field(900.0, gt=0, le=86_400, description="Seconds that one call may take in total.")
     allow_unencrypted_credentials: bool = Field(
-        False, description="Send a key or password over http:// to another machine, for everybody between to read."
+        False, description="Send a key or password unencrypted over http:// to another machine."
     )
 
 
@@ -70,10 +68,10 @@ class ModelSettings(BaseModel):
     threads: int = Field(0, ge=0, le=512, description="Threads while generating; 0: chosen from the processor.")
     batch_threads: int = Field(0, ge=0, le=512, description="Threads while reading a prompt; 0: as many as cores.")
     drafting: bool = Field(
-        True, description="Guess what the plan goes on with from worked plans, and check it at once."
+        True, description="Speculative decoding: propose the next words of a plan from example plans."
     )
-    prefix_cache: bool = Field(True, description="Read what prompts have in common once; keep it on disk.")
-    parallel: int = Field(4, ge=1, le=16, description="Steps of a plan that run at once, at most.")
+    prefix_cache: bool = Field(True, description="Read the common part of prompts once and keep it on disk.")
+    parallel: int = Field(4, ge=1, le=16, description="Maximum number of steps that run at the same time.")
     weights: Literal["auto", "F16", "Q8_0", "Q4_0", "file"] = Field(
         "auto",
         description="How a small model merged with its adapter is stored (made once): F16, whose answers hardly depend "
@@ -83,10 +81,10 @@ class ModelSettings(BaseModel):
     cpu_variant: str = Field(
         "auto",
         pattern=r"^[a-z0-9_.]{1,40}$",
-        description="CPU backend of llama.cpp, such as haswell; auto: the best for this processor. Holds from the "
-        "next start.",
+        description="CPU backend of llama.cpp, such as haswell; auto: the best for this processor. Takes effect at "
+        "the next start.",
     )
-    seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of everything that draws random numbers.")
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed for random numbers.")
 
 
 class LimitSettings(BaseModel):
@@ -94,12 +92,14 @@ class LimitSettings(BaseModel):
 
     model_config = _STRICT
 
-    nodes: int = Field(40, ge=2, le=400, description="Nodes a plan may have.")
-    depth: int = Field(8, ge=1, le=32, description="Levels below the root.")
-    fan_out: int = Field(12, ge=1, le=64, description="Children of one node.")
-    references: int = Field(16, ge=1, le=256, description="Values of a reference that an operator is run for.")
-    evidence_tokens: int = Field(900, ge=64, description="Prompt tokens that evidence may take in one call.")
-    passage_words: int = Field(70, ge=10, description="Words shown to the model of the best passage.")
+    nodes: int = Field(40, ge=2, le=400, description="Maximum number of nodes in a plan.")
+    depth: int = Field(8, ge=1, le=32, description="Maximum number of levels below the root.")
+    fan_out: int = Field(12, ge=1, le=64, description="Maximum number of children of one node.")
+    references: int = Field(
+        16, ge=1, le=256, description="Maximum number of values of a reference that an operator runs for."
+    )
+    evidence_tokens: int = Field(900, ge=64, description="Maximum number of prompt tokens for evidence in one call.")
+    passage_words: int = Field(70, ge=10, description="Words of the best passage that the model sees.")
 
 
 class FeatureSettings(BaseModel):
@@ -129,7 +129,7 @@ class RetrievalSettings(BaseModel):
 
     reranker: str = Field(
         "",
-        description="Directory of a cross-encoder (safetensors) that orders what a search found; empty: none.",
+        description="Directory of a cross-encoder (safetensors) that reorders search results; empty: none.",
     )
 
 
@@ -152,9 +152,7 @@ class ConversationSettings(BaseModel):
 
     model_config = _STRICT
 
-    follow: bool = Field(
-        True, description="A question may refer to those asked before it; off: each stands alone (terminal UI)."
-    )
+    follow: bool = Field(True, description="Whether a question may refer to earlier ones (terminal UI).")
 
 
 class UISettings(BaseModel):
@@ -162,13 +160,13 @@ class UISettings(BaseModel):
 
     model_config = _STRICT
 
-    theme: str = Field("", description="Colours of the screen; empty: chosen from the terminal.")
+    theme: str = Field("", description="Colour theme; empty: chosen from the terminal.")
     keys: dict[str, str] = Field(
         default_factory=dict,
-        description="Keys of your own: the id of an action (shown in the help) = its key, or several with commas.",
+        description="Your own keys: action id (see F1) = key, or several keys separated by commas.",
     )
-    first_run_done: bool = Field(False, description="Whether the guided choice at the first start was made.")
-    tree_share: int = Field(50, ge=20, le=80, description="Percent of the width that the reasoning tree takes.")
+    first_run_done: bool = Field(False, description="Whether the choice offered at the first start was made.")
+    tree_share: int = Field(50, ge=20, le=80, description="Width of the reasoning tree in percent.")
 
     @field_validator("keys")
     @classmethod
@@ -177,7 +175,9 @@ class UISettings(BaseModel):
             if not name.strip():
                 raise ValueError(f"the key {key!r} has no id before it")
             if not _KEYS.fullmatch(key) or not key.isprintable():
-                raise ValueError(f"{name}: {key!r} is no key; write one such as f5 or ctrl+n, or several with commas")
+                raise ValueError(
+                    f"{name}: {key!r} is not a key; write one such as f5 or ctrl+n, or several with commas"
+                )
         return keys
 
 

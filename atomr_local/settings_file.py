@@ -1,4 +1,4 @@
-"""Changing settings: in force, and in the user's file with everything else in it left as it stands."""
+"""Changes settings in the user's file and keeps everything else in it."""
 
 from __future__ import annotations
 
@@ -138,7 +138,9 @@ def _set(document: TOMLDocument, key: str, value: Any) -> None:
             table[group] = tomlkit.table()
         table = table[group]
         if not isinstance(table, Mapping):
-            raise SettingsError(f"{group} is no group of settings in the file", hint="Correct the file or delete it.")
+            raise SettingsError(
+                f"{group} is not a group of settings in the file", hint="Correct the file or delete it."
+            )
     if value is None:
         table.pop(name, None)
         return

@@ -1,4 +1,4 @@
-"""Copies of the settings that a killed write left behind: made so that they are known, and cleaned at the next start.
+"""Removes temporary copies of the settings file that a killed write left behind.
 
 A copy is locked for as long as its writer lives, so that one without an owner can be told from one at work.
 """

@@ -1,4 +1,4 @@
-"""What is wrong with a setting, in words for whoever wrote it; and environment variables that are no setting at all."""
+"""Explains invalid settings and unknown environment variables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WANTED = {
     "int": "a whole number",
     "float": "a number",
     "string_type": "a text",
-    "tuple": 'a list, such as ["text"],',
+    "tuple": 'a list, such as ["text"]',
     "list": "a list",
     "dict": "a table",
     "model": "a table of settings",
@@ -43,7 +43,7 @@ def problem(error: ValidationError, model: type[BaseModel]) -> str:
     if not wanted:
         return f"{key}: {first['msg']}"
     given = "" if _has_secret(first["loc"], model) else f"{_short(first['input'])} is not usable, "
-    return f"{key}: {given}{wanted} is wanted"
+    return f"{key}: {given}expected {wanted}"
 
 
 def _has_secret(place: tuple[int | str, ...], model: type[BaseModel]) -> bool:
@@ -79,7 +79,7 @@ def unknown_variables(model: type[BaseModel], names: Iterable[str] = os.environ)
             known = [f"ATOMR_{key.replace('.', '__').upper()}" for key in setting_keys(model)]
             shown = _cut(name, _SHOWN)
             near = _near(name, known) if shown == name else ""
-            told.append(f"The environment variable {shown} is no setting{near}; it is passed over.")
+            told.append(f"The environment variable {shown} is not a setting{near}; it is ignored.")
     return told
 
 

@@ -1,4 +1,4 @@
-"""Settings as text, looked at before a parser is: how long, how deep, how long its words.
+"""Bounds on the text of settings, checked before parsing.
 
 tomllib and json call themselves for each level of nesting, tomllib takes quadratic time for a key of many dots, and
 Python refuses numbers of more than 4,300 digits with an error of another kind. No setting needs any of that.

@@ -47,7 +47,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 _RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32,}")
-FAULT = "A fault of the program itself"
+FAULT = "Internal error"
 FAILURES = ("silent", "traceback", "signal", "hang")
 # Of a fault that nobody expected: `atomr` keeps its traceback in a file and says where.
 _BAD_SIGNS = ("Traceback (most recent call last)", "panicked at", FAULT)

@@ -1,1 +1,1 @@
-"""Language models: what all of them are asked and answer, and the two ways to run one."""
+"""Language models: the common protocol, and two implementations (llama.cpp and model servers)."""

@@ -1,4 +1,4 @@
-"""A model on another machine: each call to it is announced before it is made."""
+"""Wraps a model on another machine: announces each call before it is made."""
 
 from __future__ import annotations
 

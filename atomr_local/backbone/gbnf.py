@@ -1,4 +1,4 @@
-"""Texts as GBNF: terminals, and rules for what may be taken from a text."""
+"""GBNF building blocks: terminals, and rules for runs of words from a text."""
 
 from __future__ import annotations
 

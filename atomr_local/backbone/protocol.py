@@ -1,4 +1,4 @@
-"""What every language model is asked and answers. Reasoning knows models only through this file."""
+"""The protocol of every language model. Reasoning knows models only through this file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an output must look like, as a grammar, a choice or a JSON schema.
+"""Structured output: a grammar, a choice or a JSON schema.
 
 A backbone uses the form that its model or server understands: llama.cpp takes `gbnf`, a server without grammars may
 take `json_schema`.

@@ -1,4 +1,4 @@
-"""Prompt templates: text files with named slots, kept beside the code that fills them.
+"""Prompt templates: text files with named slots, next to the code that fills them.
 
 A template is a sequence of sections, each headed by a line `--- system`, `--- user` or `--- assistant`. The
 last section is the dynamic part; `$name` slots may stand in it alone, so that everything before it is the same

@@ -1,4 +1,4 @@
-"""What models and adapters are at hand, and which file a setting means."""
+"""Finds the available models and adapters, and the file that a setting names."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def _named(value: str, files: list[Path], what: str, others: tuple[str, ...]) ->
         if path.stem == value:
             return path
     known = ", ".join([*others, *(path.stem for path in files)])
-    raise ModelError(f"there is no {what} named {value!r}", hint=f"At hand: {known}. A path of a GGUF file works too.")
+    raise ModelError(
+        f"there is no {what} named {value!r}", hint=f"Available: {known}. A path of a GGUF file works too."
+    )
 
 
 def find_model(name_or_path: str) -> Path:

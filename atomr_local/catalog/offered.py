@@ -1,4 +1,4 @@
-"""What is offered for download, as the shipped `models/catalog.toml` lists it. Nothing here contacts anybody."""
+"""The models offered for download (`models/catalog.toml`). Nothing here goes online."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a model file, and whether the file is still that.
+"""What is known about a model file, and whether the file still matches.
 
 A fetched model has a record beside it, an adapter that ships has its checksum in its card, and the starter's files have
 theirs in the list of files of the package that installed them.

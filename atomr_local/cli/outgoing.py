@@ -1,4 +1,4 @@
-"""What the settings let leave the machine, and who can read the secrets in them."""
+"""What may leave the machine under these settings, and who can read the secrets in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress of long work on standard error, with rate and remaining time: a bar on a terminal, else lines."""
+"""Progress of long work on standard error: a bar on a terminal, otherwise lines, with rate and remaining time."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def resuming(kind: IndexKind, name: str) -> Iterator[None]:
         from atomr_local.indexing.publishing import unfinished_path
 
         if read_ledger(unfinished_path(kind, name)) is not None:
-            note("What is done is kept: run the same command again and it goes on.")
+            note("Finished work is kept. Run the same command again to resume.")
         raise
 
 

@@ -1,4 +1,4 @@
-"""Whether there is a terminal that the terminal UI can be shown in."""
+"""Whether the terminal UI can run in this terminal."""
 
 from __future__ import annotations
 

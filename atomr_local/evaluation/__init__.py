@@ -1,1 +1,1 @@
-"""Question sets, scores and reports: how good are the answers, what do they cost, and where do they fail."""
+"""Evaluation: question sets, scores, cost, diagnosis and reports."""

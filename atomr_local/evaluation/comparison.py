@@ -1,4 +1,4 @@
-"""Two runs side by side, over the questions that both answered."""
+"""Compares two runs on the questions that both answered."""
 
 from __future__ import annotations
 

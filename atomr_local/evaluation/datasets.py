@@ -1,4 +1,4 @@
-"""Question sets and prediction files: our format, and the published files that come near it."""
+"""Question sets and prediction files: our format, and similar published ones."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def load_questions(path: Path, *, offset: int = 0, limit: int | None = None) -> 
             raise record.error(f"the id {question.id!r} occurs twice", hint="Give each question an id of its own.")
         questions[question.id] = question
     if not questions:
-        raise InputError(f"{path} holds no questions")
+        raise InputError(f"{path} contains no questions")
     end = None if limit is None else offset + limit
     return list(questions.values())[offset:end]
 
@@ -149,7 +149,7 @@ def read_predictions(path: Path) -> list[Prediction]:
     """
     predictions = [prediction_of(record) for record in read_records(path)]
     if not predictions:
-        raise InputError(f"{path} holds no predictions")
+        raise InputError(f"{path} contains no predictions")
     return predictions
 
 

@@ -1,4 +1,4 @@
-"""What declining is worth, and whether confidence tells right answers from wrong ones.
+"""Measures declining, and how well confidence separates right answers from wrong ones.
 
 A question's guess is its answer, or, where it was declined, the best answer that was found all the same. A guess is
 right with a token F1 of at least :data:`RIGHT_F1`, or where it denotes a gold answer in another form; to a question

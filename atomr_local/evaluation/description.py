@@ -1,4 +1,4 @@
-"""What decides a run's answers, in a form that can be compared when the run is resumed."""
+"""Everything that determines the answers of a run, compared when the run is resumed."""
 
 from __future__ import annotations
 

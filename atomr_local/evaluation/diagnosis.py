@@ -1,4 +1,4 @@
-"""Where a wrong answer went wrong: the first step of its trace that departs from the gold chain.
+"""Diagnosis of a wrong answer: the first step of its trace that departs from the gold chain.
 
 The rules are deterministic and read only the question's gold fields and the trace. For a reasoning tree, hop after
 hop of the gold chain in the order in which the tree ran them:

@@ -1,4 +1,4 @@
-"""The gold reasoning chain of a question, made comparable with what a trace holds.
+"""The gold reasoning chain of a question, compared with a trace.
 
 Data sets write one entity in several ways: in the question ("The Charm Of La Boheme"), as the page title, and as the
 head of a fact ("The Charm of La Bohème (German: Zauber der Boheme"). A hop here carries all of them.

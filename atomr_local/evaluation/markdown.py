@@ -1,4 +1,4 @@
-"""Reports as Markdown, for people. Everything that comes from outside is sanitised and cannot break a table."""
+"""Reports as Markdown. Text from outside is sanitised and cannot break a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a plan has the same operators, joined in the same way, as a gold one.
+"""Compares the operators of a plan, and how they are connected, with a gold plan.
 
 A plan's *structure* is what its answer is made of, as a nested term: an operator leaf is its operator over the terms
 of the nodes that its arguments refer to; a direct node and a parent are "combine" over the terms of what they draw

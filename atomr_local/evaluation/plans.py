@@ -1,4 +1,4 @@
-"""Plans given with a question set, so that execution is measured apart from planning."""
+"""Plans given with a question set, to measure execution without planning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON lines that people hand in: one object a line, and errors that name the file and the line."""
+"""Reads JSON lines from users: one object per line, errors with file and line number."""
 
 from __future__ import annotations
 

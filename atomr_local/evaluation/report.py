@@ -1,4 +1,4 @@
-"""What a run came to: scores with intervals, cost, what the plans and nodes did, and where wrong answers went wrong."""
+"""The report of a run: scores with intervals, cost, plans, nodes, and diagnosis of wrong answers."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def build_report(directory: Path, gold_plans: Path | None = None) -> dict[str, A
     description = run.description()
     predictions = run.predictions()
     if not predictions:
-        raise InputError(f"{directory} holds no finished question yet", hint="Run `atomr eval run` again.")
+        raise InputError(f"{directory} has no finished question yet", hint="Run `atomr eval run` again.")
     by_id = {prediction.id: prediction for prediction in predictions}
     questions = {key: question_of_prediction(directory, prediction) for key, prediction in by_id.items()}
     gold = gold_structures(list(questions.values()), gold_plans)

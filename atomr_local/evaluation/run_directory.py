@@ -1,4 +1,4 @@
-"""The directory of one evaluation run: what is in it, and how it survives being killed.
+"""The directory of an evaluation run, which survives being killed.
 
     run.json            what the run is: written first, compared on every resumption
     predictions.jsonl   one line a finished question; a question whose line is here is done
@@ -54,7 +54,7 @@ class RunDirectory:
             described = json.loads(read_text(file, _RUN_BYTES))
         except FileNotFoundError as error:
             raise InputError(
-                f"{self.path} holds no evaluation run ({RUN_FILE} is missing)",
+                f"{self.path} contains no evaluation run ({RUN_FILE} is missing)",
                 hint="Name a directory that `atomr eval run --out` has written.",
             ) from error
         except (OSError, ValueError) as error:

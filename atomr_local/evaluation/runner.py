@@ -1,4 +1,4 @@
-"""Ask a question set, one question after the other, and keep every prediction and trace."""
+"""Asks the questions of a set one by one and keeps every prediction and trace."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _ask(assistant: Asker, question: Question, plan: Tree | None) -> Trace:
                 trace = event.trace
     except KeyboardInterrupt:
         assistant.cancel()
-        raise Cancelled("the evaluation was interrupted; the same command goes on from here") from None
+        raise Cancelled("the evaluation was interrupted; run the same command again to resume") from None
     except Cancelled:
         raise
     except AtomrError as error:
@@ -129,7 +129,7 @@ def _ask(assistant: Asker, question: Question, plan: Tree | None) -> Trace:
     if trace is None:
         trace = Trace(question=question.question, strategy="", settings={}, status="failed", warnings=[problem])
     if trace.status == "cancelled":
-        raise Cancelled("the question was cancelled; the same command goes on from here")
+        raise Cancelled("the question was cancelled; run the same command again to resume")
     return trace
 
 
@@ -138,7 +138,7 @@ def _gave_up(last: Trace) -> AtomrError:
     return AtomrError(
         f"{_FAILURES_IN_A_ROW} questions in a row failed, the last with: {reason}",
         title="Evaluation stopped",
-        hint="None of them is recorded: mend the cause and run the same command again.",
+        hint="None of them is recorded: fix the cause and run the same command again.",
     )
 
 

@@ -1,4 +1,4 @@
-"""A polite HTTP client: one connection, a name, pauses where a server asks for them, a limit on the rate."""
+"""A polite HTTP client: one connection, a user agent, a rate limit, and pauses when a server asks for them."""
 
 from __future__ import annotations
 
@@ -242,12 +242,12 @@ class Client:
                 if failures >= self._tries:
                     raise FetchError(
                         f"{fault} ({failures} tries)",
-                        hint="What was fetched is kept: run the same command again later, and it goes on.",
+                        hint="The downloaded data is kept. Run the same command again later to resume.",
                     ) from fault
                 if fault.wait > _LONGEST_WAIT:
                     raise FetchError(
-                        f"{fault}: the server wants no further request for {fault.wait / 3600:.1f} hours",
-                        hint="What was fetched is kept: run the same command again after that.",
+                        f"{fault}: the server accepts no further request for {fault.wait / 3600:.1f} hours",
+                        hint="The downloaded data is kept. Run the same command again after that to resume.",
                     ) from fault
                 pause = max(fault.wait, min(_FIRST_PAUSE * 2.0 ** (failures - 1), _LONGEST_PAUSE))
                 self.tell(f"{fault}; trying again in {pause:.0f} s")
@@ -303,7 +303,7 @@ def checked_contact(text: str) -> str:
     contact = text.strip()
     if len(contact) > 120 or not _CONTACT.fullmatch(contact):
         raise FetchError(
-            f"{sanitize_line(text)[:120]!r} is no contact",
+            f"{sanitize_line(text)[:120]!r} is not a contact",
             hint="Give an e-mail address such as you@example.org, or a page such as https://example.org/about.",
         )
     return contact
@@ -338,7 +338,7 @@ def checked_url(url: str) -> SplitResult:
         usable = False
     if not usable or not url.isascii() or any(character <= " " for character in url):
         raise FetchError(
-            f"{shown(url)!r} is no address that can be fetched", hint="It begins with https:// or http://."
+            f"{shown(url)!r} is not an address that can be downloaded from", hint="It begins with https:// or http://."
         )
     return parts
 
@@ -381,7 +381,9 @@ def _check_status(response: httpx.Response, url: str, accepted: Collection[int],
     if status in (404, 410):
         raise Missing(message, hint="It may be gone, or the name may be wrong.")
     if status == 401:
-        raise FetchError(message, hint="It wants a log-in: fetch it with a browser, and put it in its place yourself.")
+        raise FetchError(
+            message, hint="The server requires a login. Download the file with a browser and put it in place yourself."
+        )
     if status == 403 and not has_contact:
         raise FetchError(message, hint="It may want to know whom to reach: give your address with --contact.")
     raise FetchError(message, hint="Is the address right?")

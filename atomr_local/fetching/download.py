@@ -1,4 +1,4 @@
-"""One file, fetched as `NAME.part`, which becomes `NAME` only once its length and checksum are the published ones.
+"""Downloads one file as `NAME.part`; renames it to `NAME` when length and checksum match.
 
 Beside the part lies `NAME.part.json`: of which file it is the beginning. A run that was broken off anywhere goes on
 from there, and only with bytes that the server says are of the same file.
@@ -52,7 +52,7 @@ class RemoteFile:
     def __post_init__(self) -> None:
         checked_url(self.url)
         if not _NAME.fullmatch(self.name):
-            raise FetchError(f"{self.name[:80]!r} is no name for a file here")
+            raise FetchError(f"{self.name[:80]!r} is not a valid file name")
         if self.size <= 0:
             raise FetchError(f"{shown(self.url)}: the server says that it is empty")
         if self.algorithm and not re.fullmatch(rf"[0-9a-f]{{{DIGESTS[self.algorithm]}}}", self.digest):
@@ -115,7 +115,7 @@ class _Download:
         if self._target.exists():
             if self._target.stat().st_size != self._file.size or not self._is_right(self._target):
                 raise FetchError(
-                    f"{self._target} is there already and is not what is published",
+                    f"{self._target} already exists and differs from the published file",
                     hint="Move it away, then run the same command again.",
                 )
             self._part.unlink(missing_ok=True)
@@ -216,7 +216,7 @@ class _Download:
                 f"{why}, {self._restarts} times in a row; nothing of it was kept",
                 hint="The published checksum and the file do not belong together: try again in some hours.",
             )
-        self._client.tell(f"{why}: beginning anew")
+        self._client.tell(f"{why}: starting over")
 
     def _empty(self) -> None:
         os.truncate(self._part, 0)
@@ -298,7 +298,7 @@ def writing(target: Path) -> Iterator[None]:
         reason = "the disk is full" if full else error.strerror or str(error)
         raise FetchError(
             f"{target} cannot be written: {reason}",
-            hint="Free some space and run the same command again: it goes on." if full else "Check the disk.",
+            hint="Free some space and run the same command again to resume." if full else "Check the disk.",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""How long things take, in words: estimates, and said to be such wherever they are shown."""
+"""Estimates of sizes and times, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetching a model: what a server publishes about it, the download, and the record that is kept beside it."""
+"""Downloads a model: published metadata, the file, and the record kept beside it."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def name_of(url: str) -> str:
     """What the model at an address is to be called: the last part of the address.
 
     Raises:
-        FetchError: it is no address that can be fetched.
+        FetchError: it is not an address that can be downloaded from.
         InputError: it is none of a GGUF file.
     """
     last = unquote(checked_url(url).path.rpartition("/")[2])
     if not last.endswith(".gguf"):
-        raise InputError(f"{shown(url)} is no address of a GGUF file", hint="Its path ends in .gguf.")
+        raise InputError(f"{shown(url)} is not the address of a GGUF file", hint="Its path ends in .gguf.")
     return checked_name(last.removesuffix(".gguf"))
 
 
@@ -55,7 +55,9 @@ def checked_name(name: str) -> str:
         InputError: it may not.
     """
     if not _NAME.fullmatch(name):
-        raise InputError(f"{name[:80]!r} is no name for a model", hint="Letters, digits, '.', '_' and '-': see --name.")
+        raise InputError(
+            f"{name[:80]!r} is not a valid model name", hint="Letters, digits, '.', '_' and '-': see --name."
+        )
     return name
 
 
@@ -63,7 +65,7 @@ def direct(url: str) -> str:
     """The address of the file itself, of that of the page that shows it on Hugging Face.
 
     Raises:
-        FetchError: it is no address that can be fetched.
+        FetchError: it is not an address that can be downloaded from.
     """
     parts = checked_url(url)
     if parts.hostname == "huggingface.co" and "/blob/" in parts.path:
@@ -115,7 +117,7 @@ def pull(client: Client, model: RemoteModel, directory: Path, progress: Progress
     except ModelError as error:
         fetched.unlink(missing_ok=True)
         raise ModelError(
-            f"what {shown(model.file.url)} gives is no usable model: {error.message}",
+            f"what {shown(model.file.url)} gives is not a usable model: {error.message}",
             hint="It was removed. Choose another file; a model in several parts cannot be used.",
         ) from error
     record = ModelRecord(

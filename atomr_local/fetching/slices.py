@@ -1,4 +1,4 @@
-"""A slice of Wikidata as a file of JSON lines: some entities, what they point to, the classes of that, the properties.
+"""Downloads a slice of Wikidata as JSON lines: entities, what they point to, its classes, and the properties.
 
 The file grows batch by batch as `NAME.part`; `NAME.part.json` says up to where it is whole. A run that was broken off
 anywhere goes on from there, to the same bytes.
@@ -93,9 +93,7 @@ class Slice:
         """
         with writing(self._target):
             if self._target.exists():
-                raise FetchError(
-                    f"{self._target} is there already", hint="Move it away, or give another name with --to."
-                )
+                raise FetchError(f"{self._target} already exists", hint="Move it away, or give another name with --to.")
             self._target.parent.mkdir(parents=True, exist_ok=True)
             with held(self._part):
                 self._restore()

@@ -1,4 +1,4 @@
-"""Entities from the API of a Wikibase (Wikidata's), fifty at a time, one request after the other."""
+"""Entities from a Wikibase API such as Wikidata's, fifty per request."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ class Wikibase:
         try:
             answer = json.loads(text)
         except (ValueError, RecursionError):
-            raise Passing(f"{shown(self._endpoint)}: the answer is no JSON") from None
+            raise Passing(f"{shown(self._endpoint)}: the answer is not JSON") from None
         if not isinstance(answer, dict):
-            raise Passing(f"{shown(self._endpoint)}: the answer is no JSON object")
+            raise Passing(f"{shown(self._endpoint)}: the answer is not a JSON object")
         if "error" in answer:
             self._complain(answer["error"], headers)
         entities = answer.get("entities")
         if not isinstance(entities, dict) or not entities:
-            raise Passing(f"{shown(self._endpoint)}: the answer holds no entities")
+            raise Passing(f"{shown(self._endpoint)}: the answer contains no entities")
         return entities
 
     def _complain(self, error: Any, headers: httpx.Headers) -> None:

@@ -1,4 +1,4 @@
-"""Which entities of Wikidata go with a text index."""
+"""The Wikidata entities of the articles of a text index."""
 
 from __future__ import annotations
 

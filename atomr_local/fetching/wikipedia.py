@@ -1,4 +1,4 @@
-"""The files of a Wikipedia: the latest dump of Wikimedia, or the Parquet files of the data set wikimedia/wikipedia."""
+"""The files of a Wikipedia: a Wikimedia dump, or Parquet files of the data set wikimedia/wikipedia."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def parquet_files(client: Client, base: str, language: str, date: str, max_size:
         found[int(match[1])] = RemoteFile(url, local, size if isinstance(size, int) else 0, "sha256", digest)
         of = int(match[2])
     if not found or sorted(found) != list(range(of)):
-        raise FetchError(f"{api}: the list of the files of {folder} is not whole", hint="Is the date right?")
+        raise FetchError(f"{api}: the list of the files of {folder} is incomplete", hint="Is the date right?")
     return fitting((found[number] for number in range(of)), max_size)
 
 

@@ -1,4 +1,4 @@
-"""The header of a GGUF file, read and bounded without llama.cpp and without trusting the file.
+"""Reads and checks the header of a GGUF file without llama.cpp and without trusting the file.
 
 llama.cpp ends the process on many values that it does not expect, so they are turned away here. The format: magic,
 version, counts, typed key-value pairs, one record for each tensor, then the tensors' data, aligned (the GGUF

@@ -1,4 +1,4 @@
-"""What of a LoRA adapter llama.cpp must not be given (src/llama-adapter.cpp; ggml_mul_mat in ggml/src/ggml.c)."""
+"""Refuses LoRA adapters that crash llama.cpp (src/llama-adapter.cpp; ggml_mul_mat in ggml/src/ggml.c)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a file may be run as a model, or applied as an adapter: everything that is looked at before llama.cpp is."""
+"""Checks a model or adapter file before llama.cpp sees it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_model(path: Path) -> GgufHeader:
     generates = header.values.get(f"{header.architecture}.attention.causal", True) is not False
     if header.kind != "model" or not header.tensors or not generates:
         raise ModelError(
-            f"{path} holds no model that generates text (type {header.kind!r}, architecture {header.architecture!r})",
+            f"{path} has no model that generates text (type {header.kind!r}, architecture {header.architecture!r})",
             hint="Choose an instruction-tuned language model.",
         )
     if problem := model_problem(header) or _split_problem(header):
@@ -81,7 +81,7 @@ def check_adapter(path: Path, model: GgufHeader) -> GgufHeader:
             )
     if problem := adapter_problem(header, model):
         raise _adapter_error(
-            f"{path} cannot be applied: {problem}", "Download the file again, or make the adapter anew."
+            f"{path} cannot be applied: {problem}", "Download the file again, or make the adapter again."
         )
     return header
 

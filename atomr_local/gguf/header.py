@@ -101,7 +101,7 @@ def read_header(path: Path) -> GgufHeader:
         with open_regular(path) as stream:
             return _Reader(path, stream, size).header()
     except FileNotFoundError:
-        raise ModelError(f"{path} does not exist", hint="`atomr models list` shows what is at hand.") from None
+        raise ModelError(f"{path} does not exist", hint="`atomr models list` shows the available ones.") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = error.strerror if isinstance(error, OSError) else error
         raise ModelError(f"{path} cannot be read: {reason}") from error

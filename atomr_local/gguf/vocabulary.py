@@ -1,4 +1,4 @@
-"""The tokens that a model file lists, and what of them ends the process in llama.cpp (src/llama-vocab.cpp)."""
+"""The vocabulary of a model file; refuses what crashes llama.cpp (src/llama-vocab.cpp)."""
 
 from __future__ import annotations
 

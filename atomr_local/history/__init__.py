@@ -1,1 +1,1 @@
-"""Past questions, each with its whole trace: kept in SQLite, searched, exported, shared, deleted."""
+"""The history: past questions with their traces, in SQLite."""

@@ -1,4 +1,4 @@
-"""Which kept questions belong to one conversation: two columns beside each question, as ids out of its trace.
+"""Which kept questions belong to one conversation: two columns with ids from the trace.
 
 They are added without a new schema version: a program that does not know them can go on using the file.
 """

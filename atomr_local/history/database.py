@@ -1,4 +1,4 @@
-"""The history's SQLite file: opened, and brought to the schema of this version."""
+"""Opens the SQLite file of the history and migrates it to the current schema."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def history_errors(path: Path) -> Iterator[None]:
         if _code(error) == sqlite3.SQLITE_READONLY:
             raise HistoryReadOnly(path) from error
         raise HistoryError(
-            f"{path} cannot be used: {error}", hint="Look at the disk's free space and the file's permissions."
+            f"{path} cannot be used: {error}", hint="Check the free disk space and the permissions of the file."
         ) from error
     except OSError as error:
         if error.errno in _NOT_WRITABLE:
             raise HistoryReadOnly(path) from error
         raise HistoryError(
-            f"{path} cannot be used: {error.strerror or error}", hint="Look at the directory's permissions."
+            f"{path} cannot be used: {error.strerror or error}", hint="Check the permissions of the directory."
         ) from error
 
 

@@ -22,6 +22,6 @@ class HistoryReadOnly(HistoryError):
 
     def __init__(self, path: Path) -> None:
         super().__init__(
-            f"{path} cannot be written: this user may not, or the disk is read-only",
-            hint="Look at the permissions of the directory. What is kept can be read: `atomr history list`.",
+            f"{path} cannot be written: permission denied, or the disk is read-only",
+            hint="Check the permissions of the directory. Kept questions can be read: `atomr history list`.",
         )

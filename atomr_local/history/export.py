@@ -1,4 +1,4 @@
-"""Kept questions as files: Markdown for people, with numbered citations, and JSON, which is the trace.
+"""Exports kept questions: Markdown with numbered citations, or the trace as JSON.
 
 Markdown is written so that nothing from outside acts in it: texts are escaped, addresses are code and not links, SPARQL
 stands in fences longer than any run of backticks in it.

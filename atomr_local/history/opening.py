@@ -1,4 +1,4 @@
-"""How the history is opened: to be written, mended where it is damaged, or only read where nothing can be written."""
+"""Opens the history: writable, repaired if damaged, or read-only if it cannot be written."""
 
 from __future__ import annotations
 
@@ -114,7 +114,9 @@ def open_read_only(path: Path, *, search: bool, damaged: bool = False) -> Openin
         if not whole:
             raise
         opening = open_read_only(path, search=search, damaged=True)
-        opening.notes = (f"{error.message}. It cannot be mended, for it cannot be written; what can be read is shown.",)
+        opening.notes = (
+            f"{error.message}. It cannot be repaired, because it cannot be written. Readable questions are shown.",
+        )
         return opening
     except BaseException:
         _remove(scratch)

@@ -1,4 +1,4 @@
-"""Questions that are being answered: a note for each, so that one whose program dies is in the history as interrupted.
+"""Notes about running questions, so that a killed question is in the history as interrupted.
 
 A note lies in a directory beside the history: lines of JSON, locked for as long as the program lives. It goes when the
 question is kept. Whoever opens the history takes in the notes that nobody holds any more. Where the system has no such

@@ -1,4 +1,4 @@
-"""Questions of before for the question box: those asked last, and those that hold what is being typed."""
+"""Earlier questions for the question box: the latest ones, and those that contain the typed text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every consumer of the event stream does at a question's end: keep it, or say why it could not be kept."""
+"""Keeps a finished question in the history, or says why it could not be kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A damaged history: the words for searching made again, or what can be read saved into a new file.
+"""Repairs a damaged history: rebuilds the search index, or saves readable questions into a new file.
 
 The damaged file is never written to and never deleted: it is kept beside the new one, under a name that says so.
 """
@@ -37,13 +37,13 @@ class RepairOutcome:
     def describe(self, what: str) -> str:
         """In words, for the person whose history it is. `what` says what was wrong."""
         if self.saved is None:
-            return f"{what}. The words for searching have been made again; no question was lost."
-        where = f"It has been set aside as {self.aside.name}, beside a new history. " if self.aside else ""
+            return f"{what}. The search index was rebuilt; no question was lost."
+        where = f"It is kept as {self.aside.name}, beside a new history. " if self.aside else ""
         if not self.saved and self.lost is None:
             kept = "No question could be read from it."
         else:
             kept = f"{self.saved} {'question was' if self.saved == 1 else 'questions were'} saved"
-            kept += {None: ".", 0: ", which is all."}.get(self.lost, f", {self.lost} could not be read.")
+            kept += {None: ".", 0: " (all of them)."}.get(self.lost, f", {self.lost} could not be read.")
         return f"{what}. {where}{kept}"
 
 

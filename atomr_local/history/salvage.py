@@ -1,4 +1,4 @@
-"""Questions read from a damaged file, into a new one. The damaged file is only read, from copies."""
+"""Saves questions from copies of a damaged file into a new one."""
 
 from __future__ import annotations
 

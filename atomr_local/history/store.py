@@ -1,4 +1,4 @@
-"""The history: every question with its whole trace, in one SQLite file that several programs may use at once."""
+"""The history store: one SQLite file with every question and its trace; several programs may use it at once."""
 
 from __future__ import annotations
 

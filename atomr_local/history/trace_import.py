@@ -37,14 +37,17 @@ def read_traces(path: Path) -> list[Trace]:
     except RecursionError as error:
         raise InputError(f"{path} is too deeply nested") from error
     if not documents:
-        raise InputError(f"{path} holds no trace", hint="Such a file is made by `atomr history export --format json`.")
+        raise InputError(
+            f"{path} contains no trace", hint="Such a file is made by `atomr history export --format json`."
+        )
     traces = []
     for place, document in documents:
         try:
             traces.append(parse_trace(document))
         except InputError as error:
             raise InputError(
-                f"{place}: {error.message}", hint=error.hint or "The file is no trace of atomr-local, or was changed."
+                f"{place}: {error.message}",
+                hint=error.hint or "The file is not a trace of atomr-local, or it was changed.",
             ) from error
     return traces
 
@@ -71,4 +74,4 @@ def _documents(text: str, path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} is not a number in JSON")

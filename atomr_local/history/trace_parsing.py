@@ -1,4 +1,4 @@
-"""Trace files from elsewhere: `atomr.trace/1`, checked field by field before anything of it is used.
+"""Imports trace files (`atomr.trace/1`). Every field is checked before use.
 
 What another program wrote is untrusted. Its form is checked here; its texts are kept as they are and sanitised wherever
 they are shown. What the trace class gives a default may be missing, and keys it does not know are passed over, so that

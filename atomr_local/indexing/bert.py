@@ -1,4 +1,4 @@
-"""BERT encoders run by onnxruntime, without torch: what the embedder and the reranker have in common.
+"""BERT encoders on onnxruntime, without torch: shared by the embedder and the reranker.
 
 The graph is built in memory from the model's own weights: nothing is exported, converted or cached, and the first
 query of a process waits for tenths of a second instead of for torch. It computes in float32 what transformers computes.
@@ -82,7 +82,7 @@ def read_weights(file: Path) -> dict[str, NDArray[np.float32]]:
     except (SafetensorError, OSError) as error:
         raise ModelError(
             f"the embedder in {file.parent} cannot be loaded: {file.name} is damaged ({error})",
-            hint="Check that its files are whole.",
+            hint="Check that its files are complete.",
         ) from error
     # A model saved with a head on top keeps the encoder's arrays under a prefix.
     return {name.removeprefix("bert."): np.asarray(values, dtype=np.float32) for name, values in found.items()}
@@ -206,4 +206,4 @@ def _refuse_telemetry() -> None:
     except metadata.PackageNotFoundError:
         return
     if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) >= _TELEMETRY_SINCE:
-        raise Unsuited(f"onnxruntime {version} opens network sockets; a version below 1.31 is wanted")
+        raise Unsuited(f"onnxruntime {version} opens network sockets; a version below 1.31 is needed")

@@ -1,4 +1,4 @@
-"""Articles → passages: whole sentences up to a budget of words, with offsets into the article."""
+"""Splits articles into passages: whole sentences up to a word limit, with offsets into the article."""
 
 from __future__ import annotations
 

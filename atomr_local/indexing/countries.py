@@ -1,4 +1,4 @@
-"""Countries and the words for what comes from them, so that "American" and "United States" meet."""
+"""Countries and demonyms, so that "American" and "United States" match."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checksums of an index's files: made when it is published, compared by `atomr indexes verify` and `repair`.
+"""Checksums of the files of an index: made at publishing, compared by `atomr indexes verify` and `repair`.
 
 They stand in `digests.json` inside the index, with a copy of its manifest, and end with a checksum of their own. A
 search reads the index's files without asking whether they are what was built; a changed bit in them changes answers.

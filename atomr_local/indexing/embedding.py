@@ -53,7 +53,7 @@ def embedder_identity(directory: Path) -> str:
     weights = next((directory / name for name in _WEIGHTS if (directory / name).is_file()), None)
     if weights is None or not (directory / "config.json").is_file():
         raise MissingPartError(
-            f"{directory} holds no sentence embedder (config.json and {' or '.join(_WEIGHTS)} are wanted)",
+            f"{directory} contains no sentence embedder (config.json and {' or '.join(_WEIGHTS)} are needed)",
             hint="Give the directory of a sentence-transformers model, or use the starter.",
         )
     digest = hashlib.sha256((directory / "config.json").read_bytes())
@@ -183,7 +183,7 @@ class _TorchRuntime:
             raise MissingPartError(f"sentence-transformers cannot be loaded: {error}") from error
         except Exception as error:  # damaged weights raise SafetensorError, a plain Exception, among others
             raise ModelError(
-                f"the embedder in {directory} cannot be loaded: {error}", hint="Check that its files are whole."
+                f"the embedder in {directory} cannot be loaded: {error}", hint="Check that its files are complete."
             ) from error
         self._lock = threading.Lock()
         self.backend = f"torch {torch.__version__} {str(self._model.dtype).removeprefix('torch.')}"

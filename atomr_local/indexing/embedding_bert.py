@@ -1,4 +1,4 @@
-"""A BERT sentence encoder run by onnxruntime, without torch.
+"""A BERT sentence encoder on onnxruntime, without torch.
 
 It computes what sentence-transformers computes, in float32, so that vectors of either can stand in one index.
 `scripts/bench/embedding.py` measures both; 8-bit weights were measured too, and change which passages are found.

@@ -1,4 +1,4 @@
-"""Models in ONNX's binary form, written from arrays.
+"""Writes ONNX models from arrays.
 
 A model is one protobuf message (`onnx.proto` of the ONNX project); only the few fields that a feed-forward graph needs
 are written. Large arrays stay outside of it and are handed to onnxruntime as they lie in memory, so that nothing is

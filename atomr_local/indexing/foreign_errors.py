@@ -1,4 +1,4 @@
-"""What the libraries under the indexes say of a failure, cut down to what a reader can use."""
+"""Shortens error messages of the libraries under the indexes."""
 
 from __future__ import annotations
 

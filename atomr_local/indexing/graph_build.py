@@ -298,7 +298,7 @@ class GraphBuild:
         self._cancellation.check()
         self._at = done
         if self._progress is not None:
-            note = self._ledger.note or ("an unfinished build goes on" if self._ledger.resumed else "")
+            note = self._ledger.note or ("resuming an unfinished build" if self._ledger.resumed else "")
             self._progress(BuildProgress(stage, self._triples, min(done, self._total), self._total, note))
 
 

@@ -1,4 +1,4 @@
-"""The lines of a block that look like nearly all of Wikidata's truthy dumps, as columns: each kernel once a block.
+"""Typical lines of Wikidata's truthy dumps as Arrow columns, one block at a time.
 
 One expression knows these lines; it is stricter than the grammar, so that what it accepts any parser accepts, and
 written as the parser would write it. Where things lie in a line that it accepts follows from where its angle brackets

@@ -1,4 +1,4 @@
-"""How many statements an entity is in: noted as numbers with each commit of a build, summed up now and then.
+"""Counts the statements of each entity during a build.
 
 To add to each entity's row at once would write most rows of the name database anew for every piece of a build.
 """

@@ -1,4 +1,4 @@
-"""Which entities the labels of facts stand for, collected before the facts are taken in."""
+"""Maps the labels of facts to entities, before the facts are loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets of Wikidata numbers as bits: a hundred million items take 12 MB, however many of them are in the set."""
+"""Sets of Wikidata ids as bitmaps: 12 MB for a hundred million items."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def read_entity_ids(file: Path) -> IdSet:
     """The Q-ids of a file, one at the beginning of each line; empty lines and comments (#) are passed over.
 
     Raises:
-        InputError: the file cannot be read, or a line holds no Q-id.
+        InputError: the file cannot be read, or a line contains no Q-id.
     """
     return IdSet(_read(file, _QID, "Q-id, such as Q42"))
 
@@ -86,4 +86,4 @@ def _read(file: Path, form: re.Pattern[str], what: str) -> Iterator[int]:
         found = True
         yield number
     if not found:
-        raise InputError(f"{file}: holds no {what}")
+        raise InputError(f"{file}: contains no {what}")

@@ -1,4 +1,4 @@
-"""Builds a graph index: facts into Oxigraph on disk, names into SQLite beside it, published whole or not at all."""
+"""Builds a graph index: facts in Oxigraph, names in SQLite, published atomically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of N-Triples as Wikidata's truthy dumps write them, taken in a block at a time without parsing each.
+"""N-Triples of Wikidata's truthy dumps, read in blocks without parsing every line.
 
 What :class:`Columns` knows is taken from its columns. Every other line goes through Oxigraph's parser and
 :class:`TripleStatements`, in its place among the others: the index is the same, line for line.

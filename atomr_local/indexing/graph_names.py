@@ -1,4 +1,4 @@
-"""The name database beside a graph: labels, aliases, descriptions, properties, texts as the source wrote them.
+"""The name database of a graph index: labels, aliases, descriptions, properties.
 
 SQLite, because Oxigraph has no full-text search. Written by :mod:`graph_names_writer` during a build, read-only here.
 """

@@ -1,4 +1,4 @@
-"""Writes the name database of a graph during a build; a killed build goes on from its last commit."""
+"""Writes the name database during a build; a killed build resumes from its last commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements with what qualifies them (from when, until when, at what time, of what), and which of them are best.
+"""Statements with their qualifiers (start, end, point in time, of), and which of them rank best.
 
 They lie in a graph of their own beside the plain facts, in Wikidata's own form (p:, ps:, pq:), so that a question that
 asks for no time reads the plain facts alone.

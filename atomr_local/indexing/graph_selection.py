@@ -1,4 +1,4 @@
-"""What of Wikidata an index keeps: the slice about some entities, with what it takes to name and type their values."""
+"""Selects the slice of Wikidata about given entities, with names and types of their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where triples go: spool files, each loaded into Oxigraph as a whole by a thread while the next ones are written."""
+"""Bulk loading: spool files of triples that a thread loads into Oxigraph while the next ones are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what a reader gives to what the graph holds: IRIs, typed literals, and the names beside them."""
+"""Converts what readers give into graph statements: IRIs, typed literals, and names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entities of a text index: by the Wikidata id of an article where it has one, else by its title."""
+"""The entities of a text index: by the Wikidata id of each article, or by its title."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triples of RDF files → what the graph holds: names taken out, Wikidata's statements chosen by their rank."""
+"""Converts RDF triples into graph statements: extracts names and selects Wikidata's statements by rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger of one build: what it reads, with what settings, and how far it is, so that a killed build goes on.
+"""The ledger of a build: its inputs, settings and progress, so that a killed build can resume.
 
 It lies in the build's hidden directory (:func:`publishing.resumable`) and is replaced as a whole with every commit: it
 names the last state that is surely on the disk, never a later one.
@@ -79,7 +79,7 @@ class Ledger:
             if same_files and old.settings == wanted:
                 return cls(directory, kind, inputs, wanted, old.state, resumed=True, _stamps=stamps)
             what = "settings" if same_files else "input files"
-            problem = f"an unfinished build with other {what} was thrown away; this one begins anew"
+            problem = f"an unfinished build with other {what} was discarded; this one starts over"
         empty(directory)
         return cls(directory, kind, inputs, wanted, note=problem, _stamps=stamps)
 
@@ -154,15 +154,15 @@ def _read(directory: Path, kind: IndexKind) -> tuple[Ledger | None, str]:
     except FileNotFoundError:
         return None, ""
     except (OSError, ValueError, RecursionError):
-        return None, "an unfinished build whose ledger cannot be read was thrown away; this one begins anew"
+        return None, "an unfinished build whose ledger cannot be read was discarded; this one starts over"
     try:
         if (data["schema"], data["kind"]) != (SCHEMA, kind):
-            return None, "an unfinished build of another version was thrown away; this one begins anew"
+            return None, "an unfinished build of another version was discarded; this one starts over"
         inputs = [InputFile(str(i["path"]), int(i["size"]), str(i["sha256"])) for i in data["inputs"]]
         stamps = [int(i["modified"]) for i in data["inputs"]]
         settings, state = dict(data["settings"]), dict(data["state"])
     except (KeyError, TypeError, ValueError):
-        return None, "an unfinished build whose ledger is damaged was thrown away; this one begins anew"
+        return None, "an unfinished build whose ledger is damaged was discarded; this one starts over"
     return Ledger(directory, kind, inputs, settings, state, _stamps=stamps), ""
 
 

@@ -1,4 +1,4 @@
-"""Dates and quantities as people write them: "6 July 1958", "October 5, 1987", "June 1956", "44 BC", "1,200 km²"."""
+"""Parses dates and quantities: "6 July 1958", "October 5, 1987", "June 1956", "44 BC", "1,200 km²"."""
 
 from __future__ import annotations
 

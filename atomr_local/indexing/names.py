@@ -1,4 +1,4 @@
-"""Normal forms of names, so that two spellings of one name meet: case, accents, punctuation, qualifiers."""
+"""Normal forms of names, so that two spellings match: case, accents, punctuation, qualifiers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be told of an index when it is opened, without reading it through each time.
+"""Quick checks of an index when it is opened.
 
 The first time, and whenever one of its files has been written since, the file is compared with its recorded checksum;
 what was compared is remembered in the cache by size, time and number of the file. Very large files are left to

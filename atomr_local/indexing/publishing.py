@@ -1,4 +1,4 @@
-"""How an index comes into its place, and goes: at once or not at all. What unfinished builds have left.
+"""Publishes and removes indexes atomically; finds what unfinished builds left behind.
 
 A build writes into a hidden directory beside its destination and is published by renaming, so that a reader sees the
 old index or the new one and never half of one.

@@ -1,4 +1,4 @@
-"""The command that builds an index again, from what its manifest tells."""
+"""The command that rebuilds an index, from its manifest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rebuild_hint(entry: store.IndexEntry) -> str:
 
 def repair_hint(entry: store.IndexEntry) -> str:
     """What to do about a damaged index that needs nothing but what is there."""
-    return f"`atomr indexes repair {entry.name}` mends it."
+    return f"`atomr indexes repair {entry.name}` repairs it."
 
 
 def damage_hint(kind: store.IndexKind, directory: Path) -> str:
@@ -41,7 +41,7 @@ def damage_hint(kind: store.IndexKind, directory: Path) -> str:
         return store.permission_hint(directory) or repair_hint(entry)
     rebuild = rebuild_hint(entry)
     return store.permission_hint(directory) or (
-        f"Run `atomr indexes repair {entry.name}`. If it cannot mend the index, {rebuild[0].lower()}{rebuild[1:]}"
+        f"Run `atomr indexes repair {entry.name}`. If it cannot repair the index, {rebuild[0].lower()}{rebuild[1:]}"
     )
 
 

@@ -1,4 +1,4 @@
-"""`atomr indexes repair`: what can be mended of an index without what it was built from.
+"""`atomr indexes repair`: repairs an index without its input files.
 
 The files that are as they were built are shared by hard links with a new directory, where what can be made of them is
 made again: the manifest from its copy beside the checksums, the full-text and vector indexes from the passages. Files
@@ -71,15 +71,15 @@ def _repair(report: Report, open_embedder: Callable[[], Embedder], tell: Callabl
     kind, name = report.kind, report.name
     if report.state == "set aside":
         publishing.put_back(kind, name)
-        return "put back in its place"
+        return "restored"
     if report.state == "left over" and report.path.exists():  # what was mended before it may have cleared it away
         publishing.remove(kind, name, unfinished_only=True)
-        return "removed what a process that died had left"
+        return "removed what a dead process had left"
     if report.state == "damaged" and mendable(report):
         if name == store.STARTER:
-            tell(f"building the starter's {kind} index anew")
+            tell(f"rebuilding the starter's {kind} index")
             rebuild_starter(kind, open_embedder)
-            return "built anew from what ships"
+            return "rebuilt from the files that ship"
         return _mended(report, tell)
     if report.state == "whole" and report.files.state == "absent":
         return _recorded(report)
@@ -98,7 +98,7 @@ def _mended(report: Report, tell: Callable[[str], None]) -> str:
             if read_ledger(scratch) is not None:
                 raise KnowledgeIndexError(
                     f"an unfinished build of the {kind} index {name!r} would be lost",
-                    hint="Run the command that began it again, or drop it with "
+                    hint="Run the command that started it again, or drop it with "
                     f"`atomr indexes remove {kind} {name} --unfinished`.",
                 )
             empty(scratch)

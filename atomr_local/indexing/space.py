@@ -1,4 +1,4 @@
-"""Room on the disk, asked before a build begins and while it goes on, so that it stops before the disk is full."""
+"""Checks free disk space before and during a build, so that it stops before the disk is full."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def write_error(what: str, error: BaseException, *, resumable: bool = False) -> 
     if full:
         hint = f"Free some space and {again}"
     elif number in _NO_PLACE:
-        hint = f"See to it that this user may write there, then {again}"
+        hint = f"Make sure that this user may write there, then {again}"
     else:
         hint = f"{CHECK_DISK}, then {again}"
     return KnowledgeIndexError(f"{what} cannot be written: {reason}", hint=hint)
@@ -68,7 +68,7 @@ def something_done(directory: Path) -> bool:
 
 
 def _again(goes_on: bool) -> str:
-    return "run the same command again" + (": it goes on where it stopped." if goes_on else ".")
+    return "run the same command again" + (": it resumes where it stopped." if goes_on else ".")
 
 
 def human_size(size: int) -> str:

@@ -1,4 +1,4 @@
-"""The span reader: an encoder that reads a question with a passage and tells where the answer stands, if it does.
+"""The span reader: an encoder that finds the answer to a question in a passage, or reports that there is none.
 
 It is the starter's sentence embedder with a small adapter (`scripts/train_span_reader.py`), run by onnxruntime in
 milliseconds. It reads in both directions, which the language model does not, and has learnt to tell that an answer is

@@ -1,4 +1,4 @@
-"""Stretches of days as people write them: "1950", "March 1950", "the 1990s", "the 19th century", "1914–1918"."""
+"""Parses periods: "1950", "March 1950", "the 1990s", "the 19th century", "1914–1918"."""
 
 from __future__ import annotations
 

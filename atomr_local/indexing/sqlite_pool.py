@@ -1,4 +1,4 @@
-"""Connections to one finished SQLite file, shared by all threads: borrowed for a query and given back."""
+"""A pool of connections to a read-only SQLite file, shared by all threads."""
 
 from __future__ import annotations
 

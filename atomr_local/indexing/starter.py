@@ -1,4 +1,4 @@
-"""The starter knowledge: shipped as text, built into indexes on first use."""
+"""The starter knowledge: ships as text, becomes indexes on first use."""
 
 from __future__ import annotations
 

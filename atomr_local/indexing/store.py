@@ -111,7 +111,7 @@ def read_manifest(directory: Path) -> Manifest:
         return parse_manifest(read_text(file, _MANIFEST_BYTES), directory)
     except FileNotFoundError as error:
         raise KnowledgeIndexError(
-            f"{directory} holds no finished index ({MANIFEST} is missing)", hint="Build the index again."
+            f"{directory} contains no finished index ({MANIFEST} is missing)", hint="Build the index again."
         ) from error
     except OSError as error:
         raise KnowledgeIndexError(
@@ -131,7 +131,7 @@ def parse_manifest(text: str, directory: Path) -> Manifest:
     data = json.loads(text)
     if data.get("schema") != SCHEMA:
         raise KnowledgeIndexError(
-            f"{directory} was built by another version (schema {data.get('schema')!r}; {SCHEMA} is wanted)",
+            f"{directory} was built by another version (schema {data.get('schema')!r}; expected {SCHEMA})",
             hint="Build the index again.",
         )
     inputs = [InputFile(**item) for item in data.pop("inputs")]
@@ -186,7 +186,7 @@ def subdirectories(base: Path) -> list[Path]:
         raise KnowledgeIndexError(f"{base} cannot be read: {error.strerror or error}", hint=READABLE) from error
 
 
-READABLE = "See to it that this user may read it; nothing has to be built again."
+READABLE = "Make sure that this user may read it. Nothing has to be rebuilt."
 
 
 def permission_hint(directory: Path) -> str:

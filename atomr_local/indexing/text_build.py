@@ -1,4 +1,4 @@
-"""One run of a text build: articles → passages → vectors → the table, committed batch by batch in the ledger.
+"""A text build: articles → passages → vectors → table, committed in batches.
 
 The ledger's last state names a place in the input and the version of the table at that place. What was written after it
 (by a run that was killed before it could commit) is undone when the build goes on.

@@ -1,4 +1,4 @@
-"""Text indexes: passages with vectors and a full-text index, in LanceDB. Built, added to, thinned out."""
+"""Builds text indexes in LanceDB, adds articles to them and removes articles."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ def _other_mode(scratch: Path, mode: str) -> bool:
 def _in_the_way(name: str) -> KnowledgeIndexError:
     return KnowledgeIndexError(
         f"an unfinished build of the text index {name!r} would be lost",
-        hint=f"Run the command that began it again, or drop it with `atomr indexes remove text {name} --unfinished`.",
+        hint=f"Run the command that started it again, or drop it with `atomr indexes remove text {name} --unfinished`.",
     )
 
 
@@ -344,7 +344,7 @@ def _tell_how(ledger: Ledger, tell: Callable[[str], None] | None) -> None:
     if ledger.note:
         tell(ledger.note)
     if ledger.resumed:
-        tell(f"going on with an unfinished build, after {ledger.state.get('passages', 0)} passages")
+        tell(f"resuming an unfinished build after {ledger.state.get('passages', 0)} passages")
 
 
 def _digest(titles: frozenset[str] | None) -> dict[str, Any] | None:

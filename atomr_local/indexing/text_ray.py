@@ -1,4 +1,4 @@
-"""A text build on Ray: the same build, whose reading, cutting and embedding is done by Ray's workers.
+"""Text builds on Ray: Ray's workers read, split and embed the articles.
 
 One process decides, in the order of the input, as in :mod:`text_build`: what is new, what stands twice, what is wanted.
 It hands the workers whole files to read (several at once, where there are several), then waves of passages: Ray Data
@@ -46,7 +46,7 @@ _BLOCKS = 4
 _WAVE = 100_000  # passages at most; they wait in memory
 _PACKET = 1_000_000  # characters of text that a reading worker hands over together
 _BLOCK_BYTES = 16 << 20
-_AGAIN = "Run the same command again: it goes on where it stopped, with --engine local too."
+_AGAIN = "Run the same command again to resume; --engine local works too."
 # What a worker raised, in the text of Ray's error: ours, see _handed_over, and others'.
 _HANDED = re.compile(r"atomr<([\w=-]+)>")
 _RAISED = re.compile(r"^\s*[\w.]*(?:Error|Exception): (.+)$", re.M)

@@ -1,4 +1,4 @@
-"""Reading back what a text build wrote: before it is published, and after a write that failed.
+"""Reads back what a text build wrote, before publishing and after a failed write.
 
 LanceDB writes behind the caller's back, and can lose the error of a write that failed; only reading shows it then.
 """
@@ -38,7 +38,7 @@ def check_before_publishing(scratch: Path, manifest: store.Manifest, cancellatio
         empty(scratch)
         raise KnowledgeIndexError(
             f"the text index {manifest.name!r} cannot be read back as it was written: {report.problems[0]}",
-            hint=f"{CHECK_DISK}, then run the same command again: it begins anew.",
+            hint=f"{CHECK_DISK}, then run the same command again: it starts over.",
         )
 
 
@@ -66,7 +66,7 @@ def after_failed_write(scratch: Path, error: KnowledgeIndexError) -> None:
     except Exception:
         empty(scratch)
         error.hint = (
-            f"{CHECK_DISK}, then run the same command again: it begins anew, for what it had written is damaged."
+            f"{CHECK_DISK}, then run the same command again: it starts over, because what it had written is damaged."
         )
 
 

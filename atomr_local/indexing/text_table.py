@@ -1,4 +1,4 @@
-"""The LanceDB table of a text index: its columns, and what is done to it."""
+"""The LanceDB table of a text index."""
 
 from __future__ import annotations
 

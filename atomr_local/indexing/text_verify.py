@@ -1,4 +1,4 @@
-"""Whether a text index is whole: every passage readable, all of them indexed, the nearest ones found."""
+"""Verifies a text index: every passage is readable, indexed and found."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def verify_text(report: Report, manifest: store.Manifest, embedder: str | None, 
                 report.measured["recall@10"] = round(recall, 4)
                 if recall < _RECALL:
                     report.problems.append(
-                        f"the vector index finds {recall:.3f} of the 10 nearest; {_RECALL} is wanted"
+                        f"the vector index finds {recall:.3f} of the 10 nearest; expected at least {_RECALL}"
                     )
 
 

@@ -1,4 +1,4 @@
-"""Whether the indexes are whole: what is wrong with each, in words, and what to do about it."""
+"""Verifies indexes, explains damage, and says what to do."""
 
 from __future__ import annotations
 
@@ -184,19 +184,19 @@ def unfinished_report(item: publishing.Unfinished) -> Report:
         return report
     if item.set_aside:
         report.state = "set aside"
-        report.problems.append("a process died when it had moved the index away, before a new one was in its place")
+        report.problems.append("a process died after moving the old index away and before publishing the new one")
         report.hint = f"`atomr indexes remove {item.kind} {item.name} --unfinished` puts it back."
         return report
     drop = f"`atomr indexes remove {item.kind} {item.name} --unfinished` frees {human_size(item.bytes)}"
     ledger = read_ledger(item.path) if item.resumable else None
     if ledger is None:
         report.state = "left over"
-        report.problems.append("a process that died left this behind; nothing goes on from it")
+        report.problems.append("left behind by a process that died; no command can resume it")
         report.hint = f"{drop}; so does the next build of this name."
         return report
     report.state = "half-built"
     report.problems.append(f"the build was stopped {_how_far(ledger.state)}")
-    report.hint = f"Run the command that began it again: it goes on. {drop}."
+    report.hint = f"Run the command that started it again to resume. {drop}."
     return report
 
 

@@ -1,4 +1,4 @@
-"""What we know of common Wikidata properties beforehand: labels, wordings forward and inverse, kind of value.
+"""Common Wikidata properties: labels, wordings in both directions, kind of value.
 
 The table lets facts that come without property ids join facts that have them, and lets a relation be understood
 without an embedding model.

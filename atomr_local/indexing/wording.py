@@ -1,4 +1,4 @@
-"""Words of questions: which of them say nothing, and which words tell what they ask for."""
+"""Words of questions: stop words, and words that name the property asked for."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a text is and what a question asks for: small linear models and word lists, one folder for each language."""
+"""Language data: word lists and small linear models, one folder for each language."""

@@ -1,4 +1,4 @@
-"""What kind of answer a question asks for, by its words alone: no model, no network, under a millisecond.
+"""The expected type of answer, from the words of a question, in under a millisecond.
 
 A small linear model over word n-grams, learnt by `scripts/train_answer_types.py` from questions of many sets and
 wordings, written for this project, of what people type ("can you tell me …", "… author", "name the …").

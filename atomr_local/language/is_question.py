@@ -1,4 +1,4 @@
-"""Whether a text is something to look up, in English: before a model is asked to plan it.
+"""Whether a text is an English question that can be looked up.
 
 A small linear model over letters and words, learnt by `scripts/train_is_question.py` from English questions and names
 against sentences of other languages, greetings and keyboard noise. It refuses only where it is sure: a name from

@@ -1,4 +1,4 @@
-"""The last step of a plan gives the answer in the form that the question asks for.
+"""Adjusts the last step of a plan to the form of answer that the question asks for.
 
 A small model often plans the right steps and ends in the wrong form. Where the question leaves no doubt, the last
 step is put right: "Is A or B the larger?" is a comparison and not yes or no, a date is not cut down to its day, "in

@@ -1,4 +1,4 @@
-"""What a plan leaves out of its question: names and numbers that no step has.
+"""Plan coverage: names and numbers of the question that no step has.
 
 Which words of a question matter is told by how it is written alone, so that no list of words decides: numbers, and
 words with a capital letter inside a sentence. A plan that leaves one out is run all the same, and says so.

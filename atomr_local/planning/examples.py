@@ -1,4 +1,4 @@
-"""The library of worked plans, and the choice of a few of them for a question.
+"""The library of example plans, and which of them a prompt shows.
 
 What matters for a plan is the question's shape, "Who is the father of the director of NAME?", and not the name:
 similarity is the cosine of IDF vectors over the words and word pairs with names masked, joined with the cosine of the
@@ -123,7 +123,7 @@ def example_lines(path: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}", hint="Mend or move the file.") from error
+        raise InputError(f"{path} cannot be read: {error}", hint="Correct or move the file.") from error
 
 
 def read_example(line: str) -> Example:
@@ -204,7 +204,7 @@ class ExampleLibrary:
     def load(cls, path: Path) -> ExampleLibrary:
         """The shipped examples and the user's; the user's stand for shipped ones with the same question.
 
-        Lines of the file that are no example are passed over: `atomr examples list` names them.
+        Lines of the file that are no example are skipped: `atomr examples list` names them.
 
         Raises:
             InputError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""The form of the plans that a model writes: with line 0 and typed operations, or as an earlier adapter learnt it."""
+"""The plan notation that a model writes: with line 0 and typed operations, or an earlier one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grammar of plans for one question: what it lets through needs no repair.
+"""The plan grammar for one question: all its output is valid.
 
 A plan is line 0, the question as understood and the answer it expects, and the steps below it; it may end there. Steps
 are look-ups (`Relate("Hamlet (1948 film)", "director")`, `Filter([1], "condition")`), typed operations over earlier

@@ -1,4 +1,4 @@
-"""Shorthand plans: a Relate on a name stands for the Search for that name and the Relate that follows it.
+"""Shorthand plans: a Relate on a name expands to a Search for the name and a Relate on its result.
 
 In the method every chain of look-ups begins with a Search (AtomR, section 3.1). Which Search that is follows from the
 name, `Relate("Hamlet (1948 film)", "director")`, so a small model need not write it: its plans are shorter by about

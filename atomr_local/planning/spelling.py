@@ -1,4 +1,4 @@
-"""Names that a plan spells otherwise than the question: a small model may write Hertley for Hartley.
+"""Names that a plan misspells: a small model may write Hertley for Hartley.
 
 What the steps look up is copied from the question; the questions beside them are the model's own words.
 """

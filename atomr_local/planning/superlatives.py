@@ -1,4 +1,4 @@
-"""Filters that compare things with each other: `Filter([1], "largest")` is a look-up and a Compare.
+"""Superlative filters: `Filter([1], "largest")` becomes a look-up and a Compare.
 
 A filter looks at one thing at a time, so that none can tell by it which is the largest. Where the words say what is
 compared ("has the most inhabitants", "longest"), the step is written as what the model meant; where they do not

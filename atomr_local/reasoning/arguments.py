@@ -1,4 +1,4 @@
-"""References become values: what `[i]` stands for when an operator runs or a question is shown."""
+"""Resolves references: replaces `[i]` by the values of step i."""
 
 from __future__ import annotations
 

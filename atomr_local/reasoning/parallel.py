@@ -1,4 +1,4 @@
-"""What does not wait for anything runs together: steps of a plan, runs of one operator."""
+"""Runs independent steps and operator calls at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node came to, on its way to the nodes that depend on it."""
+"""The result of a node, as the nodes that depend on it see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question answered again after a correction: what the correction does not touch keeps its result.
+"""Revisions: after a correction, unaffected steps keep their results.
 
 Nodes are compared by what they are, the operator, the words and what they rest on, never by their numbers alone: a
 plan may have been renumbered.

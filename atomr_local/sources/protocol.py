@@ -1,4 +1,4 @@
-"""What a knowledge source is, and what it gives: the wall between reasoning and concrete sources."""
+"""The protocol of knowledge sources. Reasoning knows sources only through this file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reranking: a model that reads query and passage together orders what a search has found."""
+"""Reranking: a cross-encoder reorders search results."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class CrossEncoderReranker:
 
     Raises:
         MissingPartError: the directory holds no model.
-        ModelError: it holds a model that is no cross-encoder with one score.
+        ModelError: it holds a model that is not a cross-encoder with one score.
     """
 
     def __init__(self, directory: Path, *, runtime: RuntimeName = "auto") -> None:
@@ -93,7 +93,7 @@ class CrossEncoderReranker:
                     found[i] = score
         if not all(map(math.isfinite, found)):
             raise ModelError(
-                f"the reranker in {self._directory} gives no numbers", hint="Check that its files are whole."
+                f"the reranker in {self._directory} gives no numbers", hint="Check that its files are complete."
             )
         return found
 
@@ -102,7 +102,7 @@ class CrossEncoderReranker:
             return model.predict(pairs)
         except Exception as error:  # torch raises IndexError and RuntimeError for sizes that do not fit
             raise ModelError(
-                f"the reranker in {self._directory} cannot be run: {error}", hint="Check that its files are whole."
+                f"the reranker in {self._directory} cannot be run: {error}", hint="Check that its files are complete."
             ) from error
 
     def _plain(self, text: str) -> str:
@@ -148,7 +148,7 @@ class _TorchPairs:
             raise MissingPartError(f"sentence-transformers cannot be loaded: {error}") from error
         except Exception as error:  # damaged weights raise SafetensorError, a plain Exception, among others
             raise ModelError(
-                f"the reranker in {directory} cannot be loaded: {error}", hint="Check that its files are whole."
+                f"the reranker in {directory} cannot be loaded: {error}", hint="Check that its files are complete."
             ) from error
         tokenizer = self._model.tokenizer
         tokenizer.model_max_length = min(tokenizer.model_max_length, _LONGEST)
@@ -168,9 +168,9 @@ def check_cross_encoder(directory: Path) -> None:
     """
     hint = "Set retrieval.reranker to the directory of a cross-encoder, or leave it empty."
     if not directory.is_dir():
-        raise MissingPartError(f"the reranker {directory} is no directory", hint=hint)
+        raise MissingPartError(f"the reranker {directory} is not a directory", hint=hint)
     if not (directory / "config.json").is_file():
-        raise MissingPartError(f"{directory} holds no model (it has no config.json)", hint=hint)
+        raise MissingPartError(f"{directory} contains no model (it has no config.json)", hint=hint)
     if not any(directory.glob("*.safetensors")):
         raise MissingPartError(
             f"the reranker in {directory} has no safetensors weights",
@@ -182,10 +182,10 @@ def check_cross_encoder(directory: Path) -> None:
     kinds = config.get("architectures") if isinstance(config, dict) else None
     kind = kinds[0] if isinstance(kinds, list) and kinds else None
     if not str(kind).endswith(_HEAD):
-        raise ModelError(f"the model in {directory} is no cross-encoder: its kind is {str(kind)[:80]}", hint=hint)
+        raise ModelError(f"the model in {directory} is not a cross-encoder: its kind is {str(kind)[:80]}", hint=hint)
     if count != 1:
         raise ModelError(
-            f"the model in {directory} is no cross-encoder for ranking: it gives {str(count)[:20]} labels, not 1",
+            f"the model in {directory} is not a cross-encoder for ranking: it gives {str(count)[:20]} labels, not 1",
             hint=hint,
         )
     modules = directory / "modules.json"
@@ -204,4 +204,4 @@ def _json(file: Path) -> Any:
     try:
         return json.loads(read_regular(file, _CONFIG_BYTES))
     except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{file} cannot be read: {error}", hint="Check that its files are whole.") from error
+        raise ModelError(f"{file} cannot be read: {error}", hint="Check that its files are complete.") from error

@@ -1,4 +1,4 @@
-"""A BERT cross-encoder run by onnxruntime, without torch: no query waits for torch to be loaded.
+"""A BERT cross-encoder on onnxruntime, without torch.
 
 In float32, with the scores that sentence-transformers would give; models of any other form are left to it.
 """
@@ -92,7 +92,7 @@ def _shape(directory: Path, longest: int) -> BertShape:
         )
     ]
     if not all(isinstance(limit, int | float) and limit > 3 for limit in limits):
-        raise Unsuited("its tokenizer's limit is no number")
+        raise Unsuited("its tokenizer's limit is not a number")
     epsilon = config.get("layer_norm_eps")
     if width % heads or not isinstance(epsilon, float) or not 0 < epsilon < 1:
         raise Unsuited("its sizes do not fit each other")

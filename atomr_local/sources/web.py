@@ -1,4 +1,4 @@
-"""The web source: DuckDuckGo through ddgs. Off unless the user turned it on; result pages are never fetched."""
+"""The web source: DuckDuckGo through ddgs. Off by default; result pages are never fetched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AtomR: plan an atomic reasoning tree, execute it bottom-up."""
+"""The strategy `atomr`: plans an atomic reasoning tree and executes it bottom-up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which spelling of a name is right where the question and the plan's own words differ: the one that sources know."""
+"""Chooses the spelling of a name that the sources know, if question and plan differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reasoning method is: a question and the tools at hand, answered while events are emitted."""
+"""The protocol of strategies: answer a question with the given tools and emit events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reasoning methods by name: ours, and those that installed packages offer as entry points."""
+"""The registry of strategies: ours, and those of other packages (entry points)."""
 
 from __future__ import annotations
 

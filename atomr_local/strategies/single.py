@@ -1,4 +1,4 @@
-"""Methods that answer in one node: the baselines that the tree is measured against."""
+"""Strategies with a single node: the baselines `rag`, `closed-book` and `cot`."""
 
 from __future__ import annotations
 

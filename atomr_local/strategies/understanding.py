@@ -1,4 +1,4 @@
-"""A follow-up question put so that it stands alone, before any strategy sees it."""
+"""Rewrites a follow-up question so that it stands alone, before any strategy sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kind of answer a question asks for, and whether it asks for several: `Answer(person)`, `Answer(place, several)`.
+"""The expected type of answer: `Answer(person)`, `Answer(place, several)`.
 
 A plan states it on the line of its root. Written, it is one of the types below; read, other common names of the same
 type are taken too (`location`, `organization`, `boolean`), in any letter case and with or without quotes.

@@ -1,4 +1,4 @@
-"""Bounds that hold for any input of the parsers, whatever the validation limits are."""
+"""Fixed bounds of the parsers, independent of the validation limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operator calls as text: `Relate([3], "husband")`. Shared by the two notations.
+"""Operator calls as text, such as `Relate([3], "husband")`. Used by both notations.
 
 Written, an argument is `[i]`, `[i, j]` or a quoted string with escapes. Read, what published plans and small models
 write besides is accepted where it has one reading: quotes inside a string that nobody escaped

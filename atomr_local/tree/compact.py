@@ -1,4 +1,4 @@
-r"""The compact notation: an outline, one question a line, about half the tokens of the paper's JSON.
+r"""The compact notation: an outline, one question per line, about half the tokens of the paper's JSON.
 
     0. Who is the father-in-law of Queen Hyojeong?
     1. Who is Queen Hyojeong's husband?

@@ -1,4 +1,4 @@
-"""The only error that parsing or validating a tree raises."""
+"""The error of parsing and validating a tree."""
 
 from __future__ import annotations
 

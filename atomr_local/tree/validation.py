@@ -1,4 +1,4 @@
-"""The rules that a tree must keep beyond its notation. Messages are written for people and for a model's repair."""
+"""Validation of a tree beyond its notation. Messages are for people and for repair by a model."""
 
 from __future__ import annotations
 

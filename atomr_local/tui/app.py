@@ -1,4 +1,4 @@
-"""The terminal UI. It knows the core through `Assistant` and its events alone.
+"""The terminal UI. It knows the core only through `Assistant` and its events.
 
 The assistant works on worker threads that only post messages; the handlers here and of the screens own the state.
 """
@@ -139,7 +139,7 @@ class AtomrApp(App[None]):
         self._remember({"web.enabled": enabled})
         told = "Web search is on: questions may be sent to DuckDuckGo." if enabled else "Web search is off."
         if state.running and state.web != enabled:
-            told += " The running question goes on as it began" + ("." if enabled else "; Escape cancels it.")
+            told += " The running question is not affected" + ("." if enabled else "; Escape cancels it.")
         return told
 
     def _toggle_local(self, name: str) -> str:
@@ -321,7 +321,7 @@ class AtomrApp(App[None]):
         from atomr_local.tui.screens.confirm import confirm
 
         titles = "\n".join(job.title for job in self.jobs.running)
-        told = f"{titles}\n\nWhat is stopped goes on when it is begun again."
+        told = f"{titles}\n\nStopped builds and downloads resume when you start them again."
         confirm(self, "Stop what runs in the background?", told, self._leave, yes="Stop and quit", no="Stay")
 
     def _leave(self) -> None:

@@ -1,4 +1,4 @@
-"""The ids that `ui.keys` may give other keys: of every binding of the program, its screens and widgets."""
+"""The ids of all key bindings, for `ui.keys`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copying: the answer with its citations, evidence, SPARQL, as plain text, to the system's clipboard."""
+"""Copies the answer with its citations, evidence and SPARQL to the clipboard."""
 
 from __future__ import annotations
 

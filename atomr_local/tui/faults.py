@@ -1,4 +1,4 @@
-"""Faults of the program itself, told as any error is."""
+"""Internal errors, shown like any other error."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ def fault(error: BaseException, kept: str = "What was asked is kept in the histo
     except (OSError, AtomrError):
         pass
     message = sanitize_line(f"{type(error).__name__}: {error}")
-    return AtomrError(message, title="A fault of the program itself", hint=told)
+    return AtomrError(message, title="Internal error", hint=told)

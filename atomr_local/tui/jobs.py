@@ -1,4 +1,4 @@
-"""Long work beside the terminal UI: commands of this program in processes of their own, which no screen's closing ends.
+"""Background jobs of the terminal UI: commands of this program in child processes.
 
 A process, not a thread: building takes the processor for minutes, and the frames must not wait for it. What is stopped
 goes on where it was when it is begun again: that is what the builds' ledger is for.

@@ -73,7 +73,7 @@ class Startup:
         if len(problems) > _TOLD:
             told.append(f"… and {len(problems) - _TOLD} more")
         told.append("Correct ui.keys in the settings (F4); F1 shows the keys.")
-        self._app.notify("\n".join(told), title="Keys of your own", severity="warning", timeout=_NOTICE, markup=False)
+        self._app.notify("\n".join(told), title="Your own keys", severity="warning", timeout=_NOTICE, markup=False)
 
     def _offer_beginning(self, first_run: bool) -> None:
         if first_run:

@@ -1,4 +1,4 @@
-"""The themes of this program: dark, light and high contrast. Nothing on the screen is told by colour alone."""
+"""The themes: dark, light and high contrast. Nothing is shown by colour alone."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@
 The README's command builds a CPU backend for each generation of processors; `llm.cpu_variant` chooses one. Each
 variant named here (default: zen4, skylakex and haswell, as far as this processor can run them) answers, by plans of
 its own, the starter's twenty questions and 180 development questions (SETS below), in a process of its own. What a
-variant answers to a set is a run in DIR/VARIANT/SET as `atomr eval run` makes it: it goes on where it stopped. The
+variant answers to a set is a run in DIR/VARIANT/SET as `atomr eval run` makes it: it resumes where it stopped. The
 indexes "builds" are made if they are missing; ATOMR_HOME says where. Settings are taken from the environment, such as
 ATOMR_LLM__WEIGHTS=Q8_0. --share 0.25 asks only the first quarter of each development set.
 

@@ -89,7 +89,7 @@ def test_fetched_built_and_searched(hub: str, own_home: Path) -> None:
     command = ["fetch", "wikipedia", "--kind", "parquet", "--base-url", hub, "--build", "lakes", "--limit", "2"]
     refused = atomr(*command)
     assert refused.returncode == 1
-    assert "nobody is there to agree" in refused.stderr
+    assert "no terminal to confirm on" in refused.stderr
     assert not (own_home / "downloads").exists()
 
     done = atomr(*command, "--yes")

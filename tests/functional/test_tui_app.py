@@ -216,7 +216,7 @@ async def test_a_fault_on_a_thread_is_a_readable_panel_and_ends_the_question() -
     app = AtomrApp(Faulty(script()[:4]))
     async with app.run_test(size=SIZE) as pilot:
         await ask(pilot)
-        await until(pilot, lambda: "A fault of the program itself" in screen_text(app))
+        await until(pilot, lambda: "Internal error" in screen_text(app))
         assert "KeyError" in screen_text(app)
         assert "\x1b" not in screen_text(app)
         assert not app.ask_screen.state.running

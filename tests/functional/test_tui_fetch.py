@@ -105,7 +105,7 @@ async def test_a_model_at_hand_is_marked(own_home: Path) -> None:
     (own_home / "models" / f"{catalogue().model[0].name}.gguf").write_bytes(b"x")
     app = Alone()
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "It is at hand" in app.words)
+        await until(pilot, lambda: "Already downloaded" in app.words)
         assert app.text.count("✓") == 2
         await pilot.press("down")
         await until(pilot, lambda: app.text.count("✓") == 1)
@@ -165,8 +165,8 @@ async def test_a_wikipedia_in_any_language(size: tuple[int, int]) -> None:
         assert "Language: simple, en, de, fr, es or any other" in app.words
         await pilot.press("enter", "ctrl+u", *"zh yue")
         for wrong, told in (
-            ("zh yue", "'zh yue' is no code of a language"),
-            ("x", "'x' is no code"),
+            ("zh yue", "'zh yue' is not a language code"),
+            ("x", "'x' is not a language code"),
             ("", "no language is"),
         ):
             app.screen.query_one("#fetch-language", Input).value = wrong
@@ -215,7 +215,7 @@ async def test_a_whole_wikipedia() -> None:
         for wrong in ("0", "-5"):
             app.screen.query_one("#fetch-limit", Input).value = wrong
             await pilot.pause()
-            assert "no number of articles" in app.words
+            assert "not a number of articles" in app.words
         app.screen.query_one("#fetch-limit", Input).value = ""
         await until(pilot, lambda: "240,000 articles" in app.words)
         await pilot.press("f5")
@@ -257,7 +257,7 @@ async def test_facts_by_the_titles_of_any_wikipedia() -> None:
         site = app.screen.query_one("#fetch-site", Input)
         await until(pilot, lambda: site.value == "zh_yuewiki")
         site.value = "../wiki"
-        await until(pilot, lambda: "'../wiki' is no Wikipedia that Wikidata knows" in app.words)
+        await until(pilot, lambda: "'../wiki' is not a Wikipedia that Wikidata knows" in app.words)
         site.value = "eowiki"
         await until(pilot, lambda: "Facts about 100 articles" in app.words)
         await pilot.press("f5")

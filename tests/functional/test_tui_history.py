@@ -289,7 +289,7 @@ async def test_a_damaged_file_is_set_aside_and_told() -> None:
     history_file().write_bytes(b"no database at all" * 1000)
     app = Bare()
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: any("set aside" in note for note in app.told))
+        await until(pilot, lambda: any("is kept as" in note for note in app.told))
         assert "No questions are kept yet." in screen_text(app)
 
 

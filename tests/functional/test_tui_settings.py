@@ -61,8 +61,8 @@ async def test_only_the_section_shown_is_mounted_and_what_was_entered_stays_in_t
         assert "general *" in app.shown()
         row = await app.row("top_k")
         await pilot.pause()
-        assert (row.query_one(Input).value, row.problem) == ("many", "a whole number is wanted")
-        assert "✗ a whole number is wanted" in app.shown()
+        assert (row.query_one(Input).value, row.problem) == ("many", "expected a whole number")
+        assert "✗ expected a whole number" in app.shown()
         await app.form.go("limits")
         await pilot.press("ctrl+s")  # shows what is wrong, wherever it is
         await pilot.pause()
@@ -101,9 +101,9 @@ async def test_a_wrong_value_is_told_under_its_field_and_not_saved(own_home: Pat
         for key, text, told in [
             ("top_k", "0", "greater than or equal to 1"),
             ("top_k", "51", "less than or equal to 50"),
-            ("top_k", "many", "a whole number is wanted"),
-            ("top_k", "", "a number is wanted"),
-            ("filter_overlap", "nan?", "a number is wanted"),
+            ("top_k", "many", "expected a whole number"),
+            ("top_k", "", "expected a number"),
+            ("filter_overlap", "nan?", "expected a number"),
             ("web.region", "x; rm", "match pattern"),
         ]:
             if row.field.key != key:

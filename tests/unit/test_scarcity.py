@@ -62,7 +62,7 @@ def test_what_is_known_better_of_a_full_disk_stays() -> None:
     try:
         raise OSError(errno.ENOSPC, "No space left on device")
     except OSError as error:
-        assert write_error("the index", error, resumable=True).hint.endswith("it goes on where it stopped.")
+        assert write_error("the index", error, resumable=True).hint.endswith("it resumes where it stopped.")
 
 
 @pytest.fixture

@@ -17,15 +17,15 @@ from atomr_local.settings_problems import unknown_variables
         ('modle = "x"', "modle: there is no such setting (did you mean model?)"),
         ("threads = 2", "threads: there is no such setting (did you mean llm.threads?)"),
         ("llm.thread = 2", "llm.thread: there is no such setting (did you mean llm.threads"),
-        ('sources = "text"', """sources: 'text' is not usable, a list, such as ["text"], is wanted"""),
-        ("sources = []\ntop_k = 0", "top_k: 0 is not usable, at least 1 is wanted"),
-        ('top_k = "many"', "top_k: 'many' is not usable, a whole number is wanted"),
-        ('web.enabled = "perhaps"', "web.enabled: 'perhaps' is not usable, true or false is wanted"),
-        ('llm.weights = "Q9"', "llm.weights: 'Q9' is not usable, 'auto', 'F16', 'Q8_0', 'Q4_0' or 'file' is wanted"),
-        ('web.region = "x"', "web.region: 'x' is not usable, a text of the form ^[a-z]{2}-[a-z]{2}$ is wanted"),
-        ("web = 3", "web: 3 is not usable, a table of settings is wanted"),
-        ("endpoint.api_key = 7", "endpoint.api_key: a text is wanted"),
-        ('ui.keys = {ask = "a b"}', "no key"),
+        ('sources = "text"', """sources: 'text' is not usable, expected a list, such as ["text"]"""),
+        ("sources = []\ntop_k = 0", "top_k: 0 is not usable, expected at least 1"),
+        ('top_k = "many"', "top_k: 'many' is not usable, expected a whole number"),
+        ('web.enabled = "perhaps"', "web.enabled: 'perhaps' is not usable, expected true or false"),
+        ('llm.weights = "Q9"', "llm.weights: 'Q9' is not usable, expected 'auto', 'F16', 'Q8_0', 'Q4_0' or 'file'"),
+        ('web.region = "x"', "web.region: 'x' is not usable, expected a text of the form ^[a-z]{2}-[a-z]{2}$"),
+        ("web = 3", "web: 3 is not usable, expected a table of settings"),
+        ("endpoint.api_key = 7", "endpoint.api_key: expected a text"),
+        ('ui.keys = {ask = "a b"}', "not a key"),
     ],
 )
 def test_what_is_wrong_is_told_in_plain_words(own_home: Path, line: str, told: str) -> None:
@@ -45,7 +45,7 @@ def test_variables_that_are_no_setting_are_told_and_passed_over(
     with pytest.raises(SystemExit) as stop:
         main(["config", "path"])
     assert not stop.value.code
-    told = "The environment variable ATOMR_MODLE is no setting (did you mean ATOMR_MODEL?); it is passed over.\n"
+    told = "The environment variable ATOMR_MODLE is not a setting (did you mean ATOMR_MODEL?); it is ignored.\n"
     assert capsys.readouterr().err == told
 
 

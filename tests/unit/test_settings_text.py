@@ -27,10 +27,10 @@ BEYOND = {
     "a key of 50 quoted parts": ("a" + ' . "a b"' * 50 + " = 1", "a key of more than 32 parts"),
     "a table of 50 parts": ("[a" + ".a" * 50 + "]", "a key of more than 32 parts"),
     "a bracket after strings": ('model = "[[" # [[\n' + "x = " + "[" * 33, "line 2: more than 32 brackets"),
-    "infinity": ("endpoint.timeout = inf", "a finite number is wanted"),
-    "no number": ("web.timeout = nan", "a finite number is wanted"),
-    "a large number": ("endpoint.timeout = 1e999", "a finite number is wanted"),
-    "a long text": (f"model = '{'x' * 5000}'", "a text of at most 4096 characters is wanted"),
+    "infinity": ("endpoint.timeout = inf", "expected a finite number"),
+    "no number": ("web.timeout = nan", "expected a finite number"),
+    "a large number": ("endpoint.timeout = 1e999", "expected a finite number"),
+    "a long text": (f"model = '{'x' * 5000}'", "expected a text of at most 4096 characters"),
     "a date that is none": ("top_k = 2020-13-45", "not valid TOML"),
     "more than 1 MiB": ("# " + "x" * (1 << 20), "longer than 1 MiB"),
 }
@@ -110,7 +110,7 @@ def test_what_is_no_regular_file_is_one_error(own_home: Path, kind: str) -> None
         ("ATOMR_TOP_K", "9" * 5000, "top_k: "),
         ("ATOMR_MODEL", "x" * 70_000, "ATOMR_MODEL is longer than 65536"),
         ("ATOMR_LIMITS" + "__A" * 20_000, "1", "its name has too many parts"),
-        ("ATOMR_ENDPOINT__TIMEOUT", "inf", "a finite number is wanted"),
+        ("ATOMR_ENDPOINT__TIMEOUT", "inf", "expected a finite number"),
     ],
     ids=range(8),
 )

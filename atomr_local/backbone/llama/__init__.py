@@ -1,4 +1,4 @@
-"""Models in GGUF files, run in this process by llama.cpp."""
+"""GGUF models run in this process by llama.cpp."""
 
 from atomr_local.backbone.llama.backbone import LlamaBackbone
 

@@ -1,4 +1,4 @@
-"""llama.cpp's CPU backend in the variant that suits this processor.
+"""Chooses llama.cpp's CPU backend for this processor.
 
 The README's command builds llama.cpp with one CPU backend for each generation of processors (`GGML_CPU_ALL_VARIANTS`),
 as libraries of their own beside `libllama`. Each says whether this processor can run it, and how much of the

@@ -1,4 +1,4 @@
-"""One request: its prompt is evaluated, then its output is chosen token by token as the logits come."""
+"""Decoding of one request: evaluates its prompt, then chooses its output token by token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""llama.cpp as sequences of tokens: the only file that touches its C interface for inference.
+"""Token sequences on llama.cpp. The only file that calls its C interface for inference.
 
 An :class:`Engine` belongs to the thread that made it; only :meth:`Engine.tokenize` and its siblings that read
 the vocabulary may be called from elsewhere, and never after :meth:`Engine.close`.

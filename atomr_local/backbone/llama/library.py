@@ -1,4 +1,4 @@
-"""llama_cpp imported on first need, with one CPU backend loaded and its messages collected instead of printed."""
+"""Imports llama_cpp on first use, with one CPU backend; collects its messages instead of printing them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prefix cache: the part of a prompt that need not be evaluated again.
+"""The prefix cache: finds the part of a prompt that is already evaluated.
 
 It has two stores. The sequence still holds the previous prompt, so a prompt with the same beginning continues there.
 Snapshots, shared by all slots, keep the state at the end of each static part, so that kinds of prompts can alternate.

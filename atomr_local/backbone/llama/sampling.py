@@ -1,4 +1,4 @@
-"""Choosing the next token: greedy or seeded, within a grammar or not."""
+"""Chooses the next token: greedy or seeded, with or without a grammar."""
 
 from __future__ import annotations
 

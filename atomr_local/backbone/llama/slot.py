@@ -1,4 +1,4 @@
-"""A slot: one sequence of an engine with its prefix cache."""
+"""A slot: one sequence of an engine, with its prefix cache."""
 
 from __future__ import annotations
 

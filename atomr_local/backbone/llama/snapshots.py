@@ -1,4 +1,4 @@
-"""States of static prompt parts: kept in memory for all sequences, and on disk from one start to the next."""
+"""Saved states of static prompt parts: in memory for all sequences, on disk between starts."""
 
 from __future__ import annotations
 

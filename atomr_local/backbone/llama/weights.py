@@ -1,4 +1,4 @@
-"""Weights made ready for this machine: the adapter merged into them, and stored as llama.cpp computes them fastest.
+"""Prepared weights: the adapter merged in, stored in the format that llama.cpp computes fastest here.
 
 An adapter that is applied while the model runs adds two small products to each large one, and llama.cpp has fast
 kernels on processors for some ways of storing weights only (`scripts/bench/backbone.py weights` measures both). So
@@ -194,7 +194,7 @@ def _kept(folder: Path, name: str, notify: Callable[[str], None] | None) -> Path
             damaged = True
             path.unlink()
     if damaged and notify is not None:
-        notify(f"The prepared weights in {folder} were damaged. They are made anew, once.")
+        notify(f"The prepared weights in {folder} were damaged. They are rebuilt once.")
     return None
 
 

@@ -1,4 +1,4 @@
-"""Models behind a server that speaks OpenAI's protocol."""
+"""Models on a server with OpenAI's protocol."""
 
 from atomr_local.backbone.openai.backbone import OpenAIBackbone
 

@@ -71,7 +71,7 @@ def checked_endpoint(url: SecretUrl | str, api_key: Secret | str = "", *, unencr
     key = api_key if isinstance(api_key, Secret) else Secret(api_key)
     parsed = _parsed(given)
     if not (key.reveal().isascii() and key.reveal().isprintable()):
-        raise EndpointError("endpoint.api_key has characters that no key has", hint="Copy the key anew.")
+        raise EndpointError("endpoint.api_key has characters that no key has", hint="Copy the key again.")
     if key and parsed.userinfo:
         raise EndpointError(
             "endpoint.url holds a user name, and endpoint.api_key is set: only one of them can be sent",

@@ -1,4 +1,4 @@
-"""A model behind an OpenAI-compatible server, such as llama-server, Ollama or vLLM.
+"""A model on an OpenAI-compatible server, such as llama-server, Ollama or vLLM.
 
 Only endpoint.url is ever contacted. Redirects are refused, and so are answers that contain the credentials. Every call
 has a deadline, and every answer a size limit. Only llama.cpp's servers know GBNF grammars. A server that refuses one
@@ -201,7 +201,7 @@ class OpenAIBackbone:
         listed = body.get("data") if isinstance(body, dict) else None
         if not isinstance(listed, list):
             raise EndpointError(
-                "the server's list of models is none", hint="endpoint.url is the address that ends in /v1."
+                "the server did not send a list of models", hint="endpoint.url is the address that ends in /v1."
             )
         entries = [entry for entry in listed if isinstance(entry, dict) and _is_name(entry.get("id"))]
         entries = [entry for entry in entries if self._address.hide(entry["id"]) == entry["id"]]
@@ -285,7 +285,7 @@ class OpenAIBackbone:
                 if surplus:
                     break
         if finish is None and not events.done:
-            raise EndpointError("the server broke off its answer", hint="Look at the server's log, then ask again.")
+            raise EndpointError("the server cut off its answer", hint="Look at the server's log, then ask again.")
         text, tokens = output.finish()
         read = prompt_tokens if prompt_tokens is not None else self.count_tokens(request.prompt)
         if output.stopped:
@@ -328,7 +328,7 @@ class OpenAIBackbone:
             ) from None
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             raise EndpointError(
-                f"the connection to {self._url} broke off: {self._address.hide(str(error))[:_SAID]}",
+                f"the connection to {self._url} was lost: {self._address.hide(str(error))[:_SAID]}",
                 hint="Look at the server's log, then ask again.",
             ) from None
 

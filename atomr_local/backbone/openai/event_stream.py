@@ -1,4 +1,4 @@
-"""The streamed answer of an OpenAI-compatible server, taken apart without trusting it.
+"""Parses the streamed answer of an OpenAI-compatible server without trusting it.
 
 Server-sent events as in the HTML standard, section 9.2, of which such servers use `data:` lines only.
 """

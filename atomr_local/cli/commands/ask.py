@@ -35,11 +35,14 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the trace as JSON.")
 @click.option("--jsonl", "as_jsonl", is_flag=True, help="Print the events as they happen, one JSON object a line.")
 @click.option(
-    "--plan", "plan_file", type=click.Path(path_type=Path), help="Execute this plan (compact, or the paper's JSON)."
+    "--plan",
+    "plan_file",
+    type=click.Path(path_type=Path),
+    help="Run this plan (compact notation, or the paper's JSON).",
 )
 @click.option("--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
-@click.option("--guess", is_flag=True, help="Where the answer is not found, show the best guess too, marked as one.")
-@click.option("--fail-if-unknown", is_flag=True, help="Exit with status 3 where the answer is not found (else 0).")
+@click.option("--guess", is_flag=True, help="If the answer is not found, show the best guess too, marked as a guess.")
+@click.option("--fail-if-unknown", is_flag=True, help="Exit with status 3 if the answer is not found (else 0).")
 @click.option(
     "--continue", "goes_on", is_flag=True,
     help="The question follows the last one asked: it may say “her”, “there” or “the other one”.",
@@ -61,7 +64,7 @@ def ask(
 ) -> int:
     """Answer one question: the answer, its citations, and the tree with each node's answer.
 
-    Where the evidence does not carry an answer, it says "Not found", why, and what to do about it.
+    If the evidence does not support an answer, the command prints "Not found", the reason, and what to do.
 
     Exit status: 0 done, "not found" included; 1 an error; 3 not found, with --fail-if-unknown; 130 cancelled.
 
@@ -69,9 +72,9 @@ def ask(
     Then: atomr ask --continue "and her father?"
     """
     if as_json and as_jsonl:
-        raise click.UsageError("--json and --jsonl exclude each other")
+        raise click.UsageError("use either --json or --jsonl")
     if goes_on and plan_file is not None:
-        raise click.UsageError("--continue and --plan exclude each other: a plan says what is meant")
+        raise click.UsageError("use either --continue or --plan")
     from atomr_local.assistant import Assistant
     from atomr_local.history.pending import pending_question
 

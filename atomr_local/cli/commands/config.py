@@ -1,4 +1,4 @@
-"""`atomr config`: the settings in force and the file they come from."""
+"""`atomr config`: the current settings and where they come from."""
 
 from __future__ import annotations
 

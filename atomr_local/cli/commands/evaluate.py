@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from atomr_local.tree.nodes import Tree
 
 _FILE = click.Path(path_type=Path)
-_QUESTIONS = "JSON lines: id, question, answers ([]: there is none); optionally type, kind, answerable."
-_GOLD_PLANS = "JSON lines: id, plan (compact); judge plans by these instead of by the gold evidences."
+_QUESTIONS = "JSON lines: id, question, answers ([] if there is none); optional: type, kind, answerable."
+_GOLD_PLANS = "JSON lines: id, plan (compact). Plans are judged by these instead of by the gold evidences."
 
 
 @click.group()
@@ -37,11 +37,16 @@ def evaluate() -> None:
 
 @evaluate.command()
 @click.option("--questions", "questions_file", type=_FILE, required=True, help=_QUESTIONS)
-@click.option("--out", type=_FILE, required=True, help="Directory of the run; one that was begun is resumed.")
+@click.option("--out", type=_FILE, required=True, help="Directory of the run; an existing run is resumed.")
 @click.option("--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Ask at most N questions.")
-@click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Pass over the first N questions.")
-@click.option("--plans", "plans_file", type=_FILE, help="JSON lines: id, plan (compact); ask only these, with them.")
+@click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N questions.")
+@click.option(
+    "--plans",
+    "plans_file",
+    type=_FILE,
+    help="JSON lines: id, plan (compact). Only these questions are asked, with these plans.",
+)
 @click.option("--gold-plans", type=_FILE, help=_GOLD_PLANS)
 @model_options
 def run(
@@ -57,7 +62,7 @@ def run(
 ) -> None:
     """Ask a question set and write predictions, traces and a report.
 
-    Interrupted, the same command goes on where it stopped.
+    Run the same command again to resume an interrupted run.
 
     Example: atomr eval run --questions questions.jsonl --out runs/first --limit 100
     """
@@ -76,7 +81,7 @@ def run(
     announce_remote(settings)
     questions = load_questions(questions_file, offset=offset, limit=limit)
     if not questions:
-        raise InputError(f"{questions_file} holds no question after the first {offset}")
+        raise InputError(f"{questions_file} has no question after the first {offset}")
     plans = None
     if plans_file is not None:
         plans, questions = _with_plans(plans_file, questions, settings)
@@ -108,7 +113,7 @@ def score(predictions: Path) -> None:
 @click.option("--gold-plans", type=_FILE, help=_GOLD_PLANS)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def report(directory: Path, gold_plans: Path | None, as_json: bool) -> None:
-    """Make the report of a run anew from its predictions and traces, and print it.
+    """Rebuild the report of a run from its predictions and traces, and print it.
 
     Example: atomr eval report runs/first
     """
@@ -153,12 +158,12 @@ def _with_plans(
     from atomr_local.tree.validation import Limits
 
     if settings.strategy != "atomr":
-        raise InputError(f"the strategy {settings.strategy} executes no plans", hint="Use --plans with atomr only.")
+        raise InputError(f"the strategy {settings.strategy} does not run plans", hint="Use --plans with atomr only.")
     limits = settings.limits
     plans = load_plans(plans_file, questions, Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out))
     planned = [question for question in questions if question.id in plans]
     if not planned:
-        raise InputError(f"{plans_file} holds no plan for any of the questions", hint="Plans are matched by id.")
+        raise InputError(f"{plans_file} has no plan for any of the questions", hint="Plans are matched by id.")
     if len(planned) < len(questions):
         click.echo(f"{len(questions) - len(planned)} questions without a plan are left out", err=True)
     return plans, planned

@@ -1,4 +1,4 @@
-"""`atomr examples`: worked plans of one's own, shown to the planner for questions like them."""
+"""`atomr examples`: your own example plans for the planner."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from atomr_local.sanitize import sanitize
 
 @click.group()
 def examples() -> None:
-    """Keep worked plans of your own; the planner is shown those that are most like a question.
+    """Keep your own example plans. The planner sees the ones most like the question.
 
-    They join the ones that ship with the program. A model with an adapter plans without examples.
+    They are used together with the examples that ship. A model with an adapter needs no examples.
 
     Example: atomr examples list
     """
@@ -34,14 +34,14 @@ def _read() -> tuple[Path, list[Example]]:
     path = paths.examples_file()
     found, problems = read_examples(path)
     for problem in problems:
-        click.echo(sanitize(f"passed over: {problem}"), err=True)
+        click.echo(sanitize(f"skipped: {problem}"), err=True)
     return path, found
 
 
 @examples.command(name="list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(as_json: bool) -> None:
-    """List your examples, numbered. Lines of the file that are no example are named and passed over.
+    """List your examples, numbered. Invalid lines of the file are reported and skipped.
 
     Example: atomr examples list
     """

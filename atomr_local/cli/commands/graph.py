@@ -1,4 +1,4 @@
-"""`atomr graph`: build a graph index, query it, find entities in it."""
+"""`atomr graph`: builds a graph index, queries it, finds entities in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
 
 _GRAPH_INDEX = click.option(
-    "--graph-index", metavar="NAME", help="Index to use; else the setting, the only one built, or the starter."
+    "--graph-index", metavar="NAME", help="Index to use [default: the setting, the only one built, or the starter]."
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 
@@ -28,30 +28,29 @@ def graph() -> None:
 
 @graph.command()
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--name", required=True, help="Name of the index; an older one of this name is replaced.")
+@click.option("--name", required=True, help="Name of the index; an existing index of this name is replaced.")
 @click.option(
     "--format",
     "format_",
     type=click.Choice(["auto", "nt", "turtle", "wikidata-json", "facts-jsonl"]),
     default="auto",
     show_default=True,
-    help="N-Triples, Turtle, a Wikidata JSON dump or facts in JSON lines, plain, .gz or .bz2; auto looks into each "
-    "file.",
+    help="Format of the inputs; auto detects it for each file. Files may be plain, .gz or .bz2.",
 )
 @click.option(
     "--entities",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Keep only the slice of Wikidata about these: a file with a Q-id a line.",
+    help="Keep only the facts about these entities: a file with one Q-id per line.",
 )
 @click.option(
-    "--text-index", metavar="NAME", help="Keep only the slice about the articles of this text index, by Q-id or title."
+    "--text-index", metavar="NAME", help="Keep only the facts about the articles of this text index, by Q-id or title."
 )
 @click.option(
     "--properties",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Keep only these properties (a P-id a line); else all but external identifiers and media.",
+    help="Keep only these properties: a file with one P-id per line [default: all but external identifiers and media].",
 )
 @click.option("--language", default="en", show_default=True, help="Language of labels, aliases and descriptions.")
 def build(
@@ -63,7 +62,9 @@ def build(
     properties: Path | None,
     language: str,
 ) -> None:
-    """Build a graph index from facts; a build that was stopped goes on when the same command is run again.
+    """Build a graph index from facts.
+
+    Run the same command again to resume a stopped build.
 
     Example: atomr graph build latest-all.json.bz2 --text-index simple --name simple
     """
@@ -118,9 +119,11 @@ def build(
 @graph.command()
 @click.argument("sparql", metavar="SPARQL")
 @_JSON
-@click.option("--jsonl", "as_json_lines", is_flag=True, help="Print each row as a line of JSON, as it comes.")
-@click.option("--limit", type=click.IntRange(min=1), default=1_000, show_default=True, help="Rows at most.")
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds at most.")
+@click.option("--jsonl", "as_json_lines", is_flag=True, help="Print each row as a line of JSON as soon as it is found.")
+@click.option("--limit", type=click.IntRange(min=1), default=1_000, show_default=True, help="Maximum number of rows.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Time limit in seconds."
+)
 @_GRAPH_INDEX
 def query(sparql: str, as_json: bool, as_json_lines: bool, limit: int, timeout: float, graph_index: str | None) -> None:
     """Run a read-only SPARQL query; rows are printed as they are found. Updates, SERVICE and LOAD are refused.
@@ -133,22 +136,26 @@ def query(sparql: str, as_json: bool, as_json_lines: bool, limit: int, timeout: 
     from atomr_local.sources.graph.sparql.query import running_query
 
     if as_json and as_json_lines:
-        raise click.UsageError("--json and --jsonl cannot both be given")
+        raise click.UsageError("use either --json or --jsonl")
     printed = print_json if as_json else print_json_lines if as_json_lines else print_lines
     with running_query(_directory(graph_index), sparql, timeout=timeout, max_rows=limit) as running:
         printed(running)
         if running.cut and not as_json:
-            click.echo(f"More than {limit} rows; the rest were left out. --limit takes more.", err=True)
+            click.echo(
+                f"There are more than {limit} rows; the rest were left out. --limit raises the maximum.", err=True
+            )
 
 
 @graph.command()
 @click.argument("name", metavar="NAME")
-@click.option("--descriptor", default="", help="What it is, to tell namesakes apart, such as: 1929 film.")
-@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="Candidates at most.")
+@click.option("--descriptor", default="", help="What it is, to distinguish namesakes, such as: 1929 film.")
+@click.option(
+    "--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="Maximum number of candidates."
+)
 @_JSON
 @_GRAPH_INDEX
 def find(name: str, descriptor: str, limit: int, as_json: bool, graph_index: str | None) -> None:
-    """Entities that a name may mean, likeliest first: what Search uses.
+    """Find the entities that a name may mean, the most likely first. Search uses the same ranking.
 
     Example: atomr graph find Mercury --descriptor planet
     """

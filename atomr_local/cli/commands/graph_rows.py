@@ -1,4 +1,4 @@
-"""Rows of a query on standard output, as they come: lines with tabs, one JSON document, or JSON lines."""
+"""Prints rows of a query as they are found: lines with tabs, one JSON document, or JSON lines."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _FILE = click.Path(path_type=Path)
 
 @click.group()
 def history() -> None:
-    """Look at, search, export and delete past questions.
+    """Show, search, export and delete past questions.
 
     Questions are kept on this machine only. `atomr ask --no-history`, or `keep = false` under [history] in the
     settings file, keeps none.
@@ -49,11 +49,13 @@ def _opened() -> Iterator[History]:
 
 
 @history.command(name="list")
-@click.option("--search", metavar="TEXT", help="Only those with each of these words (or beginnings of words).")
+@click.option(
+    "--search", metavar="TEXT", help="Show only questions that contain all of these words (or beginnings of words)."
+)
 @click.option("--limit", type=click.IntRange(min=1, max=1_000_000), default=20, show_default=True, metavar="N")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(search: str | None, limit: int, as_json: bool) -> None:
-    """List past questions, the latest first. ↳ and a number: it follows that one in a conversation.
+    """List past questions, latest first. ↳ and a number mark a follow-up to that question.
 
     Example: atomr history list --search "mary shelley" --limit 5
     """
@@ -73,14 +75,14 @@ def list_(search: str | None, limit: int, as_json: bool) -> None:
     if not kept:
         click.echo("No questions are kept yet.", err=True)
     elif not found:
-        click.echo(f"None of the {kept} kept questions has these words.", err=True)
+        click.echo(f"None of the {kept} kept questions contains these words.", err=True)
     elif len(found) == limit < kept:
-        click.echo(f"The latest {limit}; {kept} are kept, --limit shows more.", err=True)
+        click.echo(f"Showing the latest {limit} of {kept}; --limit shows more.", err=True)
 
 
 @history.command()
 @click.argument("number", metavar="ID", type=_NUMBER)
-@click.option("--conversation", is_flag=True, help="All questions of its conversation, the first first.")
+@click.option("--conversation", is_flag=True, help="Show all questions of its conversation, in order.")
 @click.option("--json", "as_json", is_flag=True, help="Print the trace as JSON; of a conversation, JSON lines.")
 def show(number: int, conversation: bool, as_json: bool) -> None:
     """Print a past question as `atomr ask --guess` did: the answer, its citations, the tree.
@@ -113,13 +115,13 @@ def show(number: int, conversation: bool, as_json: bool) -> None:
 
 @history.command()
 @click.argument("numbers", metavar="[ID]...", type=_NUMBER, nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Every kept question, the oldest first.")
-@click.option("--conversation", is_flag=True, help="With each question all of its conversation, the first first.")
+@click.option("--all", "everything", is_flag=True, help="Export every kept question, oldest first.")
+@click.option("--conversation", is_flag=True, help="Export the whole conversation of each question, in order.")
 @click.option(
     "--format", "kind", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True,
-    help="markdown: to read, with numbered citations. json: the trace, to share; several: JSON lines.",
+    help="markdown: readable, with numbered citations. json: the trace, to share; JSON lines for several.",
 )  # fmt: skip
-@click.option("--out", type=_FILE, metavar="FILE", help="Write there instead of printing; - prints.")
+@click.option("--out", type=_FILE, metavar="FILE", help="Write to this file instead of standard output (-).")
 def export(numbers: tuple[int, ...], everything: bool, conversation: bool, kind: str, out: Path | None) -> int:
     """Export past questions with their evidence. A JSON file can be opened elsewhere with `atomr history import`.
 
@@ -131,7 +133,7 @@ def export(numbers: tuple[int, ...], everything: bool, conversation: bool, kind:
 
     _one_of(numbers, everything)
     if conversation and everything:
-        raise click.UsageError("--conversation goes with numbers; --all has every conversation in it")
+        raise click.UsageError("--conversation needs question numbers; --all already includes every conversation")
     with _opened() as opened:
         wanted = [item.id for item in reversed(opened.entries())] if everything else list(dict.fromkeys(numbers))
         if conversation and not everything:
@@ -154,7 +156,7 @@ def export(numbers: tuple[int, ...], everything: bool, conversation: bool, kind:
 @history.command(name="import")
 @click.argument("file", type=_FILE)
 def import_(file: Path) -> None:
-    """Take in a trace file that another installation exported; it is checked field by field first.
+    """Import a trace file that another installation exported. Every field is checked first.
 
     Example: atomr history import frankenstein.json
     """
@@ -169,8 +171,8 @@ def import_(file: Path) -> None:
 
 @history.command()
 @click.argument("numbers", metavar="[ID]...", type=_NUMBER, nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Every kept question.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--all", "everything", is_flag=True, help="Delete every kept question.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete(numbers: tuple[int, ...], everything: bool, yes: bool) -> None:
     """Delete past questions for good: their text is overwritten in the file.
 
@@ -182,7 +184,7 @@ def delete(numbers: tuple[int, ...], everything: bool, yes: bool) -> None:
     what = "all past questions" if everything else f"{len(set(numbers))} of the past questions"
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("deleting has to be confirmed with --yes")
+            raise click.UsageError("confirm the deletion with --yes")
         click.confirm(f"Delete {what} for good?", abort=True, err=True)
     with _opened() as opened:
         count, erased = opened.delete(None if everything else numbers)
@@ -190,7 +192,10 @@ def delete(numbers: tuple[int, ...], everything: bool, yes: bool) -> None:
         directory = opened.path.parent
     click.echo(f"{count} deleted")
     if not erased:
-        click.echo("Another program has the history open: their text leaves the disk when it closes.", err=True)
+        click.echo(
+            "Another program has the history open. Their text is removed from the disk when that program closes.",
+            err=True,
+        )
     if aside:
         names = ", ".join(item.name for item in aside)
         click.echo(sanitize_line(f"Damaged files that were set aside are still in {directory}: {names}"), err=True)
@@ -198,10 +203,10 @@ def delete(numbers: tuple[int, ...], everything: bool, yes: bool) -> None:
 
 @history.command()
 def repair() -> int:
-    """Check every kept question, and mend what is damaged.
+    """Check every kept question, and repair what is damaged.
 
-    Damaged words for searching are made again. Where the file itself is damaged, it is set aside beside a new one into
-    which every question is saved that can be read. Other commands do the same when they meet damage; this one looks
+    A damaged search index is rebuilt. If the file itself is damaged, every readable question is saved into a new file
+    and the damaged one is kept beside it. Other commands do the same when they meet damage; this one looks
     for it. Exit status 1: some questions are damaged in themselves.
 
     Example: atomr history repair
@@ -210,7 +215,7 @@ def repair() -> int:
         damaged = opened.check()
         kept = opened.count()
     click.echo(
-        f"{kept} questions are kept, {'all of them whole' if not damaged else f'{len(damaged)} of them damaged'}."
+        f"{kept} questions are kept, {'all of them intact' if not damaged else f'{len(damaged)} of them damaged'}."
     )
     if damaged:
         numbers = " ".join(map(str, damaged))
@@ -232,7 +237,7 @@ def _readable(opened: History, wanted: Sequence[int], *, skip: bool) -> tuple[li
         except AtomrError as error:
             if not skip:
                 raise
-            click.echo(sanitize(f"passed over: {error.message}"), err=True)
+            click.echo(sanitize(f"skipped: {error.message}"), err=True)
     return found, len(wanted) - len(found)
 
 

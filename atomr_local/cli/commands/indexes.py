@@ -1,4 +1,4 @@
-"""`atomr indexes`: what is built, from what, when, how large, whether whole; and removing it."""
+"""`atomr indexes`: lists, verifies, repairs and removes indexes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def indexes() -> None:
 @indexes.command(name="list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def list_(as_json: bool) -> None:
-    """List the built indexes: from what, when, how large, whether whole.
+    """List the built indexes: what from, when, how large, and whether complete.
 
     Example: atomr indexes list
     """
@@ -56,14 +56,14 @@ def list_(as_json: bool) -> None:
         click.echo(f"{report.kind} {sanitize_line(report.name)} is {report.state}.", err=True)
         _explain(report, err=True)
     if not entries and not unfinished:
-        click.echo("No index is built yet; the starter's are built when they are first used.", err=True)
+        click.echo("No index is built yet. The starter's indexes are built when they are first used.", err=True)
 
 
 @indexes.command()
 @click.argument("name", required=False, default="")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def verify(name: str, as_json: bool) -> None:
-    """Read the indexes through, or those named NAME, and explain what is wrong; exit 1 if something is.
+    """Read all indexes, or those named NAME, and explain any damage. Exit status 1 if there is any.
 
     Example: atomr indexes verify mine
     """
@@ -76,7 +76,7 @@ def verify(name: str, as_json: bool) -> None:
         for report in reports:
             _show(report)
         if not reports:
-            click.echo("No index is built yet; the starter's are built when they are first used.", err=True)
+            click.echo("No index is built yet. The starter's indexes are built when they are first used.", err=True)
     if not all(report.good for report in reports):
         sys.exit(1)
 
@@ -85,11 +85,11 @@ def verify(name: str, as_json: bool) -> None:
 @click.argument("name", required=False, default="")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def repair(name: str, as_json: bool) -> None:
-    """Mend the indexes, or those named NAME, without their input files; exit 1 if damage is left.
+    """Repair all indexes, or those named NAME, without their input files. Exit status 1 if damage is left.
 
-    Damaged full-text and vector indexes are made again from the passages, a damaged manifest is restored, missing
-    checksums are made, and the starter is built anew. For any other damage, the command that builds the index again is
-    printed. The index is replaced when the new one is whole.
+    Damaged full-text and vector indexes are rebuilt from the passages, a damaged manifest is restored, missing
+    checksums are computed, and the starter is rebuilt. For any other damage, the command that builds the index again is
+    printed. The old index is replaced only when the new one is complete.
 
     Example: atomr indexes repair mine
     """
@@ -120,7 +120,7 @@ def repair(name: str, as_json: bool) -> None:
             if item.report is not None:
                 _show(item.report)
         if not found:
-            click.echo("No index is built yet; the starter's are built when they are first used.", err=True)
+            click.echo("No index is built yet. The starter's indexes are built when they are first used.", err=True)
     if any(report.state == "damaged" for report in left):
         sys.exit(1)
 
@@ -128,8 +128,8 @@ def repair(name: str, as_json: bool) -> None:
 @indexes.command()
 @click.argument("kind", type=click.Choice(["text", "graph"]))
 @click.argument("name")
-@click.option("--unfinished", is_flag=True, help="Only what a build that was stopped left; the index stays.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--unfinished", is_flag=True, help="Remove only the files of an unfinished build; keep the index.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def remove(kind: str, name: str, unfinished: bool, yes: bool) -> None:
     """Remove an index and free its space.
 
@@ -142,7 +142,7 @@ def remove(kind: str, name: str, unfinished: bool, yes: bool) -> None:
     store.check_name(name)
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("removing has to be confirmed with --yes")
+            raise click.UsageError("confirm the removal with --yes")
         what = f"the unfinished build of the {kind} index" if unfinished else f"the {kind} index"
         click.confirm(f"Remove {what} {name}?", abort=True, err=True)
     place = store.index_path(chosen, name)

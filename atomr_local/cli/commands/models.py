@@ -1,4 +1,4 @@
-"""`atomr models`: what models, adapters and embedders are at hand; getting, choosing and checking them."""
+"""`atomr models`: lists, downloads, chooses and checks models, adapters and embedders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from atomr_local.settings import load_settings
 
 @click.group()
 def models() -> None:
-    """List, get, choose and check models and adapters. Only `pull` goes online.
+    """List, download, choose and check models and adapters. Only `pull` goes online.
 
     Example: atomr models list
     """
@@ -45,12 +45,12 @@ def list_(as_json: bool) -> None:
     rows = [_row(entry, chosen) for entry in list_models()]
     for part in sorted(paths.models_dir().glob("*.gguf.fetched.part")):
         name = sanitize_line(part.name.removesuffix(".gguf.fetched.part"))
-        click.echo(f"{name} is half-fetched: `atomr models pull` with what began it goes on.", err=True)
+        click.echo(f"{name} is partly downloaded: run the same `atomr models pull` again to resume.", err=True)
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
         return
     if not rows:
-        click.echo("No models at hand. Install the starter with: pip install 'atomr-local[starter]'", err=True)
+        click.echo("No models found. Install the starter with: pip install 'atomr-local[starter]'", err=True)
         return
     table = [("", "NAME", "KIND", "PARAMETERS", "QUANTISATION", "SIZE", "PATH"), *map(_cells, rows)]
     widths = [max(len(row[column]) for row in table) for column in range(6)]
@@ -72,16 +72,16 @@ def path(name: str) -> None:
 
 @models.command()
 @click.argument("name", required=False, default="", metavar="[NAME|URL]")
-@click.option("--name", "called", default="", help="What to call the model; else as in the catalogue or the address.")
-@click.option("--use", is_flag=True, help="Use it from then on.")
-@click.option("--replace", is_flag=True, help="Replace another model of this name, without asking.")
-@click.option("--base-url", default="", help="A mirror, instead of Hugging Face.")
-@click.option("--yes", is_flag=True, help="Do not ask before it is fetched.")
+@click.option("--name", "called", default="", help="Name for the model [default: as in the catalogue or the address].")
+@click.option("--use", is_flag=True, help="Write it to the settings as the model to use.")
+@click.option("--replace", is_flag=True, help="Replace another model of this name without confirmation.")
+@click.option("--base-url", default="", help="Mirror to use instead of Hugging Face.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def pull(name: str, called: str, use: bool, replace: bool, base_url: str, yes: bool) -> None:
-    """Get a model of the catalogue, or the GGUF file at an address; without NAME, list the catalogue.
+    """Download a model of the catalogue, or the GGUF file at an address. Without NAME, list the catalogue.
 
-    The server is asked for length and checksum; size and time are told, and asked about, before anything is fetched.
-    What is broken off goes on with the same command.
+    The command shows size and time and asks before it downloads, and checks the published checksum afterwards.
+    Run the same command again to resume an interrupted download.
 
     Example: atomr models pull qwen2.5-1.5b-instruct --use
     """
@@ -98,7 +98,7 @@ def pull(name: str, called: str, use: bool, replace: bool, base_url: str, yes: b
 @models.command()
 @click.argument("name")
 def use(name: str) -> None:
-    """Use the model or adapter NAME from now on: it is written to the settings.
+    """Use the model or adapter NAME from now on (writes it to the settings).
 
     Example: atomr models use starter
     """
@@ -114,9 +114,9 @@ def use(name: str) -> None:
 @models.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-@click.option("--repair", is_flag=True, help="Delete what is damaged in the cache: it is made anew.")
+@click.option("--repair", is_flag=True, help="Delete damaged files in the cache. They are rebuilt when needed.")
 def verify(names: tuple[str, ...], as_json: bool, repair: bool) -> None:
-    """Read models, adapters and embedders through, all or those named, and say what is wrong; exit 1 if something is.
+    """Read all models, adapters and embedders, or those named, and report damage; exit status 1 if something is.
 
     Each is compared with the checksum recorded when it was fetched, published with it, or listed by the package that
     installed it. Without names, prepared weights and read prompts in the cache are checked too; what of them is damaged
@@ -149,7 +149,7 @@ def verify(names: tuple[str, ...], as_json: bool, repair: bool) -> None:
         if installed:
             click.echo(f"  → {REINSTALL}", err=True)
         if len(damaged) > len(installed):
-            click.echo("  → Get what is damaged again: atomr models pull NAME --replace", err=True)
+            click.echo("  → Download damaged models again: atomr models pull NAME --replace", err=True)
         if damaged_kept and not repair:
             click.echo(f"  → {ADVICE}", err=True)
     if repair and damaged_kept:
@@ -165,7 +165,7 @@ def _delete(kept: list[CacheFile]) -> None:
             item.delete()
         except OSError as error:
             raise InputError(f"{item.path} cannot be deleted: {error.strerror or error}") from error
-    click.echo("What was damaged in the cache is deleted; the next question makes it anew.", err=True)
+    click.echo("Damaged files in the cache were deleted. The next question rebuilds them.", err=True)
 
 
 def _verify(entry: CatalogEntry) -> Verdict:
@@ -182,7 +182,7 @@ def _use(setting: str, name: str) -> None:
     from atomr_local.settings_file import save_settings
 
     file = save_settings({setting: name})
-    click.echo(f"The {setting} {sanitize_line(name)} is used from now on ({file}).", err=True)
+    click.echo(f"The {setting} {sanitize_line(name)} will be used from now on ({file}).", err=True)
     if variable := os.environ.get(f"ATOMR_{setting.upper()}"):
         click.echo(f"But ATOMR_{setting.upper()}={sanitize_line(variable)} overrides it here.", err=True)
 
@@ -200,7 +200,7 @@ def _show_catalogue() -> None:
     for row in table:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         click.echo("  ".join([*cells, row[6]]).rstrip())
-    click.echo("Get one with `atomr models pull NAME`, or any GGUF file by its https:// address.", err=True)
+    click.echo("Download one with `atomr models pull NAME`, or any GGUF file by its https:// address.", err=True)
 
 
 def _row(entry: CatalogEntry, chosen: set[Path]) -> dict[str, Any]:

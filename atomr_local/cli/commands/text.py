@@ -1,4 +1,4 @@
-"""`atomr text`: build a text index, search it."""
+"""`atomr text`: builds and searches text indexes."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def text() -> None:
 
 @text.command()
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--name", required=True, help="Name of the index; an older one of this name is replaced.")
+@click.option("--name", required=True, help="Name of the index; an existing index of this name is replaced.")
 @click.option(
     "--format",
     "format_",
     type=click.Choice(["auto", "jsonl", "mediawiki", "parquet", "zim"]),
     default="auto",
     show_default=True,
-    help="Of the inputs; auto looks into each file.",
+    help="Format of the inputs; auto detects it for each file.",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="Take this many articles only.")
+@click.option("--limit", type=click.IntRange(min=1), help="Take only this many articles.")
 @click.option(
     "--titles",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Take only articles with the titles in this file, one a line.",
+    help="Take only articles with the titles in this file, one per line.",
 )
 @click.option(
     "--engine",
@@ -56,7 +56,7 @@ def text() -> None:
     help="ray reads and embeds with the workers of a Ray cluster (RAY_ADDRESS), or of this machine. It alone opens "
     "network sockets, on the loopback address unless a cluster is named; it needs atomr-local[ray].",
 )
-@click.option("--add", is_flag=True, help="Add to the index: new articles are appended, changed ones replaced.")
+@click.option("--add", is_flag=True, help="Add to an existing index: append new articles, replace changed ones.")
 def build(
     inputs: tuple[Path, ...],
     name: str,
@@ -69,7 +69,7 @@ def build(
     """Build a text index from articles: JSON lines {"id", "title", "text"}, MediaWiki dumps, parquet as in
     wikimedia/wikipedia, or Kiwix ZIM.
 
-    A build that was stopped goes on when the same command is run again.
+    Run the same command again to resume a stopped build.
 
     Example: atomr text build articles.jsonl --name mine
     """
@@ -127,7 +127,7 @@ def build(
     "file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Remove the articles with the titles in this file, one a line.",
+    help="Remove the articles with the titles in this file, one per line.",
 )
 def remove(titles: tuple[str, ...], name: str, file: Path | None) -> None:
     """Remove articles from a text index, without building it again.
@@ -176,22 +176,22 @@ def _read_titles(file: Path) -> list[str]:
         lines = read_text(file, _TITLES_BYTES).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
-        raise InputError(f"{file} cannot be read: {reason}", hint="A file of titles has one title a line.") from error
+        raise InputError(f"{file} cannot be read: {reason}", hint="A file of titles has one title per line.") from error
     titles = [line.strip() for line in lines if line.strip()]
     if not titles:
-        raise InputError(f"{file} holds no title", hint="A file of titles has one title a line.")
+        raise InputError(f"{file} contains no title", hint="A file of titles has one title per line.")
     return titles
 
 
 @text.command()
 @click.argument("query")
-@click.option("-k", "top_k", type=click.IntRange(1, 50), default=5, show_default=True, help="Passages wanted.")
+@click.option("-k", "top_k", type=click.IntRange(1, 50), default=5, show_default=True, help="Number of passages.")
 @click.option(
-    "--text-index", metavar="NAME", help="Index to use; else the setting, the only one built, or the starter."
+    "--text-index", metavar="NAME", help="Index to use [default: the setting, the only one built, or the starter]."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def search(query: str, top_k: int, text_index: str | None, as_json: bool) -> None:
-    """Search passages by meaning and by words, the two fused.
+    """Search passages by meaning and by words combined.
 
     Example: atomr text search "who discovered radium" -k 3
     """

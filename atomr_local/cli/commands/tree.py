@@ -1,4 +1,4 @@
-"""`atomr tree`: check and convert reasoning trees in either notation."""
+"""`atomr tree`: checks and converts reasoning trees."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def check(files: tuple[Path, ...]) -> int:
             unread += 1
             continue
         if not found:
-            click.echo(f"{sanitize_line(str(file))} holds no tree", err=True)
+            click.echo(f"{sanitize_line(str(file))} contains no tree", err=True)
         for read in found:
             if read.tree is not None:
                 accepted += 1

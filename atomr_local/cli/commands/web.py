@@ -1,4 +1,4 @@
-"""`atomr web`: search the web, when it is turned on."""
+"""`atomr web`: searches the web, if it is turned on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from atomr_local.settings import load_settings
 
 @click.group()
 def web() -> None:
-    """Search the web, when it is turned on.
+    """Search the web, if it is turned on.
 
     Example: atomr web search "lunar eclipse" --web
     """
@@ -21,7 +21,7 @@ def web() -> None:
 @web.command()
 @click.argument("query")
 @click.option("--web/--no-web", default=None, help="Allow or forbid web search for this call.")
-@click.option("-k", "top_k", type=click.IntRange(1, 20), default=5, show_default=True, help="Results wanted.")
+@click.option("-k", "top_k", type=click.IntRange(1, 20), default=5, show_default=True, help="Number of results.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def search(query: str, web: bool | None, top_k: int, as_json: bool) -> None:
     """Search DuckDuckGo. Refused while web access is off.

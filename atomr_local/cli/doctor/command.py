@@ -1,4 +1,4 @@
-"""`atomr doctor`: what is installed, found, missing, broken, and what to do about it."""
+"""`atomr doctor`: checks the installation and says what to fix."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _PACKAGES = ("llama-cpp-python", "lancedb", "pyoxigraph", "sentence-transformers
 
 
 @click.command()
-@click.option("--deep", is_flag=True, help="Also run the model, and check what takes longer to check.")
+@click.option("--deep", is_flag=True, help="Also run the model and the slow checks.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def doctor(*, deep: bool, as_json: bool) -> int:
-    """Say what is installed, found, missing or broken, and what to do about it.
+    """Check the installation: what is found, missing or broken, and what to do about it.
 
     Example: atomr doctor --deep
     """
@@ -189,7 +189,7 @@ def _indexes() -> list[Finding]:
     found = [
         Finding("starter knowledge", "ok", str(shipped))
         if whole
-        else Finding("starter knowledge", "missing", f"{shipped} is not whole", "Install atomr-local again.")
+        else Finding("starter knowledge", "missing", f"{shipped} is incomplete", "Install atomr-local again.")
     ]
     try:
         entries = list_indexes()

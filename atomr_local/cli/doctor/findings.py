@@ -1,4 +1,4 @@
-"""What `atomr doctor` finds, one finding a part."""
+"""The findings of `atomr doctor`, one per part."""
 
 from __future__ import annotations
 

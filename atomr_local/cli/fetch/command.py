@@ -1,4 +1,4 @@
-"""`atomr fetch`: get a Wikipedia, or the facts of Wikidata that go with a text index, and build an index of them."""
+"""`atomr fetch`: downloads a Wikipedia or its Wikidata facts, and builds an index."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _matching(form: re.Pattern[str], what: str) -> _Callback:
 
     def check(_: click.Context, __: click.Parameter, value: str) -> str:
         if value and not form.fullmatch(value):
-            raise click.BadParameter(f"{value!r} is no {what}")
+            raise click.BadParameter(f"{value!r} is not a {what}")
         return value
 
     return check
@@ -55,7 +55,7 @@ def _matching(form: re.Pattern[str], what: str) -> _Callback:
 def _languages(_: click.Context, __: click.Parameter, value: str) -> list[str]:
     found = [part.strip() for part in value.split(",") if part.strip()]
     if not found or not all(re.fullmatch(r"[a-z]{2,12}(-[a-z0-9]{1,12})*", part) for part in found):
-        raise click.BadParameter(f"{value!r} is no list of languages such as en,de")
+        raise click.BadParameter(f"{value!r} is not a list of languages such as en,de")
     return list(dict.fromkeys([*found, "mul"]))  # names that are the same in many languages stand there alone
 
 
@@ -65,22 +65,22 @@ class _Rate(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         rate: float = super().convert(value, param, ctx)
         if math.isnan(rate):
-            self.fail(f"{value!r} is no number of requests per second", param, ctx)
+            self.fail(f"{value!r} is not a number of requests per second", param, ctx)
         return rate
 
 
-_YES = click.option("--yes", is_flag=True, help="Do not ask.")
+_YES = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 _CONTACT = click.option(
     "--contact",
     metavar="EMAIL_OR_URL",
-    help=f"How servers can reach you, told with every request; else the environment variable {CONTACT}.",
+    help=f"How servers can reach you, sent with every request [default: the environment variable {CONTACT}].",
 )
-_BUILD = click.option("--build", metavar="NAME", default="", help="Build the index NAME of it at once.")
+_BUILD = click.option("--build", metavar="NAME", default="", help="Also build the index NAME from it.")
 
 
 @click.group()
 def fetch() -> None:
-    """Get a Wikipedia, or the facts of Wikidata about its articles. Nothing else of this program goes online by itself.
+    """Download a Wikipedia, or the facts of Wikidata about its articles.
 
     Example: atomr fetch wikipedia --language simple --build simple
     """
@@ -111,7 +111,7 @@ def _client(contact: str | None, rate: float = 0.0, *, base_url: str) -> Client:
     callback=_matching(LANGUAGE, "language such as simple or en"),
     default="simple",
     show_default=True,
-    help="Of Wikipedia.",
+    help="Language of the Wikipedia.",
 )
 @click.option(
     "--kind",
@@ -120,20 +120,25 @@ def _client(contact: str | None, rate: float = 0.0, *, base_url: str) -> Client:
     show_default=True,
     help="Wiki text of the latest dump, or plain text of the data set wikimedia/wikipedia.",
 )
-@click.option("--date", callback=_matching(DATE, "date such as 20261101"), default="", help="Else the newest.")
-@click.option("--max-size", callback=_size, default="", metavar="SIZE", help="To fetch at most, such as 1GB.")
-@click.option("--to", type=click.Path(path_type=Path), help="Directory; else the data folder's downloads/.")
-@click.option("--rate-limit", callback=_size, default="", metavar="SIZE", help="Per second, such as 2MB.")
-@click.option("--base-url", default="", help="A mirror, instead of Wikimedia or Hugging Face.")
-@click.option("--limit", type=click.IntRange(min=1), help="With --build: take this many articles only.")
+@click.option(
+    "--date",
+    callback=_matching(DATE, "date such as 20261101"),
+    default="",
+    help="Date of the dump [default: the newest].",
+)
+@click.option("--max-size", callback=_size, default="", metavar="SIZE", help="Download at most this much, such as 1GB.")
+@click.option("--to", type=click.Path(path_type=Path), help="Directory [default: downloads/ in the data folder].")
+@click.option("--rate-limit", callback=_size, default="", metavar="SIZE", help="Bytes per second at most, such as 2MB.")
+@click.option("--base-url", default="", help="Mirror to use instead of Wikimedia or Hugging Face.")
+@click.option("--limit", type=click.IntRange(min=1), help="With --build: index only this many articles.")
 @_BUILD
 @_CONTACT
 @_YES
 def wikipedia(contact: str | None, build: str, limit: int | None, to: Path | None, **wanted: Any) -> None:
-    """Get a Wikipedia; sizes and times are told, and asked about, before anything large is fetched.
+    """Download a Wikipedia. The command shows size and time and asks before it downloads anything large.
 
-    What is broken off goes on with the same command. A file gets its name only once its length and checksum are the
-    published ones. Wikimedia asks for a contact: --contact.
+    Run the same command again to resume an interrupted download. A file gets its final name only after its length and
+    checksum match the published ones. Wikimedia asks for a contact: --contact.
 
     Example: atomr fetch wikipedia --language en --max-size 1GB --build english
     """
@@ -149,7 +154,7 @@ def wikipedia(contact: str | None, build: str, limit: int | None, to: Path | Non
 
         click.get_current_context().invoke(build_text, inputs=tuple(files), name=build, limit=limit)
         return
-    note_text("All there, as published. The index is built by:")
+    note_text("Downloaded and verified. To build the index:")
     names = [shlex.quote(str(file)) for file in files]
     few = ["--limit", str(limit)] if limit else []
     click.echo(" ".join(["atomr text build", *names, "--name", f"wikipedia-{wish.language}", *few]))
@@ -167,12 +172,12 @@ def fetch_wikipedia(client: Client, wish: WikipediaWish) -> list[Path]:
     files = choose(client, base, wish.language, wish.date, wish.max_size)
     total, left = sum(file.size for file in files), sum(remaining(file, wish.to) for file in files)
     names = files[0].name if len(files) == 1 else f"{len(files)} files, {files[0].name} to {files[-1].name}"
-    note_text(f"{names}: {human_size(total)}, of which {human_size(left)} are still to be fetched into {wish.to}")
+    note_text(f"{names}: {human_size(total)}, of which {human_size(left)} to download into {wish.to}")
     if left:
         note_text(f"From {base}, {transfer_time(left, wish.rate_limit)}.")
         require_room(wish.to, left)
         if not agreed(wish.yes):
-            note_text("Nothing was fetched.")
+            note_text("Nothing was downloaded.")
             return []
     fetched = []
     for file in files:
@@ -207,33 +212,42 @@ class WikidataWish:
 
 
 @fetch.command()
-@click.option("--text-index", metavar="NAME", default="", help="The entities of the articles of this text index.")
-@click.option("--entities", metavar="FILE", type=click.Path(path_type=Path), help="A Q-id a line.")
+@click.option("--text-index", metavar="NAME", default="", help="Download facts about the articles of this text index.")
+@click.option(
+    "--entities",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Download facts about these entities: a file with one Q-id per line.",
+)
 @click.option(
     "--to",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Else wikidata-NAME.jsonl in the data folder's downloads/; a directory works too.",
+    help="File or directory [default: downloads/wikidata-NAME.jsonl in the data folder].",
 )
 @click.option(
     "--site",
     callback=_matching(SITE, "site such as enwiki or simplewiki"),
     default="enwiki",
     show_default=True,
-    help="Where the titles of articles are looked up.",
+    help="Wiki on which article titles are looked up.",
 )
-@click.option("--languages", callback=_languages, default="en", show_default=True, help="Of names, such as en,de.")
-@click.option("--all-statements", is_flag=True, help="Keep external identifiers and media as well.")
-@click.option("--rate", type=_Rate(0.001, 10), default=2.0, show_default=True, help="Requests per second at most.")
-@click.option("--base-url", default=WIKIDATA, help="The api.php to ask, instead of Wikidata's.")
+@click.option(
+    "--languages", callback=_languages, default="en", show_default=True, help="Languages of names, such as en,de."
+)
+@click.option("--all-statements", is_flag=True, help="Keep external identifiers and media too.")
+@click.option(
+    "--rate", type=_Rate(0.001, 10), default=2.0, show_default=True, help="Maximum number of requests per second."
+)
+@click.option("--base-url", default=WIKIDATA, help="Address of api.php to use instead of Wikidata's.")
 @_BUILD
 @_CONTACT
 @_YES
 def wikidata(contact: str | None, build: str, **wanted: Any) -> None:
-    """Get the part of Wikidata that goes with a text index, or with a list of entities, through Wikidata's API.
+    """Download the facts of Wikidata about the articles of a text index, or about a list of entities.
 
-    Articles that know their Wikidata id are taken by it, the others by their title on --site. After the entities come
-    names and types of all that they point to. What is broken off goes on with the same command.
+    Articles are looked up in Wikidata's API by their Wikidata id, or by their title on --site. Then the names and types
+    of everything that they point to are downloaded. Run the same command again to resume an interrupted download.
 
     Example: atomr fetch wikidata --text-index simple --site simplewiki --build simple
     """
@@ -256,7 +270,7 @@ def wikidata(contact: str | None, build: str, **wanted: Any) -> None:
             build_graph, inputs=(target,), name=build, entities=listed, language=language
         )
         return
-    note_text("All there. The index is built by:")
+    note_text("Downloaded. To build the index:")
     files = [shlex.quote(str(file)) for file in found]
     other = f" --language {language}" if language != "en" else ""
     click.echo(f"atomr graph build {files[0]} --entities {files[1]} --name {wish.stem}{other}")
@@ -274,7 +288,7 @@ def wikidata_wish(*, text_index: str, entities: Path | None, to: Path | None, **
         UsageError: neither or both of text index and list are given.
     """
     if bool(text_index) == (entities is not None):
-        raise click.UsageError("give one of --text-index NAME and --entities FILE")
+        raise click.UsageError("give either --text-index NAME or --entities FILE")
     if text_index:
         check_name(text_index)
     wish = WikidataWish(text_index, entities, to=Path(), **wanted)
@@ -288,7 +302,7 @@ def _at_hand(wish: WikidataWish) -> tuple[Path, Path] | None:
     listed = wish.to.with_name(f"{wish.to.name}.entities.txt")
     if not wish.to.is_file() or not listed.is_file():
         return None
-    note_text(f"{wish.to} is there already and is used; move it away to fetch it anew.")
+    note_text(f"{wish.to} already exists and is used. Move it away to download it again.")
     return wish.to, listed
 
 
@@ -304,16 +318,16 @@ def fetch_wikidata(client: Client, wish: WikidataWish) -> tuple[Path, Path] | No
         wanted, titles = of_text_index(wish.text_index)
     count = len(wanted) + len(titles)
     if not count:
-        raise InputError(f"the text index {wish.text_index!r} holds no articles")
+        raise InputError(f"the text index {wish.text_index!r} contains no articles")
     requests, size, seconds = wikidata_slice(count, len(titles), wish.rate)
     note_text(
         f"{count} entities and what they point to, from {shown(wish.base_url)}. An estimate: {requests} requests, "
-        f"{human_size(size)} on disk, {duration(seconds)}; articles of some kinds point to much more than others."
+        f"{human_size(size)} on disk, {duration(seconds)}; some articles point to much more than others."
     )
     if count > MANY:
-        note_text(f"For so many a dump is the better way: {DUMPS_OF_ENTITIES}")
+        note_text(f"For so many, download a dump instead: {DUMPS_OF_ENTITIES}")
     if not agreed(wish.yes):
-        note_text("Nothing was fetched.")
+        note_text("Nothing was downloaded.")
         return None
     api = Wikibase(client, wish.base_url, wish.languages, Limiter(wish.rate, client.clock, client.sleep))
     progress = TransferProgress("Wikidata", lambda done, total: f"{done} of {total}")
@@ -327,7 +341,7 @@ def fetch_wikidata(client: Client, wish: WikidataWish) -> tuple[Path, Path] | No
         progress.end()
     for what, number in missing.items():
         if number:
-            note_text(f"{number} of the {what} are not there.")
+            note_text(f"{number} of the {what} do not exist.")
     return wish.to, work.entity_list
 
 
@@ -336,5 +350,5 @@ def _kept() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        note_text("\nBroken off. What was fetched is kept: run the same command again, and it goes on.")
+        note_text("\nInterrupted. The downloaded data is kept. Run the same command again to resume.")
         raise

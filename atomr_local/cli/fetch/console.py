@@ -1,4 +1,4 @@
-"""What a command that fetches says and asks: sizes, times and progress, all of it on standard error."""
+"""Messages and confirmations of downloads: sizes, times and progress, on standard error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def size_argument(text: str) -> int:
     """
     match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)\s*([kmgt]?)b?", text.strip(), re.IGNORECASE | re.ASCII)
     if match is None or not float(match[1]):
-        raise ValueError(f"{text!r} is no size such as 500MB or 1.5GB")
+        raise ValueError(f"{text!r} is not a size such as 500MB or 1.5GB")
     return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
@@ -57,9 +57,9 @@ def agreed(yes: bool) -> bool:
         return True
     if not sys.stdin.isatty():
         raise AtomrError(
-            "nobody is there to agree", hint="Add --yes to fetch without being asked.", title="Not started"
+            "no terminal to confirm on", hint="Add --yes to download without confirmation.", title="Not started"
         )
-    print("Fetch it? [y/N] ", end="", file=sys.stderr, flush=True)
+    print("Download it? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().casefold() in ("y", "yes")
 
 

@@ -1,4 +1,4 @@
-"""`atomr models pull`: ask the server, tell, ask the user, fetch."""
+"""`atomr models pull`: shows size and time, asks, and downloads."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def pull_model(name: str, *, called: str, replace: bool, base_url: str, yes: boo
         with Client(contact=given_contact(None), use_proxy=use_proxy, base_url=base_url, tell=note_text) as client:
             model = look_up(client, url, named, licence)
             if is_there(model, directory):
-                note_text(f"{named} is there already, as it is on the server: {model.target(directory)}")
+                note_text(f"{named} is up to date: {model.target(directory)}")
                 return named
             if not _wanted(model, replace=replace, yes=yes):
-                note_text("Nothing was fetched.")
+                note_text("Nothing was downloaded.")
                 return None
             progress = bytes_progress(named)
             try:
@@ -56,11 +56,11 @@ def pull_model(name: str, *, called: str, replace: bool, base_url: str, yes: boo
             finally:
                 progress.end()
     except KeyboardInterrupt:
-        note_text("\nBroken off. What was fetched is kept: run the same command again, and it goes on.")
+        note_text("\nInterrupted. The downloaded data is kept. Run the same command again to resume.")
         raise
     parameters = f"{header.parameters / 1e6:,.0f} million parameters"
     note_text(
-        f"All there, checked: {parameters}, {sanitize_line(header.quantisation)}. Use it: atomr models use {named}"
+        f"Downloaded and checked: {parameters}, {sanitize_line(header.quantisation)}. Use it: atomr models use {named}"
     )
     click.echo(str(model.target(directory)))
     return named
@@ -75,9 +75,7 @@ def _wanted(model: RemoteModel, *, replace: bool, yes: bool) -> bool:
     directory, file = paths.models_dir(), model.file
     left = remaining(file, directory)
     licence = f", licence {model.licence}" if model.licence else ""
-    note_text(
-        f"{model.name}: {human_size(file.size)}{licence}; {human_size(left)} are still to be fetched into {directory}"
-    )
+    note_text(f"{model.name}: {human_size(file.size)}{licence}; {human_size(left)} to download into {directory}")
     note_text(f"From {shown(file.url)}, {transfer_time(left)}.")
     if not file.algorithm:
         note_text("The server publishes no checksum: only the length and what the file says of itself can be checked.")
@@ -89,6 +87,8 @@ def _wanted(model: RemoteModel, *, replace: bool, yes: bool) -> bool:
                 f"{target} is another model of this name",
                 hint="Give another name with --name, or add --replace to replace it.",
             )
-        if not click.confirm(f"{target.name} is there and is another one. Replace it when all is fetched?", err=True):
+        if not click.confirm(
+            f"{target.name} already exists and is a different file. Replace it after the download?", err=True
+        ):
             return False
     return agreed(yes)

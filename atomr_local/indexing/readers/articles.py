@@ -1,4 +1,4 @@
-"""What every reader of texts gives: articles, with the place of their sections, and redirects."""
+"""The protocol of article readers: articles with their sections, and redirects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corpora as JSON lines: {"id", "title", "text"}; other keys are kept as metadata."""
+"""Reads JSON lines with {"id", "title", "text"}; other keys are kept as metadata."""
 
 from __future__ import annotations
 

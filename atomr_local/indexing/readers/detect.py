@@ -1,4 +1,4 @@
-"""Which reader a file of texts needs, recognised from its content, never from its name."""
+"""Detects the format of a file of articles from its content, and opens its reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts as JSON lines: {"s", "p", "o"} with labels, optionally with ids, types, aliases and descriptions."""
+"""Reads facts as JSON lines: {"s", "p", "o"} with labels; ids, types, aliases and descriptions are optional."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which reader a file of facts needs, recognised from its content, never from its name."""
+"""Detects the format of a file of facts from its content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MediaWiki XML dumps (pages-articles), plain, gzip or bzip2 (multistream too); a record is a page."""
+"""Reads MediaWiki XML dumps (pages-articles), plain, gzip or bzip2; a record is a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""N-Triples, streamed in blocks through Oxigraph's parser; malformed lines are set aside one by one."""
+"""Reads N-Triples in blocks through Oxigraph's parser; malformed lines are skipped one by one."""
 
 from __future__ import annotations
 

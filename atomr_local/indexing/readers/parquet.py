@@ -1,4 +1,4 @@
-"""Parquet files in the layout of `wikimedia/wikipedia`: columns id, url, title and text; a record is a row."""
+"""Reads Parquet files like `wikimedia/wikipedia`: columns id, url, title and text; a record is a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turtle, streamed through Oxigraph's parser, which goes on at the next statement after a malformed one."""
+"""Reads Turtle through Oxigraph's parser, which continues after a malformed statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wikidata's JSON dumps: an array with an entity a line, or plain JSON lines; entities stay as Wikidata has them."""
+"""Reads Wikidata's JSON dumps: an array with one entity per line, or JSON lines."""
 
 from __future__ import annotations
 
@@ -103,4 +103,4 @@ def parse_entities(text: bytes) -> Iterator[dict[str, Any]]:
                     item[key] = {}
             yield item
         elif not re.fullmatch(r"[QPLEM]\d+", item["id"]):
-            raise ValueError(f"{item['id'][:40]!r} is no id of Wikidata")
+            raise ValueError(f"{item['id'][:40]!r} is not a Wikidata id")

@@ -1,4 +1,4 @@
-"""Names that a wiki's markup gives a meaning: disambiguation templates, namespaces of files and categories."""
+"""Names with a meaning in wiki markup: disambiguation templates, file and category namespaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wikitext read in a process of its own, so that no page can stall a build.
+"""Reads wikitext in a child process, so that no page can stall a build.
 
 The tokeniser is C that answers to no signal, and some markup keeps it busy for hours; a process can be ended by the
 system. One lives as long as its pages are read in time; after one that was not, the next page starts another.

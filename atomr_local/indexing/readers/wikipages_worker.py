@@ -1,4 +1,4 @@
-"""The process that reads wikitext: first a line with its task, then a page a line, JSON in and out."""
+"""The child process that reads wikitext: a task line, then one page per line, JSON in and out."""
 
 from __future__ import annotations
 

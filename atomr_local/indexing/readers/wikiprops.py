@@ -1,4 +1,4 @@
-"""Wikidata ids of a dump's pages, from the `page_props` table that is published beside the dump."""
+"""Wikidata ids of the pages of a dump, from the `page_props` table published with it."""
 
 from __future__ import annotations
 

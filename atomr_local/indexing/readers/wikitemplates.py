@@ -1,4 +1,4 @@
-"""Templates of Wikipedia that stand for words of a sentence; dropping them would leave a hole in it."""
+"""Wikipedia templates that produce words of a sentence, and their text."""
 
 from __future__ import annotations
 

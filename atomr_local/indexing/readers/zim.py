@@ -1,4 +1,4 @@
-"""Kiwix ZIM files, of the old and the new namespace scheme, through libzim; a record is an entry."""
+"""Reads Kiwix ZIM files (old and new namespace scheme) through libzim; a record is an entry."""
 
 from __future__ import annotations
 

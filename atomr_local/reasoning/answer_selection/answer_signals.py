@@ -1,4 +1,4 @@
-"""What speaks for an answer, gathered over the steps that it rests on."""
+"""Collects the signals of an answer over the steps that it rests on."""
 
 from __future__ import annotations
 

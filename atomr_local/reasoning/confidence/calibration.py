@@ -1,4 +1,4 @@
-"""One confidence: the probability that an answer is right, made of its signals by a small logistic model.
+"""The calibrated confidence: a small logistic model over the signals of an answer.
 
 Confidences of language models are not probabilities of being right. What speaks for and against an answer (see
 `signals.py`) is therefore weighed by a logistic regression, fitted on questions that the adapter was not trained on

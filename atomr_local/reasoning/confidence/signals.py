@@ -1,4 +1,4 @@
-"""Signals: what speaks for and against an answer, by name, each a number from 0 to 1.
+"""Signals for and against an answer: named numbers from 0 to 1.
 
 A signal that is not there is not known. A step's signals are in its result and in the trace; `calibration.py` makes one
 probability of them.

@@ -1,4 +1,4 @@
-"""How sure an answer is, in words: the one place that says which confidence is called what."""
+"""Confidence in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations that give a number, a quantity or a part of a date."""
+"""Operations that return a number, a quantity or a part of a date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How two values stand to each other: one thing or two, the earlier or the larger of them; or not to be told."""
+"""Compares two values: same or different, earlier or later, smaller or larger, or undecidable."""
 
 from __future__ import annotations
 

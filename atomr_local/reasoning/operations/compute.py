@@ -1,4 +1,4 @@
-"""Typed operations over earlier answers: `Compare([1], [3], "earlier")`, computed and never guessed.
+"""Computes typed operations over earlier answers, such as `Compare([1], [3], "earlier")`.
 
 Each comes to values and a computation that people can check, or to nothing with a reason that names the operand: what
 does not parse, cannot be put in an order or is not of one unit has no result.

@@ -1,4 +1,4 @@
-"""A node computed from the results of others: their values as operands, their evidence as what it rests on."""
+"""Nodes computed from the results of other nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer values read as dates or quantities that can be ordered and calculated with.
+"""Parses answer values as dates or quantities.
 
 A value says something exact ("6,650 km"), something imprecise ("1950", "the 19th century") or nothing of the kind. A
 measure keeps the least and the most that it may mean, so that 1950 and 1950-03 are not put in an order.

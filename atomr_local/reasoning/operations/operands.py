@@ -1,4 +1,4 @@
-"""What an operation computes over: earlier answers, and which value belongs to what."""
+"""Operands of an operation: earlier answers, and which value belongs to what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations by an order: the extreme of several, the first few, all in order, those that satisfy a condition."""
+"""Operations on an order: extremes, top n, sorting, selection by a condition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations on sets and truth: what several answers share, whether one is the other or among them, all and any."""
+"""Operations on sets and truth values: union, intersection, difference, equality, all, any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions over earlier steps, as foreign plans write them, read as typed operations.
+"""Reads questions over earlier steps in foreign plans as typed operations.
 
 A plan of ours states its operations; a published or hand-written one asks: "Which of [1] and [2] is longer?". What such
 a question surely asks for is computed (see `compute.py`); everything else is refused, and the model reasons in

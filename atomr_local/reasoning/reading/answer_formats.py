@@ -1,4 +1,4 @@
-"""How the model is asked and how it answers: prompt template, grammar and reading of each task, in two styles.
+"""Answer formats: prompt template, grammar and parser of each task, in two styles.
 
 `full` prompts instruct and show examples and are answered by a JSON object: any instruction-tuned model understands
 them. `lean` prompts are a tag and the facts, answered by a line `answer; answer [1]`: an adapter trained on them (see

@@ -1,4 +1,4 @@
-"""A passage cut to the sentences that matter for a question: reading the prompt is where a small model's time goes.
+"""Extractive compression: cuts a passage to the sentences that matter for a question.
 
 Extractive, query-focused: sentences are ranked by the stems of words that they share with the question, beyond the
 title's; words that ask for something are widened by the words that tell it ("father": "son of"). The first sentence,

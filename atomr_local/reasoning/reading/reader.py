@@ -1,4 +1,4 @@
-"""The model's part in reasoning: fill a prompt, keep it inside the context window, get a structured answer back."""
+"""The reader: fills a prompt within the context window and gets a structured answer from the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The event stream as log records: steps, counts and seconds, without any text of the question or its evidence."""
+"""Writes the event stream to the log: steps, counts and seconds, without texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The typed events that answering a question emits. The trace is their sum (see `recorder.py`)."""
+"""The typed events of a question. The trace is their sum (see `recorder.py`)."""
 
 from __future__ import annotations
 

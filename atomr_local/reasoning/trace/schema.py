@@ -1,4 +1,4 @@
-"""The trace, `atomr.trace/1`: everything that led to an answer, in the form that others rely on."""
+"""The trace, `atomr.trace/1`: everything that led to an answer. A public format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the best answer that was found may stand, and if not, where the trail ends and what to do about it.
+"""The verdict: whether to give the best answer; if not, the reason and what to do.
 
 Execution always goes on to the best guess. Here it is judged, by the trace alone: a question is declined where it is
 none, where its answer only repeats it, where the model knows it from nowhere but its memory, where a step that the

@@ -1,4 +1,4 @@
-"""Why a step was not found, in a sentence for people, told from what happened at it.
+"""The reason why a step was not found, as a sentence.
 
 The sentences name what was linked, which page was there, what was asked for, and where it was looked for. They are
 made from a finished node of a trace and its evidence alone.

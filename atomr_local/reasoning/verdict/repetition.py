@@ -1,4 +1,4 @@
-"""Whether an answer only says again what the question names: nobody asks for what they have just named."""
+"""Whether an answer only repeats a name from the question."""
 
 from __future__ import annotations
 

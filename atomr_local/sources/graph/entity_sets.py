@@ -1,4 +1,4 @@
-"""Many entities at once: one query for a property of all of them, and what it found for each.
+"""Queries a property of many entities at once.
 
 An operator over a set runs as it does for one entity; only where it reads the statements of one, those of the whole
 set are read in one query (`VALUES ?head { … }`), which is also what the evidence shows.

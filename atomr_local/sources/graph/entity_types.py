@@ -1,4 +1,4 @@
-"""Of what type an entity or a value is, and whether that is what a question asks for.
+"""Types of entities and values, and whether they fit what a question asks for.
 
 Types are those of a plan's expected answer: person, place, organisation, work, event, date, year, number, quantity,
 thing. They come from the classes that the graph states (P31, and P279 above it), else from the properties that the

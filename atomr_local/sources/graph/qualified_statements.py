@@ -1,4 +1,4 @@
-"""Statements with the time for which they hold ("in 2010", "as of 2015") and what they are of.
+"""Statements with their period of validity ("in 2010", "as of 2015") and subject.
 
 They lie in a graph of their own, which is read only for a question that asks for a time.
 """

@@ -1,4 +1,4 @@
-"""Likeness in meaning, by a sentence embedder that may be missing or broken; words decide alone then."""
+"""Semantic similarity by a sentence embedder; without one, words alone decide."""
 
 from __future__ import annotations
 
@@ -74,4 +74,4 @@ class SemanticSimilarity:
         with self._lock:
             first, self._embedder = self._embedder is not None, None
         if first and self._warn is not None:
-            self._warn(f"The graph compares by words alone, for the embedder cannot be used: {error}")
+            self._warn(f"The graph compares by words alone, because the embedder cannot be used: {error}")

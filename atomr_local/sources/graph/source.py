@@ -1,4 +1,4 @@
-"""The graph as a knowledge source: links, relates and filters by itself, and shows the query and rows it rests on."""
+"""The graph as a knowledge source: links, relates and filters, and shows the query and rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How alike two names are, which names are a slip away from one, and how a name falls into a name and what it is of."""
+"""Similarity of names, misspellings, and names with a qualifier ("Portland, Oregon")."""
 
 from __future__ import annotations
 

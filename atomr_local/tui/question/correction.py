@@ -1,4 +1,4 @@
-"""A plan as the user edits it: read, checked, and one of its steps exchanged."""
+"""Edited plans: parsing, checking, and replacing one step."""
 
 from __future__ import annotations
 

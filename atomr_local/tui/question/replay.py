@@ -1,4 +1,4 @@
-"""A trace of the history, or of another installation, as the state that the screen shows."""
+"""Replays a trace into the state that the screen shows."""
 
 from __future__ import annotations
 

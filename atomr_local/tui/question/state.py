@@ -1,4 +1,4 @@
-"""What the screen shows of one question: the sum of its events so far. No widget keeps any of this."""
+"""The state of one question on the screen: the sum of its events. Widgets hold none of it."""
 
 from __future__ import annotations
 

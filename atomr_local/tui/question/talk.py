@@ -1,4 +1,4 @@
-"""The conversation on the screen: the questions that were answered in it, oldest first. No widget keeps any of this."""
+"""The state of the conversation: its answered questions, oldest first. Widgets hold none of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside text inside Markdown: nothing in it is read as markup."""
+"""Escapes outside text for Markdown."""
 
 from __future__ import annotations
 

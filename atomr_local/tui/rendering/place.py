@@ -1,4 +1,4 @@
-"""Where a piece of evidence stands: the place in an article, a query of the graph, a web address."""
+"""The location of a piece of evidence: a place in an article, a graph query, or a web address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SPARQL as it is read best: one pattern a line, indented by its braces, its parts in colours."""
+"""Formats and highlights SPARQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking for a file: a line that completes paths, and the small screen around it."""
+"""Asks for a file, with path completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question with two answers, asked before what cannot be taken back."""
+"""Confirmation before something that cannot be undone."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class ConsoleScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Close", priority=True, tooltip="Stop the query, else close", id="console.close"),
         Binding("f5", "run", "Run", tooltip="Run the query", id="console.run"),
-        Binding("f9", "format", "Format", priority=True, tooltip="Lay the query out", id="console.format"),
+        Binding("f9", "format", "Format", priority=True, tooltip="Format the query", id="console.format"),
         Binding("f10", "copy", "Copy", priority=True, tooltip="Copy the query", id="console.copy"),
     ]
 

@@ -1,4 +1,4 @@
-"""A failure as a readable panel: title, message, what to do."""
+"""An error as a panel: title, message, what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's worked plans: seen, and removed."""
+"""Shows and removes the user's example plans."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ExamplesScreen(Screen[None]):
         options = self.query_one("#own-examples", OptionList)
         options.set_options([Option(Text(sanitize_line(example.question))) for example in self._found])
         told = [] if self._found else [_EMPTY]
-        told += [f"passed over: {problem}" for problem in problems]
+        told += [f"skipped: {problem}" for problem in problems]
         self.query_one("#example-plan", Static).update(Text(sanitize("\n".join(told)), "dim"))
         if self._found:
             options.highlighted = 0

@@ -1,4 +1,4 @@
-"""The answer, in Markdown: what it is, what it rests on, and how sure it is."""
+"""The answer panel: the answer, its evidence and its confidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last line: the keys that do something now, and what the question took."""
+"""The last line: active keys, and time and tokens of the question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The selected node: what was asked, how it was answered, and each piece of evidence that it rests on."""
+"""The selected node: its question, how it was answered, and its evidence."""
 
 from __future__ import annotations
 

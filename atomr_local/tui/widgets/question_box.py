@@ -1,4 +1,4 @@
-"""The question box: one line that grows with what is pasted, and earlier questions under up and down."""
+"""The question box: grows with pasted text; up and down recall earlier questions."""
 
 from __future__ import annotations
 

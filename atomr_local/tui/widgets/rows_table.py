@@ -1,4 +1,4 @@
-"""Tables: one that never shows rows at a width they no longer have, and the rows of a graph query in it."""
+"""Tables that always draw rows at their current width, and a table of query rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The switches for Text, Graph and Web: always in sight, and the web unmistakable when it is on."""
+"""The switches for Text, Graph and Web."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bar between the tree and the evidence: dragged with the mouse, and not there on narrow screens."""
+"""The bar between tree and evidence, draggable with the mouse; hidden on narrow screens."""
 
 from __future__ import annotations
 

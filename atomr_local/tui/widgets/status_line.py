@@ -1,4 +1,4 @@
-"""The first line: what is going on, and the switches."""
+"""The first line: status, and the switches."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_lines_are_safe_and_the_cap_is_told(capsys: Capture) -> None:
     assert query(NAMES, "--limit", "2") == 0
     printed = capsys.readouterr()
     assert printed.out == "name\tnothing\nFar land\t\ntown 000\t\n"
-    assert printed.err == "More than 2 rows; the rest were left out. --limit takes more.\n"
+    assert printed.err == "There are more than 2 rows; the rest were left out. --limit raises the maximum.\n"
     assert query("SELECT ?x { ?x rdfs:label 'none' }") == 0
     assert capsys.readouterr() == ("x\n", "")
 

@@ -247,7 +247,7 @@ def test_each_command_says_that_an_emptied_file_was_not_new(capsys: Capture) -> 
     history_file().write_bytes(b"")
     assert atomr("history", "list") == 0
     printed = capsys.readouterr()
-    assert "is empty, though 1 question was kept in it. It has been set aside as history.damaged-" in printed.err
+    assert "is empty, though 1 question was kept in it. It is kept as history.damaged-" in printed.err
     assert atomr("history", "list") == 0
     assert capsys.readouterr().err == "No questions are kept yet.\n"
 

@@ -164,8 +164,8 @@ def test_what_goes_on_and_what_does_not_is_told_alike(capsys: Capture) -> None:
     verified, _ = capsys.readouterr()
     explained = [line for line in verified.splitlines() if line.startswith("  ")]
     assert [line for line in told.splitlines() if line.startswith("  ")] == explained
-    assert [line for line in explained if "nothing goes on" in line] == [explained[2]]
-    assert [line for line in explained if "it goes on" in line] == [explained[1]]
+    assert [line for line in explained if "no command can resume it" in line] == [explained[2]]
+    assert [line for line in explained if "to resume" in line] == [explained[1]]
 
 
 def test_an_index_that_was_set_aside_is_put_back(capsys: Capture) -> None:

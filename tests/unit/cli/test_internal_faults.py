@@ -1,4 +1,4 @@
-"""A fault of the program itself is an error with its details in a file, not a traceback on the terminal."""
+"""Internal error is an error with its details in a file, not a traceback on the terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_fault_is_told_in_two_lines(
     assert stop.value.code == 1
     out, err = capsys.readouterr()
     first, second = err.splitlines()
-    assert first.startswith(f"A fault of the program itself: {type(error).__name__}") and "\x1b" not in first
+    assert first.startswith(f"Internal error: {type(error).__name__}") and "\x1b" not in first
     assert second == f"  → The details are in {own_home.resolve() / 'fault.txt'}. Please report it."
     assert "Traceback" in (own_home / "fault.txt").read_text() and not out
 

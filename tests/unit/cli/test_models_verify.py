@@ -64,7 +64,7 @@ def test_damage_in_the_cache_is_found(capsys: Capture, weights: Path, read_promp
     status, findings, _ = run(capsys, "doctor")
     broken = {item["part"].split()[0]: item for item in findings if item["state"] == "broken"}
     assert status == 1
-    assert str(weights) in broken["prepared"]["detail"] and "anew" in broken["prepared"]["advice"]
+    assert str(weights) in broken["prepared"]["detail"] and "rebuilds it" in broken["prepared"]["advice"]
     assert "1 of 1" in broken["read"]["detail"]
     status, rows, told = run(capsys, "models", "verify", "--repair")
     assert status == 0 and "deleted" in told
@@ -79,7 +79,7 @@ def test_what_to_do_is_told(capsys: Capture, weights: Path) -> None:
         main(["models", "verify"])
     told = capsys.readouterr()
     assert "damaged: its content is not what was written" in told.out
-    assert "makes it anew" in told.err and "--repair" in told.err
+    assert "rebuilds it" in told.err and "--repair" in told.err
 
 
 def test_the_shipped_adapter_has_the_checksum_of_its_card(tmp_path: Path) -> None:

@@ -191,11 +191,11 @@ def test_a_file_of_titles_that_is_none(fake_embedder: None, corpus: Path, tmp_pa
     empty, binary = tmp_path / "empty.txt", tmp_path / "binary.txt"
     empty.write_text("\n \n")
     binary.write_bytes(b"\xff\xfe\x00")
-    for file, problem in ((empty, "holds no title"), (binary, "not UTF-8"), (tmp_path / "absent", "No such file")):
+    for file, problem in ((empty, "contains no title"), (binary, "not UTF-8"), (tmp_path / "absent", "No such file")):
         assert atomr("text", "build", str(corpus), "--name", "mine", "--titles", str(file)) == 1
         message, hint = error_of(capsys)
         assert problem in message
-        assert "one title a line" in hint
+        assert "one title per line" in hint
 
 
 def test_an_unfinished_build_goes_on_by_the_same_command(
@@ -210,13 +210,13 @@ def test_an_unfinished_build_goes_on_by_the_same_command(
     out, err = capsys.readouterr()
     assert out == ""
     assert "the disk is full" in err
-    assert "run the same command again: it goes on" in err
+    assert "run the same command again: it resumes" in err
     assert atomr("indexes", "list") == 0
     assert "text mine is half-built" in capsys.readouterr().err
     assert atomr("text", "build", str(corpus), "--name", "mine") == 0
     out, err = capsys.readouterr()
     assert out.startswith("mine: 2 passages of 2 articles, ")
-    assert "Going on with an unfinished build, after 2 passages." in err
+    assert "Resuming an unfinished build after 2 passages." in err
 
 
 def interrupt(*_: object, **__: object) -> None:
@@ -229,13 +229,13 @@ def test_a_build_that_is_interrupted_tells_that_it_can_go_on(
     with monkeypatch.context() as patch:
         patch.setattr("atomr_local.indexing.text_build.TextBuild.run", interrupt)
         assert atomr("text", "build", str(corpus), "--name", "mine") == 130
-    assert "goes on" not in capsys.readouterr().err, "nothing was done yet"
+    assert "to resume" not in capsys.readouterr().err, "nothing was done yet"
     with monkeypatch.context() as patch:
         patch.setattr("atomr_local.indexing.text_table.PassageTable.index", interrupt)
         assert atomr("text", "build", str(corpus), "--name", "mine") == 130
-    assert "run the same command again and it goes on" in capsys.readouterr().err
+    assert "Run the same command again to resume" in capsys.readouterr().err
     assert atomr("text", "build", str(corpus), "--name", "mine") == 0
-    assert "Going on with an unfinished build, after 2 passages." in capsys.readouterr().err
+    assert "Resuming an unfinished build after 2 passages." in capsys.readouterr().err
 
 
 def test_a_graph_build_that_is_interrupted_tells_that_it_can_go_on(
@@ -246,6 +246,6 @@ def test_a_graph_build_that_is_interrupted_tells_that_it_can_go_on(
     with monkeypatch.context() as patch:
         patch.setattr("atomr_local.indexing.graph_names_writer.NamesWriter.index", interrupt)
         assert atomr("graph", "build", str(facts), "--name", "mine") == 130
-    assert "run the same command again and it goes on" in capsys.readouterr().err
+    assert "Run the same command again to resume" in capsys.readouterr().err
     assert atomr("graph", "build", str(facts), "--name", "mine") == 0
-    assert "An unfinished build goes on." in capsys.readouterr().err
+    assert "Resuming an unfinished build." in capsys.readouterr().err

@@ -178,7 +178,7 @@ def test_given_plans(
             "plans.jsonl:1: the plan is not valid",
         ),
         ({"id": "q1"}, 'plans.jsonl:1: "plan" is missing'),
-        ({"id": "other", "plan": PLAN}, "holds no plan for any"),
+        ({"id": "other", "plan": PLAN}, "has no plan for any"),
         ("{", "plans.jsonl:1: not valid JSON"),
     ],
 )
@@ -193,7 +193,7 @@ def test_bad_plans(
     assert told in err
     assert not (tmp_path / "run").exists()
     assert assistant.asked == []
-    assert "executes no plans" in atomr(capsys, *arguments, "--strategy", "rag")[2]
+    assert "does not run plans" in atomr(capsys, *arguments, "--strategy", "rag")[2]
 
 
 def test_gold_plans_are_checked_before_anything_is_asked(
@@ -226,7 +226,7 @@ def test_an_interrupt_ends_with_130_and_goes_on(
     arguments = ("run", "--questions", questions, "--out", tmp_path / "run")
     status, out, err = atomr(capsys, *arguments)
     assert (status, out) == (130, "")
-    assert "goes on from here" in err
+    assert "run the same command again to resume" in err
     assistant.answers["Two?"] = ["Bob"]
     printed = json.loads(atomr(capsys, *arguments)[1])
     assert (printed["n"], printed["f1"], printed["precision"], printed["coverage"]) == (3, 66.67, 100.0, 66.67)

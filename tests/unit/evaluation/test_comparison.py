@@ -134,7 +134,7 @@ def test_only_the_largest_changes_are_printed(tmp_path: Path) -> None:
 
 
 def test_runs_that_cannot_be_compared(tmp_path: Path, first: Path) -> None:
-    with pytest.raises(InputError, match="holds no evaluation run"):
+    with pytest.raises(InputError, match="contains no evaluation run"):
         compare_runs(first, tmp_path)
     other = make_run(tmp_path / "other", [["x"]], [Question("q9", "Nine?", ("x",))])
     with pytest.raises(InputError, match="no question in common"):

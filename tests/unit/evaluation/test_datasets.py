@@ -78,7 +78,7 @@ def test_bad_lines_are_named(tmp_path: Path, bad: dict[str, Any] | str, told: st
 def test_files_that_hold_nothing_or_are_not_there(tmp_path: Path) -> None:
     empty = write_lines(tmp_path / "empty.jsonl", "")
     for read in (load_questions, read_predictions):
-        with pytest.raises(InputError, match="holds no"):
+        with pytest.raises(InputError, match="contains no"):
             read(empty)
         with pytest.raises(InputError, match=r"absent\.jsonl"):
             read(tmp_path / "absent.jsonl")

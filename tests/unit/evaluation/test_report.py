@@ -162,7 +162,7 @@ def test_intervals() -> None:
 
 
 def test_bad_directories(tmp_path: Path, finished: Path) -> None:
-    with pytest.raises(InputError, match="holds no evaluation run"):
+    with pytest.raises(InputError, match="contains no evaluation run"):
         build_report(tmp_path / "absent")
     other = tmp_path / "other"
     run(FakeAssistant({"Nine?": ["x"]}), [Question("q9", "Nine?", ("x",))], other, description=DESCRIPTION)

@@ -60,5 +60,5 @@ def test_an_address_is_told_and_kept_without_secrets(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["https://[::1", "https://host:port/x.gguf", "ftp://host/x.gguf", "https://a b/x.gguf"])
 def test_a_model_at_no_address_is_an_error(url: str) -> None:
-    with pytest.raises(FetchError, match="no address"):
+    with pytest.raises(FetchError, match="not an address"):
         direct(url)

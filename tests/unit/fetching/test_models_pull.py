@@ -107,7 +107,7 @@ def test_nothing_is_fetched_before_it_is_agreed_to(
 ) -> None:
     hub(server)
     assert pull(server, yes=False) == 1
-    assert "nobody is there to agree" in capsys.readouterr().err
+    assert "no terminal to confirm on" in capsys.readouterr().err
     assert [method for method, _, _ in server.requests] == ["HEAD"]
     assert at_hand(own_home) == []
 
@@ -120,10 +120,10 @@ def test_another_run_goes_on(server: FaultyServer, own_home: Path, capsys: pytes
     assert not (own_home / "models" / NAMES[0]).exists()
     server.requests.clear()
     assert atomr("models", "list") == 0
-    assert f"{OFFERED.name} is half-fetched" in capsys.readouterr().err
+    assert f"{OFFERED.name} is partly downloaded" in capsys.readouterr().err
     assert server.requests == []
     assert pull(server) == 0
-    assert f"{(len(MODEL) - 90_000) / 1000:.1f} kB are still to be fetched" in capsys.readouterr().err
+    assert f"{(len(MODEL) - 90_000) / 1000:.1f} kB to download into" in capsys.readouterr().err
     assert [h.get("range") for _, path, h in server.requests if path == STORED] == ["bytes=90000-"]
     assert at_hand(own_home) == NAMES
 
@@ -135,7 +135,7 @@ def test_what_is_there_is_not_fetched_again(
     assert pull(server) == 0
     server.requests.clear()
     assert pull(server) == 0
-    assert "is there already" in capsys.readouterr().err
+    assert "is up to date" in capsys.readouterr().err
     assert [method for method, _, _ in server.requests] == ["HEAD"]
 
 
@@ -174,7 +174,7 @@ def test_what_is_no_model_is_removed(
     made = body if isinstance(body, bytes) else lora_adapter(tmp_path / "adapter.gguf", pair).read_bytes()
     hub(server, made)
     assert pull(server) == 1
-    assert "no usable model" in capsys.readouterr().err
+    assert "not a usable model" in capsys.readouterr().err
     assert at_hand(own_home) == []
 
 
@@ -214,10 +214,10 @@ def test_without_checksum_and_tag_it_is_begun_anew(server: FaultyServer, own_hom
     ("name", "told"),
     [
         ("no-such-model", "Offered:"),
-        ("https://x.example/model.bin", "no address of a GGUF file"),
-        ("file:///etc/passwd.gguf", "no address that can be fetched"),
-        ("https://x.example/%2e%2e%2f.gguf", "is no name"),
-        ("https://u:p@x.example/m.gguf", "no address that can be fetched"),
+        ("https://x.example/model.bin", "not the address of a GGUF file"),
+        ("file:///etc/passwd.gguf", "not an address that can be downloaded from"),
+        ("https://x.example/%2e%2e%2f.gguf", "is not a valid model name"),
+        ("https://u:p@x.example/m.gguf", "not an address that can be downloaded from"),
     ],
 )
 def test_what_cannot_be_got(name: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,7 +234,7 @@ def test_a_server_that_wants_a_log_in(server: FaultyServer, capsys: pytest.Captu
     hub(server)
     server.faults[STORED] = [faulty.status(401)]
     assert pull(server) == 1
-    assert "log-in" in capsys.readouterr().err
+    assert "login" in capsys.readouterr().err
 
 
 def test_the_address_of_the_page_is_that_of_the_file() -> None:

@@ -72,7 +72,7 @@ def test_damaged_search_tables_are_made_again_and_no_question_is_lost(
         assert [item.id for item in history.entries(search="comes after")] == [number]
         assert history.check() == []
         assert all(
-            "no question was lost" in note or "30 questions were saved, which is all" in note for note in history.notes
+            "no question was lost" in note or "30 questions were saved (all of them)" in note for note in history.notes
         )
         assert len(history.notes) <= 1
     with History.open(file) as history:
@@ -93,7 +93,7 @@ def test_check_finds_words_that_are_not_those_of_the_questions(file: Path) -> No
     with History.open(file) as history:
         assert history.check() == []
         (note,) = history.notes
-        assert "The words for searching have been made again; no question was lost." in note
+        assert "The search index was rebuilt; no question was lost." in note
         assert [item.id for item in history.entries(search="question 4")] == [5]
 
 
@@ -139,7 +139,7 @@ def test_an_emptied_file_gives_back_what_its_log_still_holds(file: Path) -> None
     file.with_name("history.sqlite-wal").write_bytes(log)
     with History.open(file) as history:
         assert history.count() == COUNT
-        assert "30 questions were saved, which is all" in history.notes[0]
+        assert "30 questions were saved (all of them)" in history.notes[0]
         assert history.check() == []
 
 
@@ -150,7 +150,7 @@ def test_a_lost_first_page_costs_no_question(file: Path) -> None:
     with History.open(file) as history:
         assert history.count() == COUNT
         assert [history.get(number).trace.question for number in (1, COUNT)] == ["Question 0?", "Question 29?"]
-        assert "30 questions were saved, which is all" in history.notes[0]
+        assert "30 questions were saved (all of them)" in history.notes[0]
     assert repair.damaged_files(file)[0].read_bytes() == broken
     assert [item.name for item in file.parent.iterdir() if item.name.startswith(".salvage")] == []
 
@@ -213,7 +213,7 @@ def test_a_read_only_history_is_read_and_refuses_changes(file: Path) -> None:
     what, question, *refused = read_without_rights(file)
     assert what == f"True {COUNT} {COUNT} 9"
     assert question == "Question 2? 0 []"
-    assert refused == [f"{file} cannot be written: this user may not, or the disk is read-only"] * 3
+    assert refused == [f"{file} cannot be written: permission denied, or the disk is read-only"] * 3
 
 
 def test_what_stands_in_the_log_only_is_read_too(file: Path) -> None:
@@ -234,7 +234,7 @@ def test_a_damaged_read_only_history_is_read_as_far_as_it_can_be(file: Path, dam
     damage(file)
     what, told, *_ = read_without_rights(file)
     assert what == f"True {COUNT} {COUNT} 9"
-    assert "cannot be mended, for it cannot be written; what can be read is shown" in told
+    assert "cannot be repaired, because it cannot be written. Readable questions are shown" in told
 
 
 def test_no_file_where_none_can_be_written_is_an_empty_history(tmp_path: Path) -> None:

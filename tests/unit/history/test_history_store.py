@@ -248,9 +248,7 @@ def test_damage_met_while_reading_is_told_and_what_can_be_read_is_saved(file: Pa
     assert aside.read_bytes() == broken
     lost = 50 - len(read)
     assert 0 < lost < 10
-    assert (
-        f"set aside as {aside.name}, beside a new history. {len(read)} questions were saved, {lost} could not" in note
-    )
+    assert f"kept as {aside.name}, beside a new history. {len(read)} questions were saved, {lost} could not" in note
     with History.open(file) as history:  # said once
         assert history.notes == []
         assert history.entries() == read

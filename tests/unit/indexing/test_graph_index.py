@@ -202,7 +202,7 @@ def test_an_interrupted_build_leaves_the_old_index_whole_and_goes_on(build: Buil
     seen: list[BuildProgress] = []
     build_graph_index([file], "t", progress=seen.append)
     assert any("<urn:atomr:entity:new>" in triple for triple in triples())
-    assert seen[-1].note == "an unfinished build goes on"
+    assert seen[-1].note == "resuming an unfinished build"
     assert [path.name for path in store.index_path("graph", "t").parent.iterdir()] == ["t"]
 
 

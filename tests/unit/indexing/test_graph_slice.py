@@ -299,7 +299,7 @@ def test_lists_of_ids(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"ids, line 2: no P-id"):
         read_property_ids(file)
     file.write_text("# nothing\n")
-    with pytest.raises(InputError, match=r"holds no Q-id"):
+    with pytest.raises(InputError, match=r"contains no Q-id"):
         read_entity_ids(file)
     file.write_text("Q999999999999\n")
     with pytest.raises(InputError, match="too great"):

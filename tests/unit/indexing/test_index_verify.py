@@ -146,7 +146,7 @@ def test_damage_of_a_text_index_is_found_and_explained(
     assert done.report is not None
     assert done.report.good == bool(done.done) == mended, done.report.problems
     if mended:
-        assert report.hint == "`atomr indexes repair mine` mends it."
+        assert report.hint == "`atomr indexes repair mine` repairs it."
         assert done.report.counts == {"articles": 40, "passages": 40}
     else:
         assert report.hint.startswith("Build it again: atomr text build ")
@@ -189,7 +189,7 @@ def test_an_approximate_index_is_measured_against_exact_search(tmp_path: Path, m
     monkeypatch.setattr(text_verify, "nearest", lambda search, rows: search.where("id < '3'", prefilter=True))
     report = verify()
     assert report.measured["recall@10"] < 0.9
-    assert any("of the 10 nearest; 0.98 is wanted" in problem for problem in report.problems)
+    assert any("of the 10 nearest; expected at least 0.98" in problem for problem in report.problems)
 
 
 def test_what_is_no_damage_is_noted(text: Path) -> None:
@@ -223,7 +223,7 @@ def test_half_built_and_left_over(text: Path) -> None:
     assert (half.state, half.problems, half.good) == (
         "half-built", ["the build was stopped after 3 articles, 512 passages"], False,
     )  # fmt: skip
-    assert "it goes on" in half.hint
+    assert "to resume" in half.hint
     assert "`atomr indexes remove text mine --unfinished` frees" in half.hint
     assert (over.state, over.bytes, over.good) == ("left over", 3000, False)
     publishing.remove("text", "mine", unfinished_only=True)

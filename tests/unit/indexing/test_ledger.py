@@ -77,7 +77,7 @@ def test_another_build_begins_anew_and_says_so(directory: Path, inputs: list[Pat
         kind = "graph"
     ledger = Ledger.open(directory, kind, files, settings)  # type: ignore[arg-type]
     assert (ledger.state, ledger.resumed) == ({}, False)
-    assert "thrown away" in ledger.note
+    assert "discarded" in ledger.note
     assert [path.name for path in directory.iterdir()] == [publishing.LOCK]
 
 
@@ -104,7 +104,7 @@ def test_a_damaged_ledger_is_not_believed(directory: Path, inputs: list[Path], d
     assert read_ledger(directory) is None
     ledger = Ledger.open(directory, "text", inputs, {})
     assert (ledger.state, ledger.resumed) == ({}, False)
-    assert "thrown away" in ledger.note
+    assert "discarded" in ledger.note
     assert list(directory.iterdir()) == []
 
 

@@ -109,7 +109,7 @@ def test_lines_that_are_not_wanted_are_not_parsed(tmp_path: Path) -> None:
         (b"[1]", "not a JSON object"),
         (b"{}", "no entity"),
         (b'{"s": "a", "p": "b", "o": "c"}', "no entity"),
-        (b'{"id": "X1", "labels": {}}', "no id of Wikidata"),
+        (b'{"id": "X1", "labels": {}}', "not a Wikidata id"),
         (b'{"id": 5}', "no entity"),
         (b"[" * 100_000, "not JSON"),
     ],

@@ -107,7 +107,7 @@ def test_tables_that_are_found_beside_a_dump_are_not_given(tmp_path: Path) -> No
 @pytest.mark.parametrize("kind", store.KINDS)
 def test_the_starter_is_built_by_no_command(kind: store.IndexKind) -> None:
     hint = rebuild_hint(store.IndexEntry(kind, store.STARTER, Path("starter"), None))
-    assert hint == "`atomr indexes repair starter` mends it."
+    assert hint == "`atomr indexes repair starter` repairs it."
 
 
 def test_what_was_changed_since_is_told(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_a_stopped_build_goes_on_and_says_so(tmp_path: Path) -> None:
     build_text_index([file], "mine", embedder=CountingEmbedder(), tell=told.append)
     assert rows() == whole
     assert len(embedded) == len(whole) == 13  # none twice
-    assert told == [f"going on with an unfinished build, after {n} passages" for n in (3, 6, 9, 12)]
+    assert told == [f"resuming an unfinished build after {n} passages" for n in (3, 6, 9, 12)]
     again = store.read_manifest(store.index_path("text", "mine"))
     assert (again.counts, again.settings, again.inputs) == (manifest.counts, manifest.settings, manifest.inputs)
 
@@ -125,7 +125,7 @@ def test_other_settings_begin_anew_and_say_so(tmp_path: Path) -> None:
     told: list[str] = []
     build(file, limit=1, tell=told.append)
     assert ids() == ["A#0", "A#1", "A#2", "A#3"]
-    assert told == ["an unfinished build with other settings was thrown away; this one begins anew"]
+    assert told == ["an unfinished build with other settings was discarded; this one starts over"]
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
@@ -175,7 +175,7 @@ def test_a_full_or_failing_disk_is_told_and_the_build_goes_on(
     assert "Traceback" not in stopped.value.message
     if number == errno.ENOSPC:
         assert "the disk is full" in stopped.value.message
-        assert stopped.value.hint == "Free some space and run the same command again: it goes on where it stopped."
+        assert stopped.value.hint == "Free some space and run the same command again: it resumes where it stopped."
     else:
         assert "the disk reports an input/output error" in stopped.value.message
     assert hidden() == [".mine.building"]
@@ -184,7 +184,7 @@ def test_a_full_or_failing_disk_is_told_and_the_build_goes_on(
     told_on: list[str] = []
     assert build(*files, tell=told_on.append).counts == {"articles": 3, "passages": 9}
     assert len(told_on) == 1
-    assert told_on[0].startswith("going on")
+    assert told_on[0].startswith("resuming")
     mine = rows()
     build_text_index(files, "whole", embedder=FakeEmbedder())
     assert mine == rows("whole")

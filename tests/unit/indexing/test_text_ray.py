@@ -169,7 +169,7 @@ class TestOnOneMachine:
             assert [entry.name for entry in store.list_indexes()] == ["whole"]
         build_text_index(files, "mine", embedder=embedder, engine="ray", tell=told.append)
         assert content("mine") == content("whole")
-        assert told == [f"going on with an unfinished build, after {n} passages" for n in (18, 21, 39)]
+        assert told == [f"resuming an unfinished build after {n} passages" for n in (18, 21, 39)]
 
     def test_adding_and_the_choice_of_articles(self, cluster: Any, tmp_path: Path, small_batches: None) -> None:
         files = corpus(tmp_path)
@@ -206,7 +206,7 @@ class TestOnOneMachine:
         assert str(files[1]) in there.value.message
         with pytest.raises(KnowledgeIndexError, match=r"a worker of Ray failed: .*no such word") as failed:
             build_text_index(corpus(tmp_path), "mine", embedder=Failing(), engine="ray")
-        assert "goes on" in failed.value.hint
+        assert "to resume" in failed.value.hint
         assert store.list_indexes() == []
 
     @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="sockets are listed in /proc on Linux only")
@@ -259,7 +259,7 @@ def test_a_killed_build_leaves_no_index_and_goes_on(cluster: Any, tmp_path: Path
         time.sleep(0.2)
     told: list[str] = []
     build_text_index(files, "mine", embedder=FakeEmbedder(), engine="ray", tell=told.append)
-    assert told == [f"going on with an unfinished build, after {passages} passages"]
+    assert told == [f"resuming an unfinished build after {passages} passages"]
     assert content("mine") == content("whole")
 
 

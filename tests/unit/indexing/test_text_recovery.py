@@ -50,7 +50,7 @@ def test_lost_passages_are_found_and_the_next_run_begins_anew(tmp_path: Path, mo
         patch.setattr(PassageTable, "index", damaged)
         with pytest.raises(KnowledgeIndexError) as caught:
             add_to_text_index([more], "mine", embedder=FakeEmbedder())
-    assert "it begins anew" in caught.value.hint
+    assert "it starts over" in caught.value.hint
     assert store.read_manifest(store.index_path("text", "mine")).counts["passages"] == 20
     publishing.put_back("text", "mine")
     assert add_to_text_index([more], "mine", embedder=FakeEmbedder()).counts["passages"] == 50
@@ -92,7 +92,7 @@ def test_indexes_that_fail_at_the_end_are_made_again_by_the_next_run(
             build_text_index([file], "mine", embedder=FakeEmbedder())
     told: list[str] = []
     build_text_index([file], "mine", embedder=FakeEmbedder(), tell=told.append)
-    assert "going on with an unfinished build" in told[0].casefold()  # the passages were kept
+    assert "resuming an unfinished build" in told[0].casefold()  # the passages were kept
     assert whole()
 
 

@@ -74,7 +74,7 @@ def test_nothing_is_told_of_what_cannot_be_told_apart(tmp_path: Path) -> None:
 def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "x.svg"
     assert reliability.main([str(tmp_path), "--out", str(out)]) == 1
-    assert "holds no evaluation run" in capsys.readouterr().err
+    assert "contains no evaluation run" in capsys.readouterr().err
     silent = write_run(tmp_path / "silent", [{"predicted": "Ann"}, {}])
     with pytest.raises(InputError, match="none of the runs holds an answer with a confidence"):
         reliability.judged([silent])

@@ -29,7 +29,7 @@ ERROR = Said(1, "", "Index not usable: x is damaged\n")
         (GRAPH, "signal 11", GOOD[:1], "signal"),
         (GRAPH, "hang", GOOD[:2], "hang"),
         (GRAPH, "", [Said(99, "", "Traceback (most recent call last):\n"), *GOOD[1:]], "traceback"),
-        (GRAPH, "", [Said(1, "", "A fault of the program itself: KeyError"), *GOOD[1:]], "traceback"),
+        (GRAPH, "", [Said(1, "", "Internal error: KeyError"), *GOOD[1:]], "traceback"),
         (HISTORY, "", [Said(0, "z", ""), *GOOD[1:3]], "silent"),
         (HISTORY, "", [Said(0, "z", "set aside\n"), Said(0, "y", ""), GOOD[2]], "told"),
         (SETTINGS, "", [Said(0, "z", ""), GOOD[1]], "edited"),

@@ -250,15 +250,15 @@ def only_pickled(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "kind", "message"),
     [
-        (shutil.rmtree, MissingPartError, "is no directory"),
+        (shutil.rmtree, MissingPartError, "is not a directory"),
         (lambda d: (d / "config.json").unlink(), MissingPartError, "no config.json"),
         (only_pickled, MissingPartError, "no safetensors weights"),
         (lambda d: configure(d, id2label={"0": "no", "1": "yes"}), ModelError, "2 labels, not 1"),
         (lambda d: configure(d, id2label=None, num_labels=3), ModelError, "labels, not 1"),
         (lambda d: configure(d, architectures=["BertModel"]), ModelError, "its kind is BertModel"),
-        (lambda d: configure(d, architectures=None), ModelError, "no cross-encoder"),
+        (lambda d: configure(d, architectures=None), ModelError, "not a cross-encoder"),
         (lambda d: (d / "config.json").write_text("["), ModelError, "cannot be read"),
-        (lambda d: (d / "config.json").write_text("[]"), ModelError, "no cross-encoder"),
+        (lambda d: (d / "config.json").write_text("[]"), ModelError, "not a cross-encoder"),
         (lambda d: (d / "config.json").write_bytes(b"\xff\x00"), ModelError, "cannot be read"),
         (lambda d: (d / "modules.json").write_text('[{"path": "", "type": "os.Transformer"}]'), ModelError, "other modules"),
         (lambda d: (d / "modules.json").write_text("{}"), ModelError, "other modules"),
@@ -377,5 +377,5 @@ def test_a_real_cross_encoder_orders_a_search(directory: Path, reranker: CrossEn
 def test_the_setting_names_the_directory(directory: Path, saved: Path, tmp_path: Path) -> None:
     assert load_settings().retrieval.reranker == ""
     parts = Parts(load_settings(text_index="lakes", retrieval={"reranker": str(tmp_path / "nowhere")}))
-    with pytest.raises(MissingPartError, match="nowhere is no directory"):
+    with pytest.raises(MissingPartError, match="nowhere is not a directory"):
         parts._open_text(lambda _: None)

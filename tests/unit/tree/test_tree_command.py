@@ -71,7 +71,7 @@ def test_check_good_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     empty = tmp_path / "c.jsonl"
     empty.write_text("\n", encoding="utf-8")
     assert _atomr(capsys, "check", str(outline), str(pretty), str(empty)) == (
-        0, "2 accepted, 0 rejected\n", f"{empty} holds no tree\n",
+        0, "2 accepted, 0 rejected\n", f"{empty} contains no tree\n",
     )  # fmt: skip
 
 
@@ -151,6 +151,6 @@ def test_a_missing_and_an_empty_file_do_not_hide_the_others(tmp_path: Path, caps
     assert code == 1
     assert out == "1 accepted, 0 rejected\n"
     assert "absent cannot be read" in err
-    assert f"{empty} holds no tree" in err
+    assert f"{empty} contains no tree" in err
     code, out, _ = _atomr(capsys, "check", str(good), str(tmp_path / "absent"))
     assert (code, out) == (1, "1 accepted, 0 rejected\n")

@@ -1,1 +1,1 @@
-"""Chat messages as the tokens that a model was trained on."""
+"""Chat templates: messages to tokens."""

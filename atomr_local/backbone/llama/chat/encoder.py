@@ -1,4 +1,4 @@
-"""Chat messages to tokens, with the model's own template, and nothing in a message read as markup.
+"""Encodes chat messages with the model's template. Nothing inside a message is read as markup.
 
 A passage may contain "<|im_end|>" or a whole forged turn. The template is therefore rendered with placeholders in
 place of the contents. Only markup that the template itself wrote becomes control tokens; the text between two

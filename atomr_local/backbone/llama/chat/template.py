@@ -1,4 +1,4 @@
-"""A model's chat template rendered: the templates that are known here, all others in a process with limits.
+"""Renders chat templates: known ones directly, all others in a process with limits.
 
 A template is a program of whoever made the model file. Jinja's sandbox keeps it from Python, not from looping for ever
 or filling the memory. What it makes of messages depends on their roles alone, for contents are placeholders, so each

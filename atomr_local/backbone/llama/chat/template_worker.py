@@ -1,4 +1,4 @@
-"""Renders a chat template; as a program, the task as JSON on standard input and the outcome as JSON on standard output.
+"""Renders a chat template. As a program: JSON task on standard input, JSON result on standard output.
 
 It imports nothing of this project, so that it starts quickly.
 """

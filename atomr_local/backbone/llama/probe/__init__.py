@@ -1,1 +1,1 @@
-"""The trial of a model in a process of its own, before it is loaded into this one."""
+"""The trial of a model in a child process before it is loaded into this one."""

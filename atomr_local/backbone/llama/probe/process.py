@@ -1,4 +1,4 @@
-"""The process that tries a model out: it loads llama.cpp and the model as a question would, and writes a few tokens.
+"""The child process of a trial: loads llama.cpp and the model as a question would, and generates a few tokens.
 
 It takes a task as JSON in its last argument and tells how far it is, one line each: `MARK` and a JSON object.
 A fault of llama.cpp ends this process alone; `runner.py` reads from the lines how far it came.

@@ -1,4 +1,4 @@
-"""The processor of this machine: its model, and the features that llama.cpp's kernels use."""
+"""The processor of this machine: its name, and the features that llama.cpp's kernels use."""
 
 from __future__ import annotations
 

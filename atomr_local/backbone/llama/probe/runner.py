@@ -1,4 +1,4 @@
-"""Whether llama.cpp runs a model on this machine, tried out in a process of its own, and the way that works.
+"""Runs trials: whether llama.cpp can run a model on this machine, and with which options.
 
 A library built by a compiler with a fault, or for another processor, ends the process that calls it. So what a question
 would do is first done by a child (`process.py`), once for each combination of library, processor, model and

@@ -1,4 +1,4 @@
-"""What trying a model out has shown (see `runner.py`): the way in which it runs here, kept in the cache as JSON.
+"""The result of a trial (see `runner.py`): the options that work here, kept in the cache as JSON.
 
 The file's name is a fingerprint of everything that the verdict rests on: another library, processor, model or adapter
 has another one. A damaged file counts as none.
@@ -113,7 +113,7 @@ class Attempt:
         if self.ended == HANG:
             told = "did not come to an end"
         elif self.ended == NOT_NUMBERS:
-            told = "computed values that are no numbers"
+            told = "computed values that are not numbers"
         else:
             told = f"crashed ({self.ended})"
         stage = _STAGES.get(self.stage, "")

@@ -1,4 +1,4 @@
-"""Conditions as they are written: comparisons of dates and numbers, values of properties, negation, superlatives.
+"""Parses conditions: comparisons of dates and numbers, values of properties, negation, superlatives.
 
 Only words are looked at here; which property a wording means is for the relation matcher to say.
 """

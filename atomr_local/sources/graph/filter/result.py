@@ -1,4 +1,4 @@
-"""What became of a condition for one entity."""
+"""The result of a condition for one entity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from atomr_local.sources.graph.knowledge_graph import SelectResult
 
 @dataclass(frozen=True, slots=True)
 class ConditionResult:
-    """What became of a condition for one entity.
+    """The result of a condition for one entity.
 
     Attributes:
         satisfied: None where the graph does not tell.

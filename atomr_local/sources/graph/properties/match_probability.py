@@ -1,4 +1,4 @@
-"""Whether a property of an entity is what a relation's wording asks for: a probability, learnt.
+"""The learnt probability that a property is the one that a wording asks for.
 
 Without it, a role that the entity does not have would be answered with the likest of those that it has. A logistic
 model over a few features and their products judges each property that the entity has: by how the wording and the

@@ -1,4 +1,4 @@
-"""From the wording of a relation to properties of the graph, forward (head → value) or inverse (value → head)."""
+"""Matches the wording of a relation with graph properties, forward (head → value) or inverse (value → head)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the graph holds of an entity: its properties' labels, those nearest to what was asked for first."""
+"""The properties of an entity that are nearest to what was asked for."""
 
 from __future__ import annotations
 

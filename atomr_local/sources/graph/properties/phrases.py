@@ -1,4 +1,4 @@
-"""Words of questions and relations: which carry no meaning, which tell the kind of answer, which have one stem."""
+"""Words of questions and relations: stop words, answer types, stems."""
 
 from __future__ import annotations
 

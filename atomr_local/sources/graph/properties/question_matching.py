@@ -1,4 +1,4 @@
-"""Which property a whole question asks for, by the words it shares with the property's names."""
+"""Matches a whole question with properties, by shared words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which statements of an entity a relation's wording asks for, if any: the choice between what the entity has."""
+"""Selects the statements of an entity that a relation's wording asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Things of a class: "lakes" of Africa, and of what a relation gives only the "countries".
+"""Members of a class: "lakes" of Africa, or only the "countries" among the values of a relation.
 
 A wording in the plural may name a class of the graph. Where no relation gives anything, what is of the class and lies
 in the head is the answer ("mountains in Asia"); where one does, values that are of another class are left out, and it

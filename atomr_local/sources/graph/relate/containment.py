@@ -1,4 +1,4 @@
-"""From a place to what contains it: "the country of birth" is the country of the place of birth."""
+"""Containment of places: "the country of birth" is the country of the place of birth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values of one property of an entity, with the evidence for them."""
+"""The values of one property of an entity, with their evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of a relation, made ready for an answer: each once, the most precise of dates, with their evidence."""
+"""Prepares the values of a relation for an answer: no duplicates, most precise dates, with evidence."""
 
 from __future__ import annotations
 

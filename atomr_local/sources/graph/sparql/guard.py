@@ -1,4 +1,4 @@
-"""What a query by the user may not do: SERVICE and LOAD make Oxigraph send requests over the network, updates write.
+"""Refuses user queries that send network requests (SERVICE, LOAD) or write (updates).
 
 Decided on SPARQL's own tokens (SPARQL 1.1, section 19.8), so that neither a string nor a comment can hide a keyword
 or be mistaken for one.

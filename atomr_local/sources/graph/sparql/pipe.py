@@ -1,4 +1,4 @@
-"""What a process writes, read as it comes: little of it is held, and only waiting for it counts as its time."""
+"""Reads the output of a process as it is written; only waiting counts against its time limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's SPARQL, run in a process of its own: Oxigraph cannot stop a query, but a process can be killed."""
+"""Runs a user's SPARQL in a child process, because Oxigraph cannot stop a query."""
 
 from __future__ import annotations
 

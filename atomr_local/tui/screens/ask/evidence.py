@@ -1,4 +1,4 @@
-"""One piece of evidence, whole: its text, where it stands, and which steps rest on it."""
+"""The screen of one piece of evidence: its text, its location, and the steps that use it."""
 
 from __future__ import annotations
 

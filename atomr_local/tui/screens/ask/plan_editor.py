@@ -114,4 +114,4 @@ class PlanEditor(Screen["Tree | None"]):
             leave()
             return
         told = "Your changes are lost."
-        confirm(self.app, "Leave the plan as it was?", told, leave, yes="Leave", no="Go on editing")
+        confirm(self.app, "Leave the plan as it was?", told, leave, yes="Leave", no="Keep editing")

@@ -1,4 +1,4 @@
-"""Questions asked before, searched while one types; the chosen one goes into the question box."""
+"""Search in earlier questions; the chosen one goes into the question box."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RecallScreen(ModalScreen[str | None]):
         Binding("escape", "dismiss", "Close", id="recall.close"),
         Binding("down", "cursor(1)", "Next", priority=True, show=False, id="recall.next"),
         Binding("up", "cursor(-1)", "Previous", priority=True, show=False, id="recall.previous"),
-        Binding("enter", "choose", "Take", priority=True, tooltip="Put it into the question box", id="recall.take"),
+        Binding("enter", "choose", "Take", priority=True, tooltip="Copy it to the question box", id="recall.take"),
     ]
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The question as it was understood, in a line to be edited."""
+"""Edits the question as it was understood."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Past questions: found by their words, looked at, opened with their whole trace, exported, shared, deleted."""
+"""The history screen: search, open, export, share and delete past questions."""
 
 from __future__ import annotations
 
@@ -374,7 +374,7 @@ class HistoryScreen(Screen[HistoryChoice | None]):
         self._show_count()
         told = "Deleted."
         if not erased:
-            told += " Another program has the history open: the text leaves the disk when it closes."
+            told += " Another program has the history open. The text is removed from the disk when that program closes."
         self.app.notify(told, markup=False)
         if not self._items and self._total:
             self.reload()

@@ -1,4 +1,4 @@
-"""What to build: files, a name, text or graph; it becomes a command that runs in the background."""
+"""The form for building an index in the background."""
 
 from __future__ import annotations
 
@@ -102,4 +102,4 @@ class BuildScreen(ModalScreen[Command | None]):
 
 
 def _formats(names: Sequence[str]) -> list[tuple[str, str]]:
-    return [("auto: told by the content" if name == "auto" else name, name) for name in names]
+    return [("auto: detected from the content" if name == "auto" else name, name) for name in names]

@@ -87,7 +87,7 @@ def plan_download(request: Request, offers: Catalogue, indexes: Sequence[TextInd
         raise InputError("nothing is chosen", hint="Choose something in the list.")
     told = f"{model.about} About {human_size(model.size)}: {transfer_time(model.size)}. Licence: {model.licence}."
     if at_hand(model):
-        told += " ✓ It is at hand: getting it again compares it with what the server has."
+        told += " ✓ Already downloaded. Getting it again compares it with the server."
     command = Command(f"get {model.name}", ("models", "pull", model.name, "--yes"))
     return Download(command, told, _host(model.url(offers.hub)), str(paths.models_dir()))
 
@@ -101,7 +101,7 @@ def _address(url: str) -> Download:
     host = _host(url)
     if not url.startswith(("https://", "http://")) or not host:
         raise InputError("no address of a file is given", hint="It begins with https://.")
-    told = "Its size is told when it begins. Its licence is what its page says."
+    told = "Its size is shown when the download starts. See its page for the licence."
     command = Command("get a model", ("models", "pull", url, "--yes"))
     return Download(command, told, host, str(paths.models_dir()))
 
@@ -117,7 +117,7 @@ def _wikipedia(request: Request, offered: Sequence[OfferedWikipedia]) -> Downloa
     about = f"{wikipedia.name}, {min(limit or articles, articles):,} articles."
     if wikipedia not in offered:
         count = f"{limit:,}" if limit else "all"
-        about = f"{wikipedia.name}, {count} articles. Its size is not known here; told as of the largest one."
+        about = f"{wikipedia.name}, {count} articles. Its size is not known; the largest one is assumed."
     told = (
         f"{about} At most "
         f"{human_size(size)} to fetch: {transfer_time(size)}. The index {name}: about "
@@ -133,7 +133,7 @@ def _in_language(entered: str, offered: Sequence[OfferedWikipedia]) -> OfferedWi
     """The one in this language, by its code or its name; as large as the largest where it is not offered.
 
     Raises:
-        InputError: that is no code of a language.
+        InputError: that is not a language code.
     """
     for item in offered:
         if entered in {item.language, item.name.lower()}:
@@ -142,7 +142,7 @@ def _in_language(entered: str, offered: Sequence[OfferedWikipedia]) -> OfferedWi
 
     if not LANGUAGE.fullmatch(entered) or not offered:
         raise InputError(
-            f"{entered!r} is no code of a language" if entered else "no language is entered",
+            f"{entered!r} is not a language code" if entered else "no language is entered",
             hint="Enter what stands before .wikipedia.org, such as simple, en or zh-yue.",
         )
     largest = max(offered, key=lambda item: item.articles)
@@ -158,7 +158,7 @@ def _facts(request: Request, indexes: Sequence[TextIndex]) -> Download:
     site = request.site.lower()
     if not SITE.fullmatch(site):
         raise InputError(
-            f"{site!r} is no Wikipedia that Wikidata knows",
+            f"{site!r} is not a Wikipedia that Wikidata knows",
             hint="Its language and wiki, such as simplewiki or enwiki.",
         )
     _, size, seconds = wikidata_slice(index.articles, index.articles)
@@ -180,7 +180,7 @@ def _limit(entered: str) -> int | None:
     if not entered:
         return None
     if not (entered.isascii() and entered.isdecimal() and 0 < int(entered) < 10**9):
-        raise InputError(f"{entered!r} is no number of articles", hint="Such as 20000; empty: all.")
+        raise InputError(f"{entered!r} is not a number of articles", hint="Such as 20000; empty: all.")
     return int(entered)
 
 

@@ -1,4 +1,4 @@
-"""What can be got from the net: a model, a Wikipedia, a slice of Wikidata; each with size, time, licence and host."""
+"""The download screen: models, Wikipedias and Wikidata facts, with size, time, licence and host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models and indexes: what is there, how large and old, whether whole; built, checked and removed in the background."""
+"""The library screen: models and indexes; builds, checks and removes them in the background."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class LibraryScreen(Screen[None]):
         Binding("enter", "use", "Use", tooltip="Use the model or index from now on", priority=True, id="library.use"),
         Binding("b", "build", "Build", tooltip="Build an index from files", id="library.build"),
         Binding("p", "pull", "Get", tooltip="Download a model, a Wikipedia or a Wikidata slice", id="library.pull"),
-        Binding("v", "verify", "Verify", tooltip="Read the index or model through and tell what is wrong",
+        Binding("v", "verify", "Verify", tooltip="Check the index or model for damage",
                 id="library.verify"),
         Binding("d,delete", "remove", "Remove", tooltip="Remove the index and free its space", id="library.remove"),
-        Binding("s", "stop", "Stop job", tooltip="Stop the job that runs; begun again, it goes on", id="library.stop"),
+        Binding("s", "stop", "Stop job", tooltip="Stop the job; start it again to resume", id="library.stop"),
     ]  # fmt: skip
 
     def __init__(self, settings: Callable[[], Settings], jobs: Jobs, use: Callable[[str, str], None]) -> None:
@@ -176,7 +176,7 @@ class LibraryScreen(Screen[None]):
         if not item.is_index:
             self.app.clear_notifications()
             self.notify(
-                f"Only indexes are removed here. Where this {item.kind} is kept stands below the list.",
+                f"Only indexes are removed here. The path of this {item.kind} is shown below the list.",
                 title="Not removed",
                 severity="warning",
                 markup=False,

@@ -1,4 +1,4 @@
-"""What the settings screen offers for models, adapters, indexes, methods and themes: what is at hand."""
+"""The choices of the settings screen: available models, adapters, indexes, strategies and themes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one setting is changed with: switches, a list to choose from, a line or several lines of text."""
+"""The editors of one setting: switch, list, line or text area."""
 
 from __future__ import annotations
 

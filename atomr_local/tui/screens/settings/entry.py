@@ -1,4 +1,4 @@
-"""What is entered for each setting, whether its editor is on the screen or not. No widget in here."""
+"""The entered value of each setting, independent of widgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings as a form: its fields made from the settings model, their texts read and checked. No widget in here."""
+"""The settings form: fields from the settings model, parsing and checking, independent of widgets."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class FormField:
         if self.kind == "number":
             value = value.strip().replace("_", "")
             if not value:
-                raise FieldError("a number is wanted")
+                raise FieldError("expected a number")
         try:
             # On an instance of defaults, so that the rules of the whole group are asked, not of the field alone.
             blank = self.model.model_construct()
@@ -165,9 +165,9 @@ def _told(error: ValidationError) -> str:
     """The first thing that is wrong, without the library's own preface."""
     first = error.errors()[0]
     if first["type"] in {"int_parsing", "int_from_float"}:
-        return "a whole number is wanted"
+        return "expected a whole number"
     if first["type"] in {"float_parsing", "finite_number"}:
-        return "a number is wanted"
+        return "expected a number"
     message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
     return message.removeprefix("String ")
 

@@ -1,4 +1,4 @@
-"""One line that shows a choice and opens the list of what there is to choose from."""
+"""A drop-down list in one line."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Picker(Widget, can_focus=True):
         """Show what there is to choose from."""
         options = [(_told(choice), choice.value) for choice in self._choices]
         if not self.other and all(choice.value != self.value for choice in self._choices):
-            note = "" if self._free and not self._choices else "not at hand"
+            note = "" if self._free and not self._choices else "not found"
             options.insert(0, (_told(Choice(self.value, note)), self.value))
         if self._free:
             options.append((Text("another…", "italic"), _OTHER))

@@ -1,4 +1,4 @@
-"""One setting of the form: its name and editor, what it is about, where its value comes from, what is wrong with it."""
+"""One row of the settings form: name, editor, description, origin and problem."""
 
 from __future__ import annotations
 

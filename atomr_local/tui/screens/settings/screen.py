@@ -1,4 +1,4 @@
-"""The settings screen, made from the settings model: every setting with its rules, its default and its origin.
+"""The settings screen: every setting with its bounds, default and origin.
 
 One section is mounted at a time, or what a search finds; what is entered lives in the entries.
 """
