@@ -123,12 +123,7 @@ class ValueCheck:
         keys = value_keys(cut.value)
         reasons: list[tuple[str, SelectResult]] = []
         for match in matches:
-            answer = self._values(head, match)
-            found = self._matching(head, match, answer, keys, targets)
-            if found is None and answer.terms:
-                within = self._within(head, match, targets)
-                if within is not None:
-                    answer, found = within
+            answer, found = self._find(head, match, keys, targets)
             if found is None and answer.terms:
                 described = self._described(head, match, answer, cut.value)
                 if described is not None:
@@ -174,6 +169,16 @@ class ValueCheck:
                 if answer.terms:
                     return [(self._statement_sentence(Head(target, 1.0), turned, answer, None), answer)]
         return []
+
+    def _find(
+        self, head: Head, match: PropertyMatch, keys: frozenset[str], targets: frozenset[str]
+    ) -> tuple[SelectResult, str | None]:
+        """The property's values, and the text of the one that is meant, by its name or as a part or kind of it."""
+        answer = self._values(head, match)
+        found = self._matching(head, match, answer, keys, targets)
+        if found is None and answer.terms:
+            return self._within(head, match, targets) or (answer, None)
+        return answer, found
 
     def _matching(
         self, head: Head, match: PropertyMatch, answer: SelectResult, keys: frozenset[str], targets: frozenset[str]
@@ -238,12 +243,7 @@ class ValueCheck:
         known: list[tuple[str, SelectResult]] = []
         for prop in _CLASS_PROPERTIES:
             match = PropertyMatch(prop, False, 0.95, "type")
-            answer = self._values(head, match)
-            found = self._matching(head, match, answer, keys, targets)
-            if found is None and answer.terms:
-                within = self._within(head, match, targets)
-                if within is not None:
-                    answer, found = within
+            answer, found = self._find(head, match, keys, targets)
             if found is not None:
                 return ConditionResult(
                     True, match.score, ((self._statement_sentence(head, match, answer, found), answer),)

@@ -124,8 +124,8 @@ class PropertyMatcher:
 
         for iri, names in self._texts.items():
             kind = self.kind(iri)
-            for text, inverse, worth in names:
-                score = _text_score(phrase, text, worth)
+            for text, inverse, prior in names:
+                score = _text_score(phrase, text, prior)
                 if score <= 0.3:
                     continue
                 if not inverse:
@@ -212,9 +212,9 @@ class PropertyMatcher:
         with self._lock:
             if self._questions is None:
                 names = [
-                    PropertyName((iri, inverse), text, worth)
+                    PropertyName((iri, inverse), text, prior)
                     for iri, found in self._texts.items()
-                    for text, inverse, worth in found
+                    for text, inverse, prior in found
                     if iri in self.rows
                 ]
                 self._questions = QuestionMatcher(
@@ -232,7 +232,7 @@ class PropertyMatcher:
 
 
 def _names_of(row: PropertyRow, known: KnownProperty | None) -> list[tuple[str, bool, float]]:
-    """(key, inverse, worth) of every wording of the property."""
+    """(key, inverse, prior) of every wording of the property."""
     names = [(name_key(row.label), False, _LABEL)] if row.label else []
     names += [(name_key(text), False, _ALIAS) for text in row.names]
     return names + (_known_names(known) if known else [])
@@ -254,21 +254,21 @@ def _turned(phrase: str, question: str, head: str) -> str:
     return phrase
 
 
-def _text_score(phrase: str, text: str, worth: float) -> float:
+def _text_score(phrase: str, text: str, prior: float) -> float:
     if phrase == text:
-        return worth
+        return prior
     if phrase.endswith(" of") != text.endswith(" of"):
-        worth *= _OTHER_WAY  # "father of" and "father" are opposite ends
+        prior *= _OTHER_WAY  # "father of" and "father" are opposite ends
     mine, theirs = _forms(phrase), _forms(text)
     if mine.small and mine.small == theirs.small:
-        return worth * _WITHOUT_SMALL_WORDS
+        return prior * _WITHOUT_SMALL_WORDS
     if mine.bare and mine.bare == theirs.bare:
-        return worth * _WITHOUT_TYPE_WORDS
+        return prior * _WITHOUT_TYPE_WORDS
     shared = len(mine.stems & theirs.stems)
     overlap = 2 * shared / (len(mine.stems) + len(theirs.stems)) if shared else 0.0
     if len(mine.small) >= 5 and not shared:
         overlap = fuzz.ratio(mine.small, theirs.small, score_cutoff=100 * _TYPO_RATIO) / 100 * _TYPO
-    return worth * _LEXICAL * overlap
+    return prior * _LEXICAL * overlap
 
 
 class _Forms(NamedTuple):

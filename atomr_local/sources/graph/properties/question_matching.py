@@ -40,11 +40,15 @@ class QuestionMatch:
 
 @dataclass(frozen=True, slots=True)
 class PropertyName:
-    """One name of a property."""
+    """One name of a property.
+
+    Attributes:
+        prior: how much a match with a name of its kind counts, 0 to 1: a label more than an alias.
+    """
 
     path: PropertyPath
     text: str
-    worth: float
+    prior: float
 
 
 class QuestionMatcher:
@@ -66,7 +70,7 @@ class QuestionMatcher:
         descriptions: Mapping[str, str],
         domains: Mapping[str, Collection[str]],
     ) -> None:
-        named = [(item.path, stems, item.worth) for item in names if (stems := _stems(item.text))]
+        named = [(item.path, stems, item.prior) for item in names if (stems := _stems(item.text))]
         self._kinds, self._uses = kinds, uses
         self._domains = {prop: _stems(" ".join(found)) for prop, found in domains.items() if found}
         bearers: dict[str, set[str]] = defaultdict(set)
@@ -77,7 +81,7 @@ class QuestionMatcher:
                 self._naming[piece].append(place)
         total = len(kinds) + 1
         self._rarity = {piece: math.log(1 + total / len(found)) for piece, found in bearers.items()}
-        self._names = [(path, stems, worth, self._weight(stems)) for path, stems, worth in named]
+        self._names = [(path, stems, prior, self._weight(stems)) for path, stems, prior in named]
         self._descriptions = {prop: _stems(text) & self._rarity.keys() for prop, text in descriptions.items()}
 
     def rank(self, question: str, among: Collection[PropertyPath] | None = None) -> list[QuestionMatch]:
@@ -90,20 +94,20 @@ class QuestionMatcher:
         asked, expected = _stems(question), expected_kind(" ".join(tokens), "")
         best: dict[PropertyPath, float] = {}
         for place in {place for piece in asked for place in self._naming.get(piece, ())}:
-            path, stems, worth, whole = self._names[place]
+            path, stems, prior, whole = self._names[place]
             if among is not None and path not in among:
                 continue
             weight = self._weight(stems & asked)
-            score = worth * (weight / whole) ** 1.5 * weight / (weight + _CHANCE)
+            score = prior * (weight / whole) ** 1.5 * weight / (weight + _CHANCE)
             if score > best.get(path, 0.0):
                 best[path] = score
         noun = _class_asked(" ".join(tokens))
         if noun:
-            self._turn(best, noun, among)
+            self._add_inverse(best, noun, among)
         for path in among or ():
             best.setdefault(path, 0.0)
         found = [
-            QuestionMatch(*path, self._judged(path, score, asked, expected) + self._directed(path, asked, noun))
+            QuestionMatch(*path, self._judged(path, score, asked, expected) + self._direction_fit(path, asked, noun))
             for path, score in best.items()
         ]
         found = [item for item in found if among is not None or item.score >= _LEAST]
@@ -118,30 +122,30 @@ class QuestionMatcher:
             score = with_kind(score, self._kinds.get(prop, "other"), expected)
         return score + _POPULARITY * math.log10(1 + self._uses.get(prop, 0))
 
-    def _turn(self, best: dict[PropertyPath, float], noun: str, among: Collection[PropertyPath] | None) -> None:
+    def _add_inverse(self, best: dict[PropertyPath, float], noun: str, among: Collection[PropertyPath] | None) -> None:
         """ "Name someone born in Ghent": few properties name their other direction, but the noun asks for it."""
         for (prop, inverse), score in list(best.items()):
             path = (prop, not inverse)
-            fits = not inverse and self._bears(prop, noun) is not False and self._kinds.get(prop) != noun
+            fits = not inverse and self._in_domain(prop, noun) is not False and self._kinds.get(prop) != noun
             if fits and (among is None or path in among):
                 best[path] = max(best.get(path, 0.0), _TURNED * score)
 
-    def _bears(self, prop: str, noun: str) -> bool | None:
+    def _in_domain(self, prop: str, noun: str) -> bool | None:
         """Whether what has the property is such a thing; None where that is not known."""
         known = {"work" if piece in _WORKS else piece for piece in self._domains.get(prop, ())}
         return noun in known if known else None
 
-    def _directed(self, path: PropertyPath, asked: frozenset[str], noun: str) -> float:
+    def _direction_fit(self, path: PropertyPath, asked: frozenset[str], noun: str) -> float:
         """Whether what is asked for stands at the end that the way leads to, and what is spoken of at the other."""
         prop, inverse = path
         domain, kind = self._domains.get(prop, frozenset()), self._kinds.get(prop, "other")
-        worth = 0.0 if inverse or not domain & asked & _WORKS else _DOMAIN_FITS
+        bonus = 0.0 if inverse or not domain & asked & _WORKS else _DOMAIN_FITS
         if not noun:
-            return worth
+            return bonus
         if inverse:
-            bears = self._bears(prop, noun)
+            bears = self._in_domain(prop, noun)
             return 0.0 if bears is None else _ASKED_FITS if bears else -_ASKED_MISFITS
-        return worth + (_ASKED_FITS if noun == kind else -_ASKED_MISFITS)
+        return bonus + (_ASKED_FITS if noun == kind else -_ASKED_MISFITS)
 
     def _weight(self, stems: Iterable[str]) -> float:
         return sum(self._rarity[piece] for piece in stems)

@@ -64,10 +64,10 @@ class Relate:
         cancellation.check()
         # "Relate(Ann, Bob)": an entity where a relation could stand. A wording that is surely a relation is one.
         doubtful = is_entity or not ranked or ranked[0].score < SURE
-        found = self._read_otherwise(heads, request, is_entity, cancellation) if doubtful else None
+        found = self._read_as_entity_or_count(heads, request, is_entity, cancellation) if doubtful else None
         listed = not is_entity and time is None
         if found is None and doubtful and listed:
-            found = self._in_order(heads, wording, request)
+            found = self._ordered(heads, wording, request)
         if found is None and listed and (doubtful or not self._selector.has_named(heads[0].iri, ranked)):
             found = self._of_class(heads[0], wording, request)
         found = found or self._stated(heads, meant, ranked, time, level, request, cancellation)
@@ -104,12 +104,12 @@ class Relate:
             if chosen:
                 found: Retrieval | None = self._answer(candidate, chosen, request, time, level)
             else:
-                found = self._held_above(candidate, level, ranked, request)
+                found = self._values_above(candidate, level, ranked, request)
             if found is not None:
                 taken.append((candidate, found))
-        return self._told_apart(taken, heads) if taken else None
+        return self._disambiguated(taken, heads) if taken else None
 
-    def _in_order(self, heads: Sequence[Head], wording: str, request: Request) -> Retrieval | None:
+    def _ordered(self, heads: Sequence[Head], wording: str, request: Request) -> Retrieval | None:
         """ "First president": of the values of what is surely a relation the one that the evidence's order gives."""
         rest, order = requested_order(wording)
         ranked = self._matcher.rank(rest, "", request.arguments[0].text) if order is not None else []
@@ -136,7 +136,7 @@ class Relate:
         told = replace(last, text=f"{last.text} {count} in all.")
         return replace(found, evidence=(told,), values=(Value(count, ValueKind.NUMBER, None, found.values[0].score),))
 
-    def _told_apart(self, taken: Sequence[tuple[Head, Retrieval]], heads: Sequence[Head]) -> Retrieval:
+    def _disambiguated(self, taken: Sequence[tuple[Head, Retrieval]], heads: Sequence[Head]) -> Retrieval:
         """The first of what entities of one name have. Where one alone has what is asked for, that tells it from the
         others; where several have it, the choice is a guess and said to be one."""
         head, found = taken[0]
@@ -151,7 +151,7 @@ class Relate:
             return replace(found, link_score=round(min(_BY_RELATION, head.score / tie_factor(head.tied)), 4))
         return found
 
-    def _read_otherwise(
+    def _read_as_entity_or_count(
         self, heads: Sequence[Head], request: Request, is_entity: bool, cancellation: Cancellation
     ) -> Retrieval | None:
         """The relation read as an entity, or as the number of something's values."""
@@ -249,7 +249,7 @@ class Relate:
             for subject, prop in pairs
         ]
 
-    def _held_above(
+    def _values_above(
         self, head: Head, level: Level | None, ranked: Sequence[PropertyMatch], request: Request
     ) -> Retrieval | None:
         """The country or continent of what contains the head, where the head has none of its own."""
