@@ -9,9 +9,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from atomr_local.history import database, repair
+from atomr_local.history import database
 from atomr_local.history.errors import HistoryDamaged, HistoryReadOnly
-from atomr_local.history.salvage import salvage
+from atomr_local.history.recovery import repair
+from atomr_local.history.recovery.salvage import salvage
 
 
 @dataclass

@@ -15,7 +15,7 @@ from support.tui.screens import ALL_SIZES, screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from atomr_local.history.export import to_json, unkept
+from atomr_local.history.files.export import to_json, unkept
 from atomr_local.history.store import History, history_file
 from atomr_local.output_files import write_output
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace

@@ -91,7 +91,7 @@ def show(number: int, conversation: bool, as_json: bool) -> None:
     Example: atomr history show 12 --conversation
     """
     from atomr_local.cli.answer_text import answer_text
-    from atomr_local.history.export import to_json
+    from atomr_local.history.files.export import to_json
     from atomr_local.reasoning.confidence.words import status_word
 
     with _opened() as opened:
@@ -128,7 +128,7 @@ def export(numbers: tuple[int, ...], everything: bool, conversation: bool, kind:
     Example: atomr history export 12 --format json --out frankenstein.json
     Example: atomr history export 12 --conversation --out frankenstein.md
     """
-    from atomr_local.history.export import to_json, to_markdown
+    from atomr_local.history.files.export import to_json, to_markdown
     from atomr_local.output_files import write_output
 
     _one_of(numbers, everything)
@@ -160,7 +160,7 @@ def import_(file: Path) -> None:
 
     Example: atomr history import frankenstein.json
     """
-    from atomr_local.history.trace_import import read_traces
+    from atomr_local.history.files.trace_import import read_traces
 
     traces = read_traces(file)
     with _opened() as opened:
@@ -178,7 +178,7 @@ def delete(numbers: tuple[int, ...], everything: bool, yes: bool) -> None:
 
     Example: atomr history delete 12 13 --yes
     """
-    from atomr_local.history.repair import damaged_files
+    from atomr_local.history.recovery.repair import damaged_files
 
     _one_of(numbers, everything)
     what = "all past questions" if everything else f"{len(set(numbers))} of the past questions"

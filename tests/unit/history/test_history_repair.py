@@ -16,8 +16,8 @@ import pytest
 from support.history_fakes import a_trace
 from support.places import TESTS
 
-from atomr_local.history import repair
 from atomr_local.history.errors import HistoryReadOnly
+from atomr_local.history.recovery import repair
 from atomr_local.history.store import History
 
 COUNT = 30

@@ -19,8 +19,9 @@ from support.history_fakes import ESCAPES, a_trace
 from support.places import TESTS
 
 from atomr_local.errors import InputError, MissingPartError
-from atomr_local.history import database, repair
+from atomr_local.history import database
 from atomr_local.history.errors import HistoryError
+from atomr_local.history.recovery import repair
 from atomr_local.history.store import History, history_file
 from atomr_local.history.trace_encoding import encode
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace

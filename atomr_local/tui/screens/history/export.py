@@ -20,7 +20,7 @@ from textual.widgets import Button, Checkbox, Input, RadioButton, RadioSet, Stat
 
 from atomr_local.errors import AtomrError
 from atomr_local.history.entries import StoredQuestion
-from atomr_local.history.export import to_json, to_markdown, unkept
+from atomr_local.history.files.export import to_json, to_markdown, unkept
 from atomr_local.output_files import write_output
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize_line

@@ -21,8 +21,8 @@ from textual.widgets.option_list import Option
 
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.history.entries import QuestionSummary, StoredQuestion
+from atomr_local.history.files.trace_import import read_traces
 from atomr_local.history.store import History
-from atomr_local.history.trace_import import read_traces
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.background import in_background

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from atomr_local.history import database
 from atomr_local.history.database import COMPANIONS, WAIT, exclusive, history_errors
-from atomr_local.history.salvage import salvage
+from atomr_local.history.recovery.salvage import salvage
 
 _SCRATCH = ".salvage-"
 

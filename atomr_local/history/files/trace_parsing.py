@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 from atomr_local.errors import InputError
-from atomr_local.history.json_fields import (
+from atomr_local.history.files.json_fields import (
     ABSENT,
     MOST_ITEMS,
     JsonFields,

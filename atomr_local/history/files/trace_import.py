@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.errors import InputError
-from atomr_local.history.trace_parsing import parse_trace
+from atomr_local.history.files.trace_parsing import parse_trace
 from atomr_local.input_files import open_regular
 from atomr_local.reasoning.trace.schema import Trace
 

@@ -1,0 +1,1 @@
+"""Damaged histories: repaired, or their questions salvaged."""
