@@ -18,7 +18,8 @@ from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.reading.topic_pages import is_sentence
-from atomr_local.reasoning.revision import Memory, Revision
+from atomr_local.reasoning.result_reuse import ResultCache
+from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.event_log import logged
 from atomr_local.reasoning.trace.events import (
     AnswerReady,
@@ -31,7 +32,7 @@ from atomr_local.reasoning.trace.events import (
 )
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Basis, PlanOrigin, Trace
-from atomr_local.reasoning.verdict.judge import AtHand, Verdict, judge
+from atomr_local.reasoning.verdict.judge import AnswerVerdict, AtHand, judge
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import Settings, load_settings
 from atomr_local.settings_file import changed_settings
@@ -77,7 +78,7 @@ class Assistant:
     def __init__(self, settings: Settings, backbone: Backbone | None = None) -> None:
         self.parts = Parts(settings, backbone)
         self.last_trace: Trace | None = None
-        self._remembered: tuple[Trace, Memory] | None = None
+        self._remembered: tuple[Trace, ResultCache] | None = None
         self._asking = threading.Lock()
         self._cancellation = Cancellation()
         self._queries: set[Cancellation] = set()
@@ -304,7 +305,7 @@ class Assistant:
                 if self._is_no_question(question, asked.plan, recorder):
                     return
             # Known from now on, for a cancelled answer can be corrected too.
-            self._remembered = (recorder.trace, tools.memory)
+            self._remembered = (recorder.trace, tools.cache)
             method.run(question, asked.plan, asked.origin, tools)
             self._conclude(recorder, method, local, use_web)
         except Cancelled:
@@ -368,7 +369,7 @@ class Assistant:
             style=parts.style,
             form=parts.plan_form,
         )
-        earlier = Memory()
+        earlier = ResultCache()
         if revision is not None and self._remembered is not None and revision.base is self._remembered[0]:
             earlier = self._remembered[1]
         return Toolbox(
@@ -450,7 +451,7 @@ def _other_indexes(used: Collection[tuple[str, str]]) -> tuple[tuple[str, str], 
     return tuple(item for item in whole if item not in used)
 
 
-def _conclusion(trace: Trace, verdict: Verdict) -> AnswerReady:
+def _conclusion(trace: Trace, verdict: AnswerVerdict) -> AnswerReady:
     """The root's answer as the whole question's, in a sentence; or why there is none."""
     if verdict.status != "answered":
         return AnswerReady(

@@ -25,7 +25,7 @@ _PIECE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WebPage:
     """An answer: its status and its text."""
 
     status: int
@@ -64,7 +64,7 @@ class PublicClient:
         self._own = own
         self._resolve = resolve
 
-    def page(self, method: str, url: str, data: dict[str, str] | None = None) -> Page:
+    def page(self, method: str, url: str, data: dict[str, str] | None = None) -> WebPage:
         """Ask for a page.
 
         Raises:
@@ -80,7 +80,9 @@ class PublicClient:
         ) as relay:
             return self._page(method, url, data, relay.address, relay)
 
-    def _page(self, method: str, url: str, data: dict[str, str] | None, proxy: str, relay: PublicRelay | None) -> Page:
+    def _page(
+        self, method: str, url: str, data: dict[str, str] | None, proxy: str, relay: PublicRelay | None
+    ) -> WebPage:
         import primp
 
         deadline = time.monotonic() + self._seconds
@@ -127,7 +129,7 @@ class PublicClient:
             raise NotPublicError(f"{host_shown(url)} leads to an address that is not encrypted: refused")
         return parts.scheme == "https"
 
-    def _read(self, response: Any, deadline: float) -> Page:
+    def _read(self, response: Any, deadline: float) -> WebPage:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().casefold()
         if response.status_code == 200 and kind not in self._types:
             raise TooMuchError(f"the answer is of the type {sanitize_line(kind)[:60]!r}, which was not asked for")
@@ -142,7 +144,7 @@ class PublicClient:
             text = body.decode(response.encoding or "utf-8", "replace")
         except LookupError:
             text = body.decode("utf-8", "replace")
-        return Page(response.status_code, text)
+        return WebPage(response.status_code, text)
 
 
 def _raise_failure(relay: PublicRelay | None) -> None:

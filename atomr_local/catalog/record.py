@@ -46,7 +46,7 @@ class ModelRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FileCheck:
     """What checking a model file has shown. `note` says how far the check goes; `problem` is empty when it is good."""
 
     note: str
@@ -81,7 +81,7 @@ def sha256_of(file: Path) -> str:
         raise ModelError(f"{file} cannot be read: {error.strerror}") from error
 
 
-def verify_model(model: Path) -> Verdict:
+def verify_model(model: Path) -> FileCheck:
     """Whether a model or adapter file is whole: its header, its length, and its checksum where one is known."""
     try:
         header = read_header(model)
@@ -90,18 +90,18 @@ def verify_model(model: Path) -> Verdict:
             known, what = record.sha256, "was published" if record.published else "was fetched"
             origin = "recorded when it was fetched"
             if record.size != header.size:
-                return Verdict("", f"{header.size} bytes where {record.size} were fetched")
+                return FileCheck("", f"{header.size} bytes where {record.size} were fetched")
         elif known := _carded(model):
             what, origin = "its card says", "in its card"
         elif known := installed_digests().get(model.resolve(), ""):
             what, origin = "was installed", "listed by its package"
         else:
-            return Verdict("its header and length fit; no checksum is recorded")
+            return FileCheck("its header and length fit; no checksum is recorded")
         if sha256_of(model) != known:
-            return Verdict("", f"its SHA-256 is not the one that was {origin}")
+            return FileCheck("", f"its SHA-256 is not the one that was {origin}")
     except ModelError as error:
-        return Verdict("", error.message)
-    return Verdict(f"its header, length and SHA-256 fit what {what}")
+        return FileCheck("", error.message)
+    return FileCheck(f"its header, length and SHA-256 fit what {what}")
 
 
 def require_whole(model: Path, most: int = QUICK_BYTES) -> None:
@@ -127,26 +127,26 @@ def require_whole_embedder(directory: Path) -> None:
     _require(verify_embedder(directory), directory)
 
 
-def _require(verdict: Verdict, path: Path) -> None:
+def _require(verdict: FileCheck, path: Path) -> None:
     if verdict.problem:
         installed = any(file.is_relative_to(path.resolve()) for file in installed_digests())
         hint = REINSTALL if installed else "Get it again, or choose another in the settings."
         raise ModelError(f"{path} is damaged: {verdict.problem}", hint=hint)
 
 
-def verify_embedder(directory: Path) -> Verdict:
+def verify_embedder(directory: Path) -> FileCheck:
     """Whether every file of an embedder has the checksum of the package that installed it."""
     folder = directory.resolve()
     known = {path: digest for path, digest in installed_digests().items() if path.is_relative_to(folder)}
     if not known:
-        return Verdict("its files are there; no checksum is recorded")
+        return FileCheck("its files are there; no checksum is recorded")
     for path, digest in sorted(known.items()):
         try:
             if sha256_of(path) != digest:
-                return Verdict("", f"the SHA-256 of {path.name} is not the one that was installed")
+                return FileCheck("", f"the SHA-256 of {path.name} is not the one that was installed")
         except ModelError as error:
-            return Verdict("", error.message)
-    return Verdict(f"the SHA-256 of its {len(known)} files fits what was installed")
+            return FileCheck("", error.message)
+    return FileCheck(f"the SHA-256 of its {len(known)} files fits what was installed")
 
 
 def _carded(adapter: Path) -> str:

@@ -9,14 +9,14 @@ from typing import Any
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.metrics import Score, Summary, mean_percent, score_answer
-from atomr_local.evaluation.records import Record, read_records
+from atomr_local.evaluation.records import DatasetRecord, read_records
 
 _ID_KEYS = ("id", "question_id", "index")  # 2wiki, hotpot, musique and crag say question_id; BlendQA only index
 _GOLD_KEYS = ("answers", "gold")
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class GoldFact:
     """One hop of the gold reasoning chain, with the surface forms of the data set."""
 
     head: str
@@ -43,7 +43,7 @@ class Question:
     answers: tuple[str, ...]
     type: str = ""
     gold_titles: tuple[str, ...] = ()
-    evidences: tuple[Fact, ...] = ()
+    evidences: tuple[GoldFact, ...] = ()
     answerable: bool = True
     kind: str = ""
 
@@ -113,7 +113,7 @@ def load_questions(path: Path, *, offset: int = 0, limit: int | None = None) -> 
     return list(questions.values())[offset:end]
 
 
-def question_of(record: Record) -> Question:
+def question_of(record: DatasetRecord) -> Question:
     """The question that a line describes.
 
     Raises:
@@ -134,7 +134,7 @@ def question_of(record: Record) -> Question:
     )
 
 
-def _answerable(record: Record, gold: tuple[str, ...]) -> bool:
+def _answerable(record: DatasetRecord, gold: tuple[str, ...]) -> bool:
     given = record.fields.get("answerable", True)
     if not isinstance(given, bool):
         raise record.error('"answerable" is neither true nor false')
@@ -153,7 +153,7 @@ def read_predictions(path: Path) -> list[Prediction]:
     return predictions
 
 
-def prediction_of(record: Record) -> Prediction:
+def prediction_of(record: DatasetRecord) -> Prediction:
     """The prediction that a line describes. An empty `predicted` is an honest Unknown; `guess` is then the best answer
     that was found all the same.
 
@@ -195,7 +195,7 @@ def summarize(predictions: Iterable[Prediction]) -> Summary:
     )
 
 
-def id_of(record: Record) -> str:
+def id_of(record: DatasetRecord) -> str:
     """The record's id: its "id", "question_id" or "index", else its line number.
 
     Raises:
@@ -212,18 +212,18 @@ def id_of(record: Record) -> str:
     return str(record.line)
 
 
-def _titles(record: Record) -> tuple[str, ...]:
+def _titles(record: DatasetRecord) -> tuple[str, ...]:
     titles = record.fields.get("gold_titles") or []
     if not isinstance(titles, list) or not all(isinstance(title, str) for title in titles):
         raise record.error('"gold_titles" is not a list of strings')
     return tuple(titles)
 
 
-def _facts(record: Record) -> Iterator[Fact]:
+def _facts(record: DatasetRecord) -> Iterator[GoldFact]:
     facts = record.fields.get("evidences") or []
     if not isinstance(facts, list):
         raise record.error('"evidences" is not a list')
     for fact in facts:
         if not isinstance(fact, list) or len(fact) != 3 or not all(isinstance(part, str) for part in fact):
             raise record.error('"evidences" holds something other than [head, relation, tail]')
-        yield Fact(*fact)
+        yield GoldFact(*fact)

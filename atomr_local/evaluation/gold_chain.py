@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from atomr_local.evaluation.datasets import Fact
+from atomr_local.evaluation.datasets import GoldFact
 from atomr_local.evaluation.metrics import same_value
 from atomr_local.indexing.literals import Date, parse_date
 from atomr_local.indexing.names import base_key, name_key
@@ -63,7 +63,7 @@ def mentions(text: str, value: str) -> bool:
     return any(f" {form} " in padded for form in _forms(value))
 
 
-def gold_hops(question: str, facts: Sequence[Fact], gold_titles: Sequence[str]) -> list[Hop]:
+def gold_hops(question: str, facts: Sequence[GoldFact], gold_titles: Sequence[str]) -> list[Hop]:
     """The chain of a question, in the data set's order.
 
     A hop goes on from the earlier hop whose tail has its head's name. Else it sets out from the question if its head
@@ -94,7 +94,7 @@ def gold_hops(question: str, facts: Sequence[Fact], gold_titles: Sequence[str]) 
     return hops
 
 
-def _nearest(fact: Fact, hops: Sequence[Hop], continued: set[int]) -> int | None:
+def _nearest(fact: GoldFact, hops: Sequence[Hop], continued: set[int]) -> int | None:
     waiting = [index for index in range(len(hops)) if index not in continued]
     head = set(name_key(fact.head).split())
     for index in waiting:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from atomr_local.evaluation.datasets import Question, id_of
-from atomr_local.evaluation.records import Record, read_records
+from atomr_local.evaluation.records import DatasetRecord, read_records
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Tree
@@ -32,7 +32,7 @@ def load_plans(path: Path, questions: Sequence[Question], limits: Limits) -> dic
     return plans
 
 
-def _plan(record: Record, question: Question, limits: Limits) -> Tree:
+def _plan(record: DatasetRecord, question: Question, limits: Limits) -> Tree:
     try:
         tree = parse_compact(record.text("plan"), question.question)
     except TreeError as error:

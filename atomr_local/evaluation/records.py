@@ -13,7 +13,7 @@ from atomr_local.indexing.readers.lines import LineReader
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class DatasetRecord:
     """One line's object and where it stands."""
 
     path: Path
@@ -58,7 +58,7 @@ class Record:
         return tuple(value)
 
 
-def read_records(path: Path) -> Iterator[Record]:
+def read_records(path: Path) -> Iterator[DatasetRecord]:
     """Each object of the file; blank lines are passed over.
 
     Raises (while iterating):
@@ -74,4 +74,4 @@ def read_records(path: Path) -> Iterator[Record]:
             raise InputError(f"{path}:{number}: not valid JSON: {reason}") from error
         if not isinstance(fields, dict):
             raise InputError(f"{path}:{number}: not a JSON object")
-        yield Record(path, number, fields)
+        yield DatasetRecord(path, number, fields)

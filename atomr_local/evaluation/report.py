@@ -17,7 +17,7 @@ from atomr_local.evaluation.declining import confidence_figures, declining_figur
 from atomr_local.evaluation.diagnosis import Diagnosis, Stage, count_stages, diagnose
 from atomr_local.evaluation.metrics import same_value
 from atomr_local.evaluation.plan_structure import PlanVerdict, gold_structures, judge_plan, plan_figures
-from atomr_local.evaluation.records import Record
+from atomr_local.evaluation.records import DatasetRecord
 from atomr_local.evaluation.run_directory import PREDICTIONS_FILE, RunDirectory, write_file
 
 REPORT_FILE = "report.json"
@@ -145,7 +145,7 @@ def question_of_prediction(directory: Path, prediction: Prediction) -> Question:
     Raises:
         InputError: the line's gold fields are damaged.
     """
-    return question_of(Record(directory / PREDICTIONS_FILE, 0, prediction.fields))
+    return question_of(DatasetRecord(directory / PREDICTIONS_FILE, 0, prediction.fields))
 
 
 def damaged(run: RunDirectory, trace: Mapping[str, Any], error: Exception) -> InputError:

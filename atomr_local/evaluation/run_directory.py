@@ -22,7 +22,7 @@ from typing import Any
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Prediction, prediction_of
 from atomr_local.evaluation.description import UNDECIDING
-from atomr_local.evaluation.records import Record, read_records
+from atomr_local.evaluation.records import DatasetRecord, read_records
 from atomr_local.input_files import read_text
 from atomr_local.output_files import not_written, put
 from atomr_local.settings_old_names import renamed
@@ -206,7 +206,7 @@ def _shown(value: Any) -> str:
     return _MISSING if value is _MISSING else json.dumps(value, ensure_ascii=False)
 
 
-def _lines(path: Path) -> Iterator[Record]:
+def _lines(path: Path) -> Iterator[DatasetRecord]:
     if path.exists():
         yield from read_records(path)
 

@@ -13,7 +13,7 @@ from typing import BinaryIO, NoReturn
 
 from atomr_local.errors import ModelError
 from atomr_local.gguf.types import ARRAY, BOOL, FILE_TYPES, I32, SCALARS, STRING, TENSOR_TYPES, UNUSABLE_TENSOR_TYPES
-from atomr_local.gguf.vocabulary import TOKEN_TYPES, TOKENS, Vocabulary
+from atomr_local.gguf.vocabulary import TOKEN_TYPES, TOKENS, TokenVocabulary
 from atomr_local.input_files import open_regular
 
 Scalar = int | float | bool | str
@@ -68,7 +68,7 @@ class GgufHeader:
     arrays: dict[str, int] = field(default_factory=dict)
     numbers: dict[str, tuple[int | float, ...]] = field(default_factory=dict)
     storage: dict[str, int] = field(default_factory=dict)
-    vocabulary: Vocabulary | None = None
+    vocabulary: TokenVocabulary | None = None
 
     @property
     def state_bytes(self) -> int:
@@ -99,7 +99,7 @@ def read_header(path: Path) -> GgufHeader:
         if path.is_dir():
             raise ModelError(f"{path} is a directory", hint="Name the GGUF file in it.")
         with open_regular(path) as stream:
-            return _Reader(path, stream, size).header()
+            return _HeaderReader(path, stream, size).header()
     except FileNotFoundError:
         raise ModelError(f"{path} does not exist", hint="`atomr models list` shows the available ones.") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
@@ -107,7 +107,7 @@ def read_header(path: Path) -> GgufHeader:
         raise ModelError(f"{path} cannot be read: {reason}") from error
 
 
-class _Reader:
+class _HeaderReader:
     def __init__(self, path: Path, stream: BinaryIO, size: int) -> None:
         self._path = path
         self._stream = stream
@@ -200,7 +200,7 @@ class _Reader:
             arrays=self._arrays,
             numbers=self._numbers,
             storage=self._storage,
-            vocabulary=None if self._tokens is None else Vocabulary.of(self._tokens, self._token_types, values),
+            vocabulary=None if self._tokens is None else TokenVocabulary.of(self._tokens, self._token_types, values),
         )
 
     def _check_start(self) -> None:

@@ -19,7 +19,7 @@ _KNOWN = ("gpt2", "llama", "bert", "t5", "rwkv", "plamo2", "gemma4")
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
+class TokenVocabulary:
     """Attributes: count: tokens; problem: what is wrong with them, empty when nothing is."""
 
     count: int
@@ -28,7 +28,7 @@ class Vocabulary:
     @classmethod
     def of(
         cls, tokens: Sequence[bytes], types: array[int] | None, values: dict[str, int | float | bool | str]
-    ) -> Vocabulary:
+    ) -> TokenVocabulary:
         """Look at the tokens of a file with these header values."""
         return cls(len(tokens), _problem(tokens, types, values.get(_MODEL)))
 

@@ -46,7 +46,7 @@ _OPERATOR = re.compile(r" = (?:Search|Relate|Filter)\(")
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlanningResult:
     """A tree and how it came about.
 
     A tree of the root alone is answered by one direct look-up: chosen by the model where `origin` is "model".
@@ -157,7 +157,7 @@ class Planner:
         on_text: Callable[[str], None] | None = None,
         on_call: Callable[[Prompt, Generation], None] | None = None,
         cancellation: Cancellation | None = None,
-    ) -> Plan:
+    ) -> PlanningResult:
         """Decompose the question.
 
         Args:
@@ -194,12 +194,12 @@ class Planner:
             else:
                 tree, complaint = self._read(made.text, question, given)
             if tree is not None:
-                return Plan(tree, "model", attempt, tuple(problems), made.mean_probability)
+                return PlanningResult(tree, "model", attempt, tuple(problems), made.mean_probability)
             problems.append(complaint)
             prompt = self._repair(prompt, made.text, complaint)
             if not self._fits(prompt):
                 break
-        return Plan(fallback_tree(question), "fallback", len(problems), tuple(problems))
+        return PlanningResult(fallback_tree(question), "fallback", len(problems), tuple(problems))
 
     def _read(self, text: str, question: str, given: Sequence[str] = ()) -> tuple[Tree | None, str]:
         try:

@@ -18,7 +18,7 @@ _APOSTROPHE = re.compile(r"['\u2019]")
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class EarlierTurn:
     """One question and its answer.
 
     Attributes:
@@ -43,7 +43,7 @@ class Conversation:
     """
 
     id: str = ""
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[EarlierTurn, ...] = ()
 
     @classmethod
     def of(cls, traces: Iterable[Trace]) -> Conversation:
@@ -107,7 +107,7 @@ def counting(traces: Iterable[Trace]) -> list[Trace]:
     return kept
 
 
-def turn_of(trace: Trace) -> Turn:
+def turn_of(trace: Trace) -> EarlierTurn:
     """What a finished question leaves for the next one."""
     answers: Sequence[str] = trace.answers or (trace.guess.answers if trace.guess is not None else ())
     entities = {
@@ -116,7 +116,7 @@ def turn_of(trace: Trace) -> Turn:
         for text, iri in zip(node.answers, node.entities, strict=False)
         if iri
     }
-    return Turn(trace.id, trace.understood_as or trace.question, "; ".join(answers), entities)
+    return EarlierTurn(trace.id, trace.understood_as or trace.question, "; ".join(answers), entities)
 
 
 def _words(text: str) -> set[str]:

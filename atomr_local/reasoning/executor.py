@@ -19,10 +19,11 @@ from atomr_local.reasoning.arguments import fill_question, resolve_arguments
 from atomr_local.reasoning.operations.computed_nodes import computed_node, computed_question, evidence_of
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.parallel import run_graph
-from atomr_local.reasoning.reading.reader import Reader, Reading
+from atomr_local.reasoning.reading.reader import Reader
+from atomr_local.reasoning.reading.reading import Reading
 from atomr_local.reasoning.reporting import citations_hold, node_finished
+from atomr_local.reasoning.result_reuse import ResultCache, ReusedResults
 from atomr_local.reasoning.results import Result, text_values
-from atomr_local.reasoning.revision import Kept, Memory
 from atomr_local.reasoning.trace.events import NodeStarted
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sources.protocol import Evidence
@@ -74,8 +75,8 @@ class Executor:
         symbolic: bool = True,
         beam: bool = True,
         parallel: int = 1,
-        kept: Kept | None = None,
-        memory: Memory | None = None,
+        reused: ReusedResults | None = None,
+        cache: ResultCache | None = None,
     ) -> None:
         """Make an executor.
 
@@ -85,11 +86,11 @@ class Executor:
             symbolic: whether steps are computed where they can be.
             beam: whether other readings of an unsure step are tried in the step that depends on it.
             parallel: nodes that run at once, at most; the answers are those of one at a time.
-            kept: results of an earlier answer that stand; only the other nodes run.
-            memory: is given every node's result, for a revision of this answer.
+            reused: results of an earlier answer that stand; only the other nodes run.
+            cache: is given every node's result, for a revision of this answer.
         """
-        self._kept = kept
-        self._memory = memory or Memory()
+        self._reused = reused
+        self._cache = cache or ResultCache()
         self._parallel = parallel
         self._symbolic = symbolic
         self._beam = beam
@@ -107,9 +108,9 @@ class Executor:
             Cancelled: the question was cancelled; what was found is in the recorder's trace.
             AtomrError: the root could be answered in no way.
         """
-        results = self._memory.results
-        if self._kept is not None:
-            self._kept.tell(tree, self._memory, self._recorder)
+        results = self._cache.results
+        if self._reused is not None:
+            self._reused.report(tree, self._cache, self._recorder)
         depends = dependencies(tree, [node.id for node in tree.bottom_up()], beam=self._beam)
         order = [node_id for node_id in depends if node_id not in results]
         depends = {node_id: depends[node_id] - results.keys() for node_id in order}
@@ -142,7 +143,7 @@ class Executor:
 
     def _node(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
         """The node's result with its confidence: a person's own, or what is found."""
-        given = self._kept.given(node.id) if self._kept is not None else None
+        given = self._reused.given(node.id) if self._reused is not None else None
         if given is not None:
             return given
         result = self._found(tree, node, question, results)

@@ -15,10 +15,18 @@ from atomr_local.indexing.names import base_key, comparable, name_key
 from atomr_local.reasoning.confidence.signals import AGREE, worst
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reading.citation_verification import agreement, holds
-from atomr_local.reasoning.reading.reader import Reader, Reading
+from atomr_local.reasoning.reading.reader import Reader
+from atomr_local.reasoning.reading.reading import Reading
 from atomr_local.reasoning.reading.topic_pages import opening, topic_page
 from atomr_local.reasoning.results import Result, add_evidence, distinct
-from atomr_local.reasoning.retrieval import MOST_READ, Gathered, Retriever, linked_names, match_signals, sureness
+from atomr_local.reasoning.retrieval import (
+    MOST_READ,
+    Gathered,
+    Retriever,
+    linked_names,
+    match_confidence,
+    match_signals,
+)
 from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
 from atomr_local.tree.nodes import Operator
 
@@ -215,7 +223,7 @@ class Operators:
         """One run of Search or Relate."""
         result = Result()
         if found.values and found.graph is not None:
-            self._add(result, found.values, [item.id for item in found.graph_evidence], sureness(found.graph))
+            self._add(result, found.values, [item.id for item in found.graph_evidence], match_confidence(found.graph))
             return result
         if request.operator is Operator.SEARCH:
             name = request.arguments[0].text
@@ -282,7 +290,7 @@ class Operators:
             if found.decided and found.graph is not None:
                 if found.values:
                     passed = tuple(replace(value, of=request.arguments[0].of) for value in found.values)
-                    self._add(result, passed, [item.id for item in found.graph_evidence], sureness(found.graph))
+                    self._add(result, passed, [item.id for item in found.graph_evidence], match_confidence(found.graph))
                 result.method = "operator"
             else:
                 open_requests.append((request, found))

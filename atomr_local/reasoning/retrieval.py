@@ -61,14 +61,14 @@ class Gathered:
     @property
     def decided(self) -> bool:
         """Whether the graph settled the request, with values or by finding that there are none."""
-        return self.graph is not None and self.graph.decided and sureness(self.graph) >= USABLE_RELATION**2
+        return self.graph is not None and self.graph.decided and match_confidence(self.graph) >= USABLE_RELATION**2
 
     @property
     def values(self) -> tuple[Value, ...]:
         return self.graph.values if self.graph is not None and self.decided else ()
 
 
-def sureness(retrieval: Retrieval) -> float:
+def match_confidence(retrieval: Retrieval) -> float:
     """How sure the graph is of its own answer: entity link times relation match, 0 to 1."""
     link = 1.0 if retrieval.link_score is None else retrieval.link_score
     relation = 1.0 if retrieval.relation_score is None else retrieval.relation_score

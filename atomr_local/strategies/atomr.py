@@ -8,8 +8,8 @@ from atomr_local.planning.coverage import left_out
 from atomr_local.reasoning.answer_selection.selection import AnswerSelection
 from atomr_local.reasoning.executor import Executor
 from atomr_local.reasoning.reading.reader import shown_prompt
+from atomr_local.reasoning.result_reuse import ReusedResults
 from atomr_local.reasoning.results import Result
-from atomr_local.reasoning.revision import Kept
 from atomr_local.reasoning.trace.events import ModelCalled, PlanFragment, PlanReady, StageChanged, WarningRaised
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.strategies.naming import rightly_spelt
@@ -37,14 +37,14 @@ class AtomR:
         if left:
             tools.recorder.emit(WarningRaised(message=f"the plan leaves out {', '.join(left)}"))
         tools.recorder.emit(StageChanged(stage="reasoning"))
-        kept = None
+        reused = None
         if tools.revision is not None:
-            kept = Kept(ready.tree, tools.revision, tools.earlier, [str(name) for name in tools.sources])
+            reused = ReusedResults(ready.tree, tools.revision, tools.earlier, [str(name) for name in tools.sources])
         selection = AnswerSelection(
             tools.operators,
             tools.reader,
             # A person's own answer is not to be weighed, nor outvoted by what is found for the whole question.
-            None if kept is not None and kept.corrected else tools.calibration,
+            None if reused is not None and reused.corrected else tools.calibration,
             direct=features.rival and bool(tools.sources),
             guess=features.guess,
         )
@@ -58,8 +58,8 @@ class AtomR:
             symbolic=features.symbolic,
             beam=features.beam,
             parallel=tools.settings.llm.parallel,
-            kept=kept,
-            memory=tools.memory,
+            reused=reused,
+            cache=tools.cache,
         )
         return executor.execute(ready.tree)
 

@@ -14,9 +14,10 @@ from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.reading.reader import Reader, SpanJudge
+from atomr_local.reasoning.result_reuse import ResultCache
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.retrieval import Retriever
-from atomr_local.reasoning.revision import Memory, Revision
+from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.settings import Settings
@@ -31,7 +32,7 @@ class Toolbox:
     Attributes:
         revision: what a person changed of an earlier answer, for a strategy that `revises`.
         earlier: what the run of that answer knew, as far as it is at hand.
-        memory: what this run knows at its end.
+        cache: what this run knows at its end.
         conversation: the turns before this question.
         verifies: whether the model can be asked if the evidence says what it answered.
         span_reader: judges what the model reads; None where there is none.
@@ -46,8 +47,8 @@ class Toolbox:
     style: Style = "full"
     calibration: Calibration = field(default_factory=Calibration)
     revision: Revision | None = None
-    earlier: Memory = field(default_factory=Memory)
-    memory: Memory = field(default_factory=Memory)
+    earlier: ResultCache = field(default_factory=ResultCache)
+    cache: ResultCache = field(default_factory=ResultCache)
     verifies: bool = False
     span_reader: SpanJudge | None = None
     conversation: Conversation = field(default_factory=Conversation)
@@ -69,7 +70,7 @@ class Toolbox:
             parallel=parallel,
         )
         if self.revision is not None:
-            self.memory.allowed = {
+            self.cache.allowed = {
                 node_id: frozenset(map(str, self.sources)).intersection(names)
                 for node_id, names in self.revision.sources.items()
             }
@@ -80,7 +81,7 @@ class Toolbox:
             self.cancellation,
             rules=features.source_rules,
             parallel=parallel,
-            allowed=self.memory.allowed,
+            allowed=self.cache.allowed,
         )
         self.operators = Operators(
             self.retriever,

@@ -11,7 +11,7 @@ from atomr_local.reasoning.answer_selection.selection import AnswerSelection
 from atomr_local.reasoning.confidence.signals import GUESS
 from atomr_local.reasoning.operators import GUESSED, compared, values_read
 from atomr_local.reasoning.reading.citation_verification import supported
-from atomr_local.reasoning.reading.reader import Reading
+from atomr_local.reasoning.reading.reading import Reading
 from atomr_local.reasoning.reporting import node_finished
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import NodeStarted, PlanReady, StageChanged

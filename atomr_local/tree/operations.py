@@ -45,7 +45,7 @@ class Operation(StrEnum):
     EACH = "Each"
 
 
-class Slot(StrEnum):
+class WordRole(StrEnum):
     """What a word of an operation says."""
 
     DIRECTION = "direction"
@@ -56,7 +56,7 @@ class Slot(StrEnum):
     PART = "part"
 
 
-class Gives(StrEnum):
+class ResultKind(StrEnum):
     """What an operation comes to, as far as its name tells."""
 
     VALUES = "values"
@@ -71,10 +71,10 @@ CONDITIONS = (*DIRECTIONS, "same", "different")
 RELATIONS = (*CONDITIONS, "among")
 PARTS = ("year", "month", "day", "decade", "century")
 SLOT_WORDS = {
-    Slot.DIRECTION: DIRECTIONS,
-    Slot.CONDITION: CONDITIONS,
-    Slot.RELATION: RELATIONS,
-    Slot.PART: PARTS,
+    WordRole.DIRECTION: DIRECTIONS,
+    WordRole.CONDITION: CONDITIONS,
+    WordRole.RELATION: RELATIONS,
+    WordRole.PART: PARTS,
 }
 # Read besides. "older" and "younger" are not: of dates of birth and of ages they say opposite things.
 _OTHER_WORDS = {
@@ -121,43 +121,43 @@ class Signature:
 
     least: int
     most: int | None
-    words: tuple[Slot, ...] = ()
-    gives: Gives = Gives.VALUES
+    words: tuple[WordRole, ...] = ()
+    gives: ResultKind = ResultKind.VALUES
     text_last: bool = False
     optional: bool = False
 
 
 SIGNATURES: dict[Operation, Signature] = {
-    Operation.COMPARE: Signature(1, None, (Slot.DIRECTION,)),
-    Operation.TOP: Signature(1, None, (Slot.DIRECTION, Slot.NUMBER)),
-    Operation.SORT: Signature(1, None, (Slot.DIRECTION,)),
-    Operation.SELECT: Signature(2, None, (Slot.CONDITION,), text_last=True),
-    Operation.IS: Signature(2, 2, (Slot.RELATION,), Gives.YES_NO, text_last=True),
-    Operation.ALL: Signature(2, None, gives=Gives.YES_NO),
-    Operation.ANY: Signature(2, None, gives=Gives.YES_NO),
-    Operation.DIFFERENCE: Signature(2, 2, (Slot.UNIT,), Gives.AMOUNT, optional=True),
-    Operation.RATIO: Signature(2, 2, gives=Gives.NUMBER),
-    Operation.SUM: Signature(1, None, gives=Gives.AMOUNT),
-    Operation.AVERAGE: Signature(1, None, gives=Gives.AMOUNT),
-    Operation.COUNT: Signature(1, 1, gives=Gives.NUMBER),
+    Operation.COMPARE: Signature(1, None, (WordRole.DIRECTION,)),
+    Operation.TOP: Signature(1, None, (WordRole.DIRECTION, WordRole.NUMBER)),
+    Operation.SORT: Signature(1, None, (WordRole.DIRECTION,)),
+    Operation.SELECT: Signature(2, None, (WordRole.CONDITION,), text_last=True),
+    Operation.IS: Signature(2, 2, (WordRole.RELATION,), ResultKind.YES_NO, text_last=True),
+    Operation.ALL: Signature(2, None, gives=ResultKind.YES_NO),
+    Operation.ANY: Signature(2, None, gives=ResultKind.YES_NO),
+    Operation.DIFFERENCE: Signature(2, 2, (WordRole.UNIT,), ResultKind.AMOUNT, optional=True),
+    Operation.RATIO: Signature(2, 2, gives=ResultKind.NUMBER),
+    Operation.SUM: Signature(1, None, gives=ResultKind.AMOUNT),
+    Operation.AVERAGE: Signature(1, None, gives=ResultKind.AMOUNT),
+    Operation.COUNT: Signature(1, 1, gives=ResultKind.NUMBER),
     Operation.UNION: Signature(2, None),
     Operation.INTERSECT: Signature(2, None),
     Operation.EXCEPT: Signature(2, None),
-    Operation.PART: Signature(1, 1, (Slot.PART,), Gives.DATE_PART),
-    Operation.CONVERT: Signature(1, 1, (Slot.UNIT,), Gives.AMOUNT),
+    Operation.PART: Signature(1, 1, (WordRole.PART,), ResultKind.DATE_PART),
+    Operation.CONVERT: Signature(1, 1, (WordRole.UNIT,), ResultKind.AMOUNT),
     Operation.EACH: Signature(2, None),
 }
 
 # What an operation cannot take as an operand, by what the operand gives.
-_DATES = {Gives.YES_NO, Gives.NUMBER, Gives.AMOUNT}
-REFUSED_OPERANDS: dict[Operation, frozenset[Gives]] = {
+_DATES = {ResultKind.YES_NO, ResultKind.NUMBER, ResultKind.AMOUNT}
+REFUSED_OPERANDS: dict[Operation, frozenset[ResultKind]] = {
     **{
-        operation: frozenset({Gives.YES_NO})
+        operation: frozenset({ResultKind.YES_NO})
         for operation in Operation
         if operation not in {Operation.IS, Operation.ALL, Operation.ANY, Operation.PART, Operation.EACH}
     },
-    Operation.ALL: frozenset(Gives) - {Gives.YES_NO, Gives.VALUES},
-    Operation.ANY: frozenset(Gives) - {Gives.YES_NO, Gives.VALUES},
+    Operation.ALL: frozenset(ResultKind) - {ResultKind.YES_NO, ResultKind.VALUES},
+    Operation.ANY: frozenset(ResultKind) - {ResultKind.YES_NO, ResultKind.VALUES},
     Operation.PART: frozenset(_DATES),
 }
 
@@ -179,28 +179,28 @@ class OperationCall:
         """Ids of the nodes that the operands are the answers of, in order, each once."""
         return tuple(dict.fromkeys(i for operand in self.operands for i in operand.references))
 
-    def word(self, slot: Slot) -> str | None:
+    def word(self, slot: WordRole) -> str | None:
         """The word that fills this slot; None where the operation has no such word, or it was left out."""
         return dict(zip(self.signature.words, self.words, strict=False)).get(slot)
 
     @property
     def direction(self) -> str | None:
         """The direction, condition or relation: "earlier", "same", …; None where the operation takes none."""
-        return self.word(Slot.DIRECTION) or self.word(Slot.CONDITION) or self.word(Slot.RELATION)
+        return self.word(WordRole.DIRECTION) or self.word(WordRole.CONDITION) or self.word(WordRole.RELATION)
 
     @property
     def number(self) -> int | None:
         """How many `Top` gives; None for any other operation."""
-        word = self.word(Slot.NUMBER)
+        word = self.word(WordRole.NUMBER)
         return int(word) if word is not None else None
 
     @property
     def unit(self) -> str | None:
-        return self.word(Slot.UNIT)
+        return self.word(WordRole.UNIT)
 
     @property
     def part(self) -> str | None:
-        return self.word(Slot.PART)
+        return self.word(WordRole.PART)
 
     def with_operands(self, change: Callable[[Argument], Argument]) -> OperationCall:
         """The call with each operand exchanged for what `change` gives, such as one with other numbers."""
@@ -272,22 +272,22 @@ def _without_words(operation: Operation, parts: list[Argument]) -> tuple[list[Ar
     return left, words
 
 
-def _word(slot: Slot, text: str) -> str | None:
+def _word(slot: WordRole, text: str) -> str | None:
     """The text as a word of this slot; None where it is none."""
     plain = " ".join(text.split())
-    if slot is Slot.NUMBER:
+    if slot is WordRole.NUMBER:
         return str(int(plain)) if plain.isdecimal() and plain.isascii() and len(plain) < 5 else None
-    if slot is Slot.UNIT:
+    if slot is WordRole.UNIT:
         return plain if plain and not REFERENCE.search(plain) else None
     word = plain.casefold().removesuffix(" than")
-    word = word.removesuffix("s") if slot is Slot.PART else _OTHER_WORDS.get(word, word)
+    word = word.removesuffix("s") if slot is WordRole.PART else _OTHER_WORDS.get(word, word)
     return word if word in SLOT_WORDS[slot] else None
 
 
-def _wanted(slot: Slot) -> str:
-    if slot is Slot.NUMBER:
+def _wanted(slot: WordRole) -> str:
+    if slot is WordRole.NUMBER:
         return f'a number from 1 to {LARGEST_TOP} in quotes, such as "3"'
-    if slot is Slot.UNIT:
+    if slot is WordRole.UNIT:
         return "a unit in quotes"
     return f"one of the words {', '.join(SLOT_WORDS[slot])}, in quotes"
 
@@ -323,5 +323,5 @@ def _word_problems(call: OperationCall) -> Iterator[str]:
     for slot, word in zip(slots, call.words, strict=False):
         if _word(slot, word) != word or len(word) > LONGEST_UNIT:
             yield f"{call.operation} needs {_wanted(slot)}, not {shown(quote(word), 30)}"
-        elif slot is Slot.NUMBER and not 1 <= int(word) <= LARGEST_TOP:
+        elif slot is WordRole.NUMBER and not 1 <= int(word) <= LARGEST_TOP:
             yield f"{call.operation} needs {_wanted(slot)}"

@@ -58,7 +58,7 @@ def parse_paper(source: object, question: str | None = None) -> Tree:
         if question is None and isinstance(source.get("question"), str):
             question = source["question"]
         source = source["reasoning_tree"]
-    return _Reader(_check_types(source)).read(question)
+    return _PaperParser(_check_types(source)).read(question)
 
 
 def load_json(text: str) -> object:
@@ -116,7 +116,7 @@ def _json_type(value: object) -> str:
     return "null" if value is None else names.get(type(value), type(value).__name__)
 
 
-class _Reader:
+class _PaperParser:
     """Builds the tree of one mapping whose types are right."""
 
     def __init__(self, entries: Entries) -> None:

@@ -35,7 +35,7 @@ from atomr_local.evaluation.bootstrap import mean_interval
 from atomr_local.evaluation.datasets import Prediction, Question
 from atomr_local.evaluation.declining import is_right
 from atomr_local.evaluation.description import describe_run
-from atomr_local.evaluation.records import Record
+from atomr_local.evaluation.records import DatasetRecord
 from atomr_local.evaluation.run_directory import RunDirectory
 from atomr_local.evaluation.runner import run
 from atomr_local.history.files.trace_parsing import parse_trace
@@ -88,7 +88,7 @@ def turns_of(path: Path, corpus: str, limit: int | None = None) -> list[Turn]:
     return found
 
 
-def _corpora(record: Record) -> set[str]:
+def _corpora(record: DatasetRecord) -> set[str]:
     pages = record.fields.get("pages")
     if not isinstance(pages, list) or not all(isinstance(page, dict) for page in pages):
         raise record.error('"pages" is no list of pages')

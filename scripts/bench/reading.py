@@ -27,7 +27,8 @@ from atomr_local.evaluation.metrics import score_answer
 from atomr_local.parts import Parts
 from atomr_local.reasoning.confidence import signals as names
 from atomr_local.reasoning.confidence.calibration import FEATURES
-from atomr_local.reasoning.reading.reader import Reader, Reading
+from atomr_local.reasoning.reading.reader import Reader
+from atomr_local.reasoning.reading.reading import Reading
 from atomr_local.reasoning.trace.events import Event, ModelCalled
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.settings import load_settings

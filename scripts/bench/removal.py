@@ -42,7 +42,7 @@ from atomr_local.evaluation.datasets import Prediction, Question, question_of
 from atomr_local.evaluation.declining import is_right
 from atomr_local.evaluation.description import describe_run
 from atomr_local.evaluation.metrics import normalize_answer, score_answer
-from atomr_local.evaluation.records import Record, read_records
+from atomr_local.evaluation.records import DatasetRecord, read_records
 from atomr_local.evaluation.run_directory import RunDirectory
 from atomr_local.evaluation.runner import run
 from atomr_local.indexing.names import base_key
@@ -164,7 +164,7 @@ def removable(path: Path, away: str) -> list[Removable]:
     return found
 
 
-def _computed(record: Record) -> bool:
+def _computed(record: DatasetRecord) -> bool:
     plan = record.fields.get("plan")
     if not isinstance(plan, str):
         return False

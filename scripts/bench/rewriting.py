@@ -45,13 +45,13 @@ from atomr_local.evaluation.bootstrap import mean_interval
 from atomr_local.evaluation.datasets import Prediction
 from atomr_local.evaluation.declining import RIGHT_F1
 from atomr_local.evaluation.metrics import Score, score_answer
-from atomr_local.evaluation.records import Record, read_records
+from atomr_local.evaluation.records import DatasetRecord, read_records
 from atomr_local.evaluation.run_directory import RunDirectory, write_file, writing
 from atomr_local.input_files import open_regular
 from atomr_local.parts import Parts
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
-from atomr_local.reasoning.conversation import Conversation, Turn
+from atomr_local.reasoning.conversation import Conversation, EarlierTurn
 from atomr_local.reasoning.trace.events import Event, ModelCalled
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sanitize import sanitize_line
@@ -81,7 +81,7 @@ class FollowUp:
     """
 
     id: str
-    turns: tuple[Turn, ...]
+    turns: tuple[EarlierTurn, ...]
     typed: str
     reference: str
 
@@ -100,7 +100,7 @@ class Line:
     answer: str
 
 
-def held_out(path: Path) -> Iterator[tuple[Record, list[Line]]]:
+def held_out(path: Path) -> Iterator[tuple[DatasetRecord, list[Line]]]:
     """Our own dialogues that are kept out of training.
 
     Raises (while iterating):
@@ -110,13 +110,13 @@ def held_out(path: Path) -> Iterator[tuple[Record, list[Line]]]:
         lines = record.fields.get("turns")
         if not isinstance(lines, list) or not lines or not all(isinstance(line, dict) for line in lines):
             raise record.error('"turns" is no list of turns')
-        turns = [_line_of(Record(record.path, record.line, line)) for line in lines]
+        turns = [_line_of(DatasetRecord(record.path, record.line, line)) for line in lines]
         digest = hashlib.blake2b(turns[0].typed.encode(), digest_size=8).digest()
         if int.from_bytes(digest) % _KEPT_OUT == 0:
             yield record, turns
 
 
-def _line_of(turn: Record) -> Line:
+def _line_of(turn: DatasetRecord) -> Line:
     answer = turn.text("answer", empty=True) if "answer" in turn.fields else ""
     return Line(turn.text("question"), turn.text("understood"), answer)
 
@@ -160,8 +160,8 @@ def canard(path: Path) -> list[FollowUp]:
     return found
 
 
-def _turn(place: int, question: str, answer: str) -> Turn:
-    return Turn(f"turn{place + 1}", sanitize_line(question), "" if answer == NOTHING else sanitize_line(answer))
+def _turn(place: int, question: str, answer: str) -> EarlierTurn:
+    return EarlierTurn(f"turn{place + 1}", sanitize_line(question), "" if answer == NOTHING else sanitize_line(answer))
 
 
 SETS: dict[str, Callable[[Path], list[FollowUp]]] = {"ours": ours, "canard": canard}

@@ -24,7 +24,7 @@ from atomr_local.errors import MissingPartError
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.grammar import plan_grammar
 from atomr_local.planning.planner import Planner
-from atomr_local.reasoning.reading.answer_formats import FORMATS, Asked
+from atomr_local.reasoning.reading.answer_formats import FORMATS, AnswerSpec
 from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.tree.compact import parse_compact
@@ -209,14 +209,14 @@ def test_answers_under_the_grammar_are_json_whatever_the_evidence_says(backbone:
 @pytest.mark.parametrize(
     "asked",
     [
-        Asked("read", "Who?", evidence=7, spans=False),
-        Asked("filter", "", evidence=1, candidates=('"', "\\", "]")),
-        Asked("read", "Who?", texts=('He said "}],{" and \\ left.',), evidence=2),
-        Asked("answer", "When?", texts=("It came out in May 1999.",), evidence=1),
+        AnswerSpec("read", "Who?", evidence=7, spans=False),
+        AnswerSpec("filter", "", evidence=1, candidates=('"', "\\", "]")),
+        AnswerSpec("read", "Who?", texts=('He said "}],{" and \\ left.',), evidence=2),
+        AnswerSpec("answer", "When?", texts=("It came out in May 1999.",), evidence=1),
     ],
     ids=["free", "candidates", "spans", "date"],
 )
-def test_answer_grammars_give_what_their_format_reads(backbone: LlamaBackbone, asked: Asked) -> None:
+def test_answer_grammars_give_what_their_format_reads(backbone: LlamaBackbone, asked: AnswerSpec) -> None:
     prompt = Prompt((), (Message("user", 'Say "\t\n" in JSON.'),))
     for form in FORMATS.values():
         made = backbone.generate(GenerationRequest(prompt, max_tokens=200, output=Grammar(form.grammar(asked))))

@@ -10,7 +10,14 @@ import pytest
 
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.backbone.llama.probe import runner as probe
-from atomr_local.backbone.llama.probe.verdict import ProbeTask, Verdict, Way, keep_verdict, read_verdict, verdict_file
+from atomr_local.backbone.llama.probe.verdict import (
+    ProbeTask,
+    ProbeVerdict,
+    Way,
+    keep_verdict,
+    read_verdict,
+    verdict_file,
+)
 from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
 from atomr_local.catalog.find import find_model
 from atomr_local.cli.main import main
@@ -105,7 +112,7 @@ def test_doctor_deep_runs_it_anew_and_measures(capsys: Capture, children: list[W
     task = ProbeTask(find_model("starter"), None, None, tmp_path / "cache")
     file = verdict_file(task)
     assert file is not None
-    keep_verdict(file, Verdict(Way(extra_buffers=False, prepared=False)))  # what is remembered does not count
+    keep_verdict(file, ProbeVerdict(Way(extra_buffers=False, prepared=False)))  # what is remembered does not count
     assert atomr("doctor", "--deep", "--json") == 0
     assert len(children) == 1
     found = {item["part"]: item for item in json.loads(capsys.readouterr().out)}
@@ -113,7 +120,7 @@ def test_doctor_deep_runs_it_anew_and_measures(capsys: Capture, children: list[W
     assert found["CPU backend"]["state"] == "ok"
     assert "=" in found["library build flags"]["facts"]["system_info"]
     assert found["model run"]["facts"]["way"]["extra_buffers"] is True
-    assert read_verdict(file) == Verdict(Way(prepared=False))
+    assert read_verdict(file) == ProbeVerdict(Way(prepared=False))
     assert found["model speed"]["facts"]["reading_tokens_per_second"] > 0
     assert found["model speed"]["facts"]["writing_tokens_per_second"] > 0
     assert atomr("doctor", "--json") == 0  # remembers it

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from atomr_local.tree.answer_types import AnswerType, Expects
 from atomr_local.tree.nodes import ROOT_ID, Argument, Literal, Node, Operator, OperatorCall, References, Tree
-from atomr_local.tree.operations import SIGNATURES, SLOT_WORDS, Operation, OperationCall, Slot
+from atomr_local.tree.operations import SIGNATURES, SLOT_WORDS, Operation, OperationCall, WordRole
 
 OUTLINE = """\
 0. Who is the father-in-law of Queen Hyojeong?
@@ -86,10 +86,10 @@ _units = st.text(st.characters(), min_size=1, max_size=8).filter(
 expectations = st.builds(Expects, st.sampled_from(AnswerType), st.booleans())
 
 
-def _words(slot: Slot) -> st.SearchStrategy[str]:
-    if slot is Slot.NUMBER:
+def _words(slot: WordRole) -> st.SearchStrategy[str]:
+    if slot is WordRole.NUMBER:
         return st.integers(1, 100).map(str)
-    return _units if slot is Slot.UNIT else st.sampled_from(SLOT_WORDS[slot])
+    return _units if slot is WordRole.UNIT else st.sampled_from(SLOT_WORDS[slot])
 
 
 @st.composite

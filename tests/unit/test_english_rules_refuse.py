@@ -11,7 +11,7 @@ from atomr_local.language.is_question import understands
 from atomr_local.language.numbers import number_words
 from atomr_local.language.words import english
 from atomr_local.reasoning.answer_selection.short_answer import year_asked_for
-from atomr_local.reasoning.reading.answer_formats import FORMATS, Asked
+from atomr_local.reasoning.reading.answer_formats import FORMATS, AnswerSpec
 from atomr_local.reasoning.reading.extractive_compression import cut_passage
 from atomr_local.reasoning.verdict.repetition import repeats
 from atomr_local.sources.graph.filter.conditions import comparison, described, is_superlative, negated
@@ -26,7 +26,7 @@ VERDICTS = '"yes" | "no"'
 
 def grammar(task: str, question: str, text: str) -> str:
     """The rule for one answer."""
-    rules = LEAN.grammar(Asked(task, question, (text,), 1, bodies=(text,))).splitlines()  # type: ignore[arg-type]
+    rules = LEAN.grammar(AnswerSpec(task, question, (text,), 1, bodies=(text,))).splitlines()  # type: ignore[arg-type]
     return "\n".join(rule for rule in rules if not rule.startswith(("root", "known", "number", "char")))
 
 

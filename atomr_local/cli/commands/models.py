@@ -14,7 +14,7 @@ import click
 from atomr_local import paths
 from atomr_local.catalog.find import CatalogEntry, chosen_paths, find_model, list_models
 from atomr_local.catalog.offered import catalogue
-from atomr_local.catalog.record import Verdict, verify_embedder, verify_model
+from atomr_local.catalog.record import FileCheck, verify_embedder, verify_model
 from atomr_local.catalog.starter import REINSTALL, installed_digests
 from atomr_local.cli.cache_files import ADVICE, CacheFile, cache_files
 from atomr_local.errors import InputError
@@ -136,7 +136,7 @@ def verify(names: tuple[str, ...], as_json: bool, repair: bool) -> None:
             checks.append((name, path, verify_model(path)))
     damaged = [check for check in checks if check[2].problem]
     in_cache = [] if names else list(cache_files())
-    kept = [(item.name, item.path, Verdict(item.note, item.problem)) for item in in_cache]
+    kept = [(item.name, item.path, FileCheck(item.note, item.problem)) for item in in_cache]
     damaged_kept = [check for check in kept if check[2].problem]
     if as_json:
         rows = [{"name": name, "path": str(path)} | asdict(verdict) for name, path, verdict in checks + kept]
@@ -168,7 +168,7 @@ def _delete(kept: list[CacheFile]) -> None:
     click.echo("Damaged files in the cache were deleted. The next question rebuilds them.", err=True)
 
 
-def _verify(entry: CatalogEntry) -> Verdict:
+def _verify(entry: CatalogEntry) -> FileCheck:
     return verify_embedder(entry.path) if entry.kind == "embedder" else verify_model(entry.path)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from atomr_local.errors import AtomrError, MissingPartError
 
 if TYPE_CHECKING:
-    from atomr_local.backbone.llama.probe.verdict import Verdict
+    from atomr_local.backbone.llama.probe.verdict import ProbeVerdict
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def broken(part: str, error: AtomrError, *, advice: str = "") -> Finding:
     return Finding(part, state, error.message, error.hint or advice or f"Choose another {part} in the settings.")
 
 
-def model_run(verdict: Verdict, model: Path) -> Finding:
+def model_run(verdict: ProbeVerdict, model: Path) -> Finding:
     """What trying the model out has shown."""
     from atomr_local.backbone.llama.probe.runner import REINSTALL
 

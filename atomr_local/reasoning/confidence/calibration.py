@@ -71,7 +71,7 @@ FEATURES: Mapping[str, Callable[[float], float]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class LogisticTerm:
     """What one signal adds: coefficient · (feature − mean), or `missing` where there is no such signal."""
 
     name: str
@@ -89,7 +89,7 @@ class LogisticModel:
     """
 
     intercept: float
-    terms: tuple[Term, ...] = ()
+    terms: tuple[LogisticTerm, ...] = ()
     knots: tuple[tuple[float, float], ...] = ()
 
     def probability(self, given: Mapping[str, float]) -> float:
@@ -136,7 +136,9 @@ class LogisticModel:
         knots = _knots(given.get("knots", []))
         if coefficients is None or means is None or missing is None or knots is None or math.isnan(intercept):
             return None
-        terms = (Term(str(name), *rest) for name, *rest in zip(features, coefficients, means, missing, strict=True))
+        terms = (
+            LogisticTerm(str(name), *rest) for name, *rest in zip(features, coefficients, means, missing, strict=True)
+        )
         return cls(intercept, tuple(terms), knots)
 
 
@@ -172,34 +174,36 @@ def _line(given: object) -> LogisticModel | None:
     pair = _numbers(given, 2)
     if pair is None:
         return None
-    return LogisticModel(pair[0], (Term(names.LEAVES, pair[1]), Term(names.NAMED, pair[1] * math.log(0.05))))
+    return LogisticModel(
+        pair[0], (LogisticTerm(names.LEAVES, pair[1]), LogisticTerm(names.NAMED, pair[1] * math.log(0.05)))
+    )
 
 
 # Where no card tells: centred on a middling answer, so that what is absent changes nothing. The signs and the order of
 # the weights are those of every fit so far; verifying counts little, for an untrained model seldom says no.
 _READ = (
-    Term(names.READING, 0.5, 0.85),
-    Term(names.NULL, -0.35, -1.4),
-    Term(names.VERIFY, 0.25, 0.5),
-    Term(names.SUPPORT, 1.0, 0.9),
-    Term(names.AGREE, 0.4, 0.4),
-    Term(names.MENTIONED, 1.0, 0.8),
-    Term(names.ANSWERABLE, 0.2, 0.8),
-    Term(names.SPAN, 0.2, 0.6),
-    Term(names.TYPE_FIT, 1.5, 0.8),
-    Term(names.NAMED, -3.0),
-    Term(names.GUESS, -1.5),
-    Term(names.MEMORY, -1.5),
-    Term(names.RIVAL, 1.2, 0.4),
+    LogisticTerm(names.READING, 0.5, 0.85),
+    LogisticTerm(names.NULL, -0.35, -1.4),
+    LogisticTerm(names.VERIFY, 0.25, 0.5),
+    LogisticTerm(names.SUPPORT, 1.0, 0.9),
+    LogisticTerm(names.AGREE, 0.4, 0.4),
+    LogisticTerm(names.MENTIONED, 1.0, 0.8),
+    LogisticTerm(names.ANSWERABLE, 0.2, 0.8),
+    LogisticTerm(names.SPAN, 0.2, 0.6),
+    LogisticTerm(names.TYPE_FIT, 1.5, 0.8),
+    LogisticTerm(names.NAMED, -3.0),
+    LogisticTerm(names.GUESS, -1.5),
+    LogisticTerm(names.MEMORY, -1.5),
+    LogisticTerm(names.RIVAL, 1.2, 0.4),
 )
 _LOOKED_UP = (
     *_READ,
-    Term(names.LINK, 0.3, 2.2),
-    Term(names.RELATION, 0.5, 1.4),
-    Term(names.FALLBACK, -0.8),
-    Term(names.UNFINISHED, -2.5),
+    LogisticTerm(names.LINK, 0.3, 2.2),
+    LogisticTerm(names.RELATION, 0.5, 1.4),
+    LogisticTerm(names.FALLBACK, -0.8),
+    LogisticTerm(names.UNFINISHED, -2.5),
 )
-_TREE = (*_LOOKED_UP, Term(names.STEPS, -0.4, math.log(3)))
+_TREE = (*_LOOKED_UP, LogisticTerm(names.STEPS, -0.4, math.log(3)))
 
 
 @dataclass(frozen=True, slots=True)

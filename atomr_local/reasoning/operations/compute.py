@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from atomr_local.reasoning.operations import amounts, order, sets
 from atomr_local.reasoning.operations.operands import NotComputed, Operand, required
 from atomr_local.sources.protocol import Value
-from atomr_local.tree.operations import Operation, OperationCall, Slot
+from atomr_local.tree.operations import Operation, OperationCall, WordRole
 
 __all__ = ["Computed", "Operand", "compute"]
 
@@ -68,7 +68,7 @@ _OVER_NOTHING = {Operation.EACH}
 
 def _run(call: OperationCall, operands: Sequence[Operand | str], asked: str) -> _Made:
     known = [operand for operand in operands if isinstance(operand, Operand)]
-    word = call.word(Slot.DIRECTION) or call.word(Slot.CONDITION) or call.word(Slot.RELATION) or ""
+    word = call.word(WordRole.DIRECTION) or call.word(WordRole.CONDITION) or call.word(WordRole.RELATION) or ""
     run: dict[Operation, Callable[[], _Made]] = {
         Operation.COMPARE: lambda: order.compare(known, word, asked),
         Operation.TOP: lambda: order.top(known, word, call.number or 1, asked),

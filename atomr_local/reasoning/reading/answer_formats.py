@@ -37,7 +37,7 @@ _EXTRACTIVE: frozenset[Task] = frozenset({"read", "answer", "combine"})
 
 
 @dataclass(frozen=True)
-class Asked:
+class AnswerSpec:
     """One request for an answer.
 
     Attributes:
@@ -79,7 +79,7 @@ class AnswerFormat(Protocol):
         """Name of the prompt template."""
         ...
 
-    def grammar(self, asked: Asked) -> str:
+    def grammar(self, asked: AnswerSpec) -> str:
         """GBNF, rule `root`."""
         ...
 
@@ -96,7 +96,7 @@ class AnswerFormat(Protocol):
         ...
 
 
-def _one(rules: dict[str, str], asked: Asked, encode: Callable[[str], str], free: str) -> int:
+def _one(rules: dict[str, str], asked: AnswerSpec, encode: Callable[[str], str], free: str) -> int:
     """Add the rule `one`, a single answer without quotes; returns how many answers there may be.
 
     Where the question's words surely tell what kind of answer it asks for, that narrows it: a date or a number of the
@@ -135,7 +135,7 @@ def capitalised(texts: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(match[0] for text in texts for match in _NAME.finditer(text)))
 
 
-def _countries(rules: dict[str, str], asked: Asked, encode: Callable[[str], str]) -> bool:
+def _countries(rules: dict[str, str], asked: AnswerSpec, encode: Callable[[str], str]) -> bool:
     """Add the rule `one` for countries and nationalities that we know, and for any other name in capitals.
 
     False, and nothing added, where the texts name none that we know.
@@ -178,7 +178,7 @@ class JsonFormat:
     def template(self, task: Task) -> str:
         return "read" if task == "answer" else task
 
-    def grammar(self, asked: Asked) -> str:
+    def grammar(self, asked: AnswerSpec) -> str:
         rules = {
             "root": "known" if asked.guess else "known | unknown",
             "known": "",
@@ -222,7 +222,7 @@ class LineFormat:
     def template(self, task: Task) -> str:
         return f"lean_{task}"
 
-    def grammar(self, asked: Asked) -> str:
+    def grammar(self, asked: AnswerSpec) -> str:
         rules = {"root": "known" if asked.guess else 'known | "Unknown"', "known": ""}
         most = _one(rules, asked, lambda text: text, "char{1,90}")
         cited = ""

@@ -47,13 +47,13 @@ def cut_passage(question: str, title: str, text: str, budget: int) -> str:
     pieces = [text[begin:end] for begin, end in sentences(text)]
     pieces = [piece for piece in pieces if piece.strip()]
 
-    def worth(index: int) -> float:
+    def score(index: int) -> float:
         stems = _stems(pieces[index])
         return len(stems & wanted) + 0.7 * bool(stems & widened) + (_FIRST_SENTENCE if index == 0 else 0.0)
 
     kept: set[int] = set()
     room = budget
-    for index in sorted(range(len(pieces)), key=lambda i: (-worth(i), i)):
+    for index in sorted(range(len(pieces)), key=lambda i: (-score(i), i)):
         size = size_in_words(pieces[index])
         if size <= room:
             kept.add(index)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from atomr_local.backbone.protocol import Backbone, Generation, GenerationRequest, Prompt
@@ -13,20 +13,16 @@ from atomr_local.backbone.templates import Style, render
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.language.scripts import first_words
-from atomr_local.reasoning.confidence import signals as names
 from atomr_local.reasoning.confidence.signals import (
-    MENTIONED,
-    NULL,
-    READING,
-    VERIFY,
     null_score,
     said_yes,
     token_shares,
 )
 from atomr_local.reasoning.parallel import run_each
-from atomr_local.reasoning.reading.answer_formats import VERDICTS, AnswerFormat, Asked, Task, answer_format
+from atomr_local.reasoning.reading.answer_formats import VERDICTS, AnswerFormat, AnswerSpec, Task, answer_format
 from atomr_local.reasoning.reading.citation_verification import mentioned_share
 from atomr_local.reasoning.reading.extractive_compression import cut_passage, word_budgets
+from atomr_local.reasoning.reading.reading import Reading
 from atomr_local.reasoning.trace.events import ModelCalled, TextGenerated
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sanitize import sanitize_line
@@ -52,65 +48,6 @@ _YES_NO = frozenset({"yes", "no"})
 _DANGLING = " -\u2013\u2014"  # at the end of what was read, where it breaks a word off
 _WATCHED_VERDICTS = ("yes", "no", "Yes", "No")
 _UNKNOWN = re.compile(r"unknown|none|n/?a|not (?:known|stated|mentioned|given)|no answer", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A structured answer of the model.
-
-    Attributes:
-        answers: empty when the model says Unknown or its output could not be read.
-        each: for each of the answers exp of its own tokens' mean log-probability; () where that is not known.
-        null: probability that the model would have said Unknown, against what it began to write; None where no
-            Unknown was possible or its probability is not known.
-        verified: for each of the answers the probability that the model says yes when asked whether the evidence
-            says so; () where it was not asked.
-        cited: the evidence that it says it used.
-        confidence: exp of the mean token log-probability.
-        others: further answers that the model might have given, each with its confidence, the surest first.
-        dropped: evidence left out because the prompt would not fit, in words.
-        problem: why the output could not be read, or None.
-        asked: the prompt, where the model can be asked about its answer.
-        verdict: what the span reader says of the answers and of the passages that were shown; None without one.
-        mentioned: the share of the question's telling words that the cited evidence holds; None without either.
-        lines: for each of the answers what the model would have written, had it given that one alone.
-    """
-
-    answers: tuple[str, ...] = ()
-    cited: tuple[Evidence, ...] = ()
-    confidence: float | None = None
-    each: tuple[float, ...] = ()
-    null: float | None = None
-    verified: tuple[float, ...] = ()
-    others: tuple[tuple[str, float], ...] = ()
-    dropped: tuple[str, ...] = field(default=())
-    problem: str | None = None
-    asked: Prompt | None = None
-    lines: tuple[str, ...] = ()
-    mentioned: float | None = None
-    verdict: SpanVerdict | None = None
-
-    @property
-    def signals(self) -> dict[str, float]:
-        """What this reading says of itself, each 0 to 1 (see `confidence/signals.py`)."""
-        return {
-            name: value
-            for name, value in (
-                (READING, self.confidence),
-                (NULL, self.null),
-                (VERIFY, min(self.verified, default=None)),
-                (MENTIONED, self.mentioned),
-                *self._judged,
-            )
-            if value is not None
-        }
-
-    @property
-    def _judged(self) -> tuple[tuple[str, float | None], ...]:
-        if self.verdict is None:
-            return ()
-        told = [share for share in self.verdict.answers if share is not None]
-        return (names.ANSWERABLE, self.verdict.answerable), (names.SPAN, min(told, default=None))
 
 
 class SpanJudge(Protocol):
@@ -272,7 +209,7 @@ class Reader:
         form = answer_format(self._style, task)
         shown, prompt, dropped = self._fit(form, task, evidence, slots)
         cut = self._cut_all(task, shown, slots)
-        asked = Asked(
+        asked = AnswerSpec(
             task,
             slots.get("question", ""),
             texts or tuple(part for title, text in cut for part in (text, title)),

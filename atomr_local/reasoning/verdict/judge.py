@@ -42,7 +42,7 @@ class AtHand:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AnswerVerdict:
     """How the question ended; see the trace's fields of the same names.
 
     Attributes:
@@ -64,7 +64,7 @@ def judge(
     kind: Kind = "question",
     retrieves: bool = True,
     decline: bool = True,
-) -> Verdict:
+) -> AnswerVerdict:
     """The verdict over a trace whose nodes have all finished.
 
     Args:
@@ -88,25 +88,25 @@ class _Judge:
         self._evidence: dict[str, EvidenceTrace] = {item.id: item for item in trace.evidence}
         self._root = next((node for node in self._nodes.values() if node.parent is None), None)
 
-    def verdict(self, kind: Kind, decline: bool) -> Verdict:
+    def verdict(self, kind: Kind, decline: bool) -> AnswerVerdict:
         root = self._root
         if kind != "question" and decline:
             return self._no_question(kind)
         if root is None:
-            return Verdict("unknown", "The question was not looked up.")
+            return AnswerVerdict("unknown", "The question was not looked up.")
         if not decline and root.answers:
-            return Verdict("answered")
+            return AnswerVerdict("answered")
         changed = dict(self._unheard_of()) if decline and self._retrieves else {}
         for node_id, (outcome, _) in changed.items():
             self._nodes[node_id].outcome = outcome
         if (cause := self._cause(root)) is None:
-            return Verdict("answered")
+            return AnswerVerdict("answered")
         return self._declined(root, cause)
 
-    def _no_question(self, kind: Kind) -> Verdict:
+    def _no_question(self, kind: Kind) -> AnswerVerdict:
         reason, advice = (_NO_QUESTION, _ASK) if kind == "nothing" else (_OTHER_LANGUAGE, "Ask it in English.")
         nodes: dict[int, tuple[Outcome, str]] = {self._root.id: ("not found", reason)} if self._root else {}
-        return Verdict("unknown", reason, (advice,), self._guess() if kind == "language" else None, nodes)
+        return AnswerVerdict("unknown", reason, (advice,), self._guess() if kind == "language" else None, nodes)
 
     def _cause(self, root: NodeTrace) -> str | None:
         """Why the root's answer does not stand; None where it does."""
@@ -134,13 +134,13 @@ class _Judge:
         )
         return (1.0 + self._accept) / 2 if around else self._accept
 
-    def _declined(self, root: NodeTrace, cause: str) -> Verdict:
+    def _declined(self, root: NodeTrace, cause: str) -> AnswerVerdict:
         if cause == "repeats":
             reason = f"The only answer that was found, “{', '.join(root.answers)}”, just repeats the question."
-            return Verdict("unknown", reason, self._advice(None), None, {root.id: ("not found", reason)})
+            return AnswerVerdict("unknown", reason, self._advice(None), None, {root.id: ("not found", reason)})
         if not self._retrieves:
             reason = "The model does not know it, and this way of answering looks nothing up."
-            return Verdict("unknown", reason, ("Use --strategy atomr.",), None, {root.id: ("not found", reason)})
+            return AnswerVerdict("unknown", reason, ("Use --strategy atomr.",), None, {root.id: ("not found", reason)})
         end = self._end_of_trail(root)
         if not any(item.sources for item in self._nodes.values()) and not self._trace.evidence:
             reason = "No source was asked, and nothing backs what the model knows by itself."
@@ -157,7 +157,7 @@ class _Judge:
         nodes[root.id] = ("not found", reason)
         unasked = failed and not any(node.evidence for node in self._nodes.values())
         guess = self._guess(sure=cause == "unsure")
-        return Verdict("failed" if unasked else "unknown", reason, self._advice(end), guess, nodes)
+        return AnswerVerdict("failed" if unasked else "unknown", reason, self._advice(end), guess, nodes)
 
     def _guess(self, *, sure: bool = False) -> Guess | None:
         """The root's answer, as a guess; `sure`: its confidence speaks for itself.
@@ -235,8 +235,8 @@ class _Judge:
             ended = node.outcome == "not found" or (node.error is not None and not node.answers)
             if ended and all(self._nodes[i].answers for i in inputs(node, self._nodes)):
                 return node
-        weakest = min(steps, key=_sureness, default=root)
-        return weakest if _sureness(weakest) < max(self._accept, _sureness(root)) else root
+        weakest = min(steps, key=_lowest_signal, default=root)
+        return weakest if _lowest_signal(weakest) < max(self._accept, _lowest_signal(root)) else root
 
     def _advice(self, end: NodeTrace | None) -> tuple[str, ...]:
         at_hand, advice = self._at_hand(), list[str]()
@@ -263,7 +263,7 @@ def _proper(arguments: Sequence[object]) -> list[str]:
     return [text for text in arguments if isinstance(text, str) and re.search(r"\b[A-Z]", text)]
 
 
-def _sureness(node: NodeTrace) -> float:
+def _lowest_signal(node: NodeTrace) -> float:
     """The least of what is known of the step's answer; 1 where nothing is."""
     signals = node.signals
     parts = [signals[name] for name in ("verify", "link", "relation") if name in signals]

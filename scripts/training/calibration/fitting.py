@@ -14,7 +14,7 @@ from typing import Any
 from atomr_local.evaluation.declining import auroc, calibration_error, coverage_at
 from atomr_local.reasoning.answer_selection.candidates import compare
 from atomr_local.reasoning.confidence import signals as names
-from atomr_local.reasoning.confidence.calibration import FEATURES, Calibration, LogisticModel, Term
+from atomr_local.reasoning.confidence.calibration import FEATURES, Calibration, LogisticModel, LogisticTerm
 
 Row = dict[str, Any]
 Sample = tuple[Mapping[str, float], bool, float]  # signals, right, weight
@@ -83,7 +83,7 @@ def fit(given: Sequence[Sample], without: frozenset[str] = frozenset(), strength
         left = left | wrong
 
 
-def _fitted(given: Sequence[Sample], left: frozenset[str], strength: float) -> tuple[tuple[Term, ...], float]:
+def _fitted(given: Sequence[Sample], left: frozenset[str], strength: float) -> tuple[tuple[LogisticTerm, ...], float]:
     import numpy as np
     from sklearn.linear_model import LogisticRegression
 
@@ -104,12 +104,12 @@ def _fitted(given: Sequence[Sample], left: frozenset[str], strength: float) -> t
         share = min(max(float(np.average(right, weights=weights)), 0.01), 0.99)
         return (), float(np.log(share / (1 - share)))
     model = LogisticRegression(C=strength, max_iter=2000).fit(np.stack(columns, axis=1), right, sample_weight=weights)
-    terms: dict[str, Term] = {}
+    terms: dict[str, LogisticTerm] = {}
     for (name, missing, mean, scale), weight in zip(described, model.coef_[0], strict=True):
         if missing:
             terms[name] = replace(terms[name], missing=float(weight))
         else:
-            terms[name] = Term(name, float(weight) / scale, mean)
+            terms[name] = LogisticTerm(name, float(weight) / scale, mean)
     return tuple(terms.values()), float(model.intercept_[0])
 
 

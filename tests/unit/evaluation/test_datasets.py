@@ -10,7 +10,7 @@ from support.eval_fakes import write_lines
 from support.places import SHARED
 
 from atomr_local.errors import InputError
-from atomr_local.evaluation.datasets import Fact, load_questions, read_predictions
+from atomr_local.evaluation.datasets import GoldFact, load_questions, read_predictions
 
 GOOD = {"id": "q1", "question": "Who?", "answers": ["Ann"]}
 
@@ -18,7 +18,7 @@ GOOD = {"id": "q1", "question": "Who?", "answers": ["Ann"]}
 def test_a_question_with_its_gold_chain(tmp_path: Path) -> None:
     line = GOOD | {"type": "bridge", "gold_titles": ["Ann"], "evidences": [["Film", "director", "Ann"]]}
     (question,) = load_questions(write_lines(tmp_path / "q.jsonl", line))
-    assert question.evidences == (Fact("Film", "director", "Ann"),)
+    assert question.evidences == (GoldFact("Film", "director", "Ann"),)
     assert (question.id, question.type, question.gold_titles) == ("q1", "bridge", ("Ann",))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.eval_fakes import make_trace
 
-from atomr_local.evaluation.datasets import Fact, Question
+from atomr_local.evaluation.datasets import GoldFact, Question
 from atomr_local.evaluation.diagnosis import Diagnosis, Stage, count_stages, diagnose
 from atomr_local.evaluation.gold_chain import gold_hops, mentions
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Totals, Trace
@@ -19,8 +19,8 @@ CHAIN = Question(
     "compositional",
     ("Arthur Rosson", "King of the Sierras"),
     (
-        Fact("King of the Sierras", "director", "Arthur Rosson"),
-        Fact("Arthur Rosson", "date of birth", "24 August 1886"),
+        GoldFact("King of the Sierras", "director", "Arthur Rosson"),
+        GoldFact("Arthur Rosson", "date of birth", "24 August 1886"),
     ),
 )
 FILM_PAGE = ("King of the Sierras", "King of the Sierras is a 1938 film directed by Arthur Rosson.")
@@ -117,7 +117,7 @@ def test_a_namesake_s_page_is_a_wrong_link() -> None:
         "Who performs song Get Low (Dillon Francis And Dj Snake Song)?",
         ("Dillon Francis",),
         gold_titles=("Get Low (Dillon Francis and DJ Snake song)",),
-        evidences=(Fact("Get Low", "performer", "Dillon Francis"),),
+        evidences=(GoldFact("Get Low", "performer", "Dillon Francis"),),
     )
     pages = [("Get Low (Lil Jon song)", "A song by Lil Jon."), (song.gold_titles[0], "By Dillon Francis and DJ Snake.")]
     evidence = [EvidenceTrace(f"e{n}", "text", *page, 1.0, "", {}) for n, page in enumerate(pages, 1)]
@@ -174,8 +174,8 @@ def test_two_hops_of_one_relation_need_two_steps() -> None:
         "inference",
         ("Leopold De Salis",),
         (
-            Fact("Leopold De Salis", "father", "Leopold Fane De Salis"),
-            Fact("Leopold Fane De Salis", "father", "Jerome, 4th Count de Salis-Soglio"),
+            GoldFact("Leopold De Salis", "father", "Leopold Fane De Salis"),
+            GoldFact("Leopold Fane De Salis", "father", "Jerome, 4th Count de Salis-Soglio"),
         ),
     )
     nodes = [
@@ -203,10 +203,10 @@ COMPARISON = Question(
     "bridge_comparison",
     ("Albert Zugsmith", "B. Reeves Eason", "Confessions of an Opium Eater", "The Prairie King"),
     (
-        Fact("The Prairie King", "director", "B. Reeves Eason"),
-        Fact("Confessions of an Opium Eater", "director", "Albert Zugsmith"),
-        Fact("B. Reeves Eason", "date of death", "June 9, 1956"),
-        Fact("Albert Zugsmith", "date of death", "October 26, 1993"),
+        GoldFact("The Prairie King", "director", "B. Reeves Eason"),
+        GoldFact("Confessions of an Opium Eater", "director", "Albert Zugsmith"),
+        GoldFact("B. Reeves Eason", "date of death", "June 9, 1956"),
+        GoldFact("Albert Zugsmith", "date of death", "October 26, 1993"),
     ),
 )
 
@@ -316,8 +316,8 @@ def test_chains_whose_names_differ_between_question_page_and_fact() -> None:
     first, second = gold_hops(
         "Where was the director of film Shadows Unseen born?",
         (
-            Fact("Abuso di potere", "director", "Camillo Bazzoni"),
-            Fact("Camillo Bazzoni", "place of birth", "Salsomaggiore"),
+            GoldFact("Abuso di potere", "director", "Camillo Bazzoni"),
+            GoldFact("Camillo Bazzoni", "place of birth", "Salsomaggiore"),
         ),
         ("Camillo Bazzoni", "Shadows Unseen"),
     )
@@ -327,8 +327,8 @@ def test_chains_whose_names_differ_between_question_page_and_fact() -> None:
     first, second = gold_hops(
         "Who is the aunt of Diana Forbes-Robertson?",
         (
-            Fact('Diana "Dinah" Forbes-Robertson', "mother", "Gertrude Forbes-Robertson"),
-            Fact("Gertrude Elliott", "sibling", "Maxine Elliott"),
+            GoldFact('Diana "Dinah" Forbes-Robertson', "mother", "Gertrude Forbes-Robertson"),
+            GoldFact("Gertrude Elliott", "sibling", "Maxine Elliott"),
         ),
         ("Diana Forbes-Robertson", "Gertrude Elliott"),
     )

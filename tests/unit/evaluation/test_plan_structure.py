@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from support.places import SHARED
 
-from atomr_local.evaluation.datasets import Fact, Question, question_of
+from atomr_local.evaluation.datasets import GoldFact, Question, question_of
 from atomr_local.evaluation.plan_structure import Structure, gold_structure, judge_plan, plan_structure
-from atomr_local.evaluation.records import Record
+from atomr_local.evaluation.records import DatasetRecord
 from atomr_local.tree.compact import parse_compact
 
 NESTED = """1. Who directed Jaws?
@@ -106,9 +106,9 @@ def test_a_plan_that_shares_its_steps_many_times_over_is_judged_at_once() -> Non
 
 
 def test_gold_evidences_give_the_structure() -> None:
-    chain = (Fact("Ann", "father", "Bob"), Fact("Bob", "father", "Cid"))
+    chain = (GoldFact("Ann", "father", "Bob"), GoldFact("Bob", "father", "Cid"))
     assert gold_structure(Question("1", "Who is Ann's grandfather?", ("Cid",), evidences=chain)) == CHAIN
-    facts = (Fact("Ann", "date of birth", "1901"), Fact("Bob", "date of birth", "1902"))
+    facts = (GoldFact("Ann", "date of birth", "1901"), GoldFact("Bob", "date of birth", "1902"))
     assert gold_structure(Question("2", "Who is older, Ann or Bob?", ("Ann",), evidences=facts)) == structure(COMPARED)
     assert gold_structure(Question("3", "Who?", ("Ann",))) is None
 
@@ -121,5 +121,5 @@ def test_gold_evidences_and_plans_written_from_them_agree() -> None:
 
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         record = json.loads(line)
-        question = question_of(Record(file, number, record))
+        question = question_of(DatasetRecord(file, number, record))
         assert structure(plan(record)) == gold_structure(question), question.question

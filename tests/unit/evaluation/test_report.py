@@ -11,7 +11,7 @@ from support.eval_fakes import FakeAssistant, make_trace, read_lines, write_line
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.bootstrap import mean_interval
-from atomr_local.evaluation.datasets import Fact, Question
+from atomr_local.evaluation.datasets import GoldFact, Question
 from atomr_local.evaluation.markdown import report_markdown, runs_table, write_report
 from atomr_local.evaluation.report import build_report
 from atomr_local.evaluation.runner import run
@@ -107,7 +107,7 @@ def test_markdown_holds_the_figures_and_nothing_harmful(finished: Path) -> None:
 
 
 def test_plans_are_judged_by_gold_evidence_and_by_given_plans(tmp_path: Path) -> None:
-    chain = (Fact("Ann", "father", "Bob"), Fact("Bob", "place of birth", "Rome"))
+    chain = (GoldFact("Ann", "father", "Bob"), GoldFact("Bob", "place of birth", "Rome"))
     questions = [
         Question("q1", "Where was Ann's father born?", ("Rome",), "compositional", evidences=chain),
         Question("q2", "When was Ann born?", ("1901",), "compositional", evidences=chain[:1]),

@@ -17,13 +17,13 @@ from support.eval_fakes import FakeAssistant, make_trace, read_lines
 from support.places import TESTS
 
 from atomr_local.errors import AtomrError, Cancelled, InputError
-from atomr_local.evaluation.datasets import Fact, Question
+from atomr_local.evaluation.datasets import GoldFact, Question
 from atomr_local.evaluation.run_directory import RunDirectory, writing
 from atomr_local.evaluation.runner import Progress, run
 from atomr_local.reasoning.trace.schema import Trace
 
 QUESTIONS = [
-    Question("q1", "One?", ("Ann",), "bridge", ("Ann",), (Fact("Film", "director", "Ann"),)),
+    Question("q1", "One?", ("Ann",), "bridge", ("Ann",), (GoldFact("Film", "director", "Ann"),)),
     Question("q2", "Two?", ("Bob",)),
     Question("q3", "Three?", ("Cid",)),
 ]

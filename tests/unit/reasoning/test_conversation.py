@@ -6,7 +6,7 @@ import pytest
 from support.fake_parts import FakeBackbone, FakeSource, entity, reply, rows, toolbox
 
 from atomr_local.assistant import Assistant
-from atomr_local.reasoning.conversation import Conversation, Turn
+from atomr_local.reasoning.conversation import Conversation, EarlierTurn
 from atomr_local.reasoning.trace.events import Finished
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.settings import load_settings
@@ -15,8 +15,8 @@ from atomr_local.strategies.understanding import understand
 EARLIER = Conversation(
     "t1",
     (
-        Turn("t1", "Who painted The Harbour?", "Rosa Ferrer", {"rosa ferrer": "urn:x:1"}),
-        Turn("t2", "Where was Rosa Ferrer born?", "Girona", {"girona": "urn:x:2"}),
+        EarlierTurn("t1", "Who painted The Harbour?", "Rosa Ferrer", {"rosa ferrer": "urn:x:1"}),
+        EarlierTurn("t2", "Where was Rosa Ferrer born?", "Girona", {"girona": "urn:x:2"}),
     ),
 )
 

@@ -26,7 +26,7 @@ from atomr_local.backbone.llama.probe.verdict import (
     NOT_NUMBERS,
     Attempt,
     ProbeTask,
-    Verdict,
+    ProbeVerdict,
     Way,
     keep_verdict,
     read_verdict,
@@ -100,7 +100,7 @@ def working_way(
     return verdict.way
 
 
-def probe(task: ProbeTask, *, run: Run) -> Verdict | None:
+def probe(task: ProbeTask, *, run: Run) -> ProbeVerdict | None:
     """Try one way after the other until one works.
 
     Returns:
@@ -117,7 +117,7 @@ def probe(task: ProbeTask, *, run: Run) -> Verdict | None:
             continue
         attempt = run(task, way)
         if attempt.works:
-            return Verdict(way, tuple(failed))
+            return ProbeVerdict(way, tuple(failed))
         if attempt.ended == "killed":
             raise ModelError(
                 f"{task.model.name} could not be tried out: the process that loaded it was killed",

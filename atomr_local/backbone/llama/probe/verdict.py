@@ -121,7 +121,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ProbeVerdict:
     """The way that works, and those that were tried before it."""
 
     way: Way
@@ -139,7 +139,7 @@ class Verdict:
         )
 
 
-_VERDICT = TypeAdapter(Verdict)
+_VERDICT = TypeAdapter(ProbeVerdict)
 
 
 def verdict_file(task: ProbeTask) -> Path | None:
@@ -174,7 +174,7 @@ def _library_files() -> list[Path]:
     return sorted(path for path in folder.glob("*") if path.is_file())
 
 
-def read_verdict(path: Path) -> Verdict | None:
+def read_verdict(path: Path) -> ProbeVerdict | None:
     """The verdict in a file; None where there is none or it is damaged."""
     try:
         text = read_regular(path, _MOST_BYTES)
@@ -185,7 +185,7 @@ def read_verdict(path: Path) -> Verdict | None:
         return None
 
 
-def keep_verdict(path: Path, verdict: Verdict) -> None:
+def keep_verdict(path: Path, verdict: ProbeVerdict) -> None:
     """Write the verdict; where that is not possible, the next start finds out again."""
     data = {"schema": SCHEMA} | _VERDICT.dump_python(verdict, mode="json", exclude={"failed": {"__all__": {"facts"}}})
     with contextlib.suppress(OSError):

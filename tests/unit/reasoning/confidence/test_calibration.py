@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from atomr_local.reasoning.confidence.calibration import FEATURES, Calibration, LogisticModel, Term
+from atomr_local.reasoning.confidence.calibration import FEATURES, Calibration, LogisticModel, LogisticTerm
 
 GOOD = {"reading": 0.95, "null": 0.02, "verify": 0.97, "support": 1.0, "agree": 1.0, "named": 0.0}
 BAD = {"reading": 0.4, "null": 0.7, "verify": 0.2, "support": 0.0, "agree": 0.0, "named": 0.0}
@@ -85,7 +85,7 @@ def test_a_card_without_usable_numbers_leaves_the_default(card: dict[str, Any]) 
 
 def test_a_cards_numbers_are_taken() -> None:
     made = Calibration.from_card({"calibration": {"model": {"tree": MODEL, "step": MODEL}, "sure": 0.8, "accept": 0.7}})
-    expected = LogisticModel(0.1, (Term("verify", 1.0, 0.0, -0.5), Term("support", 2.0, 0.5, 0.25)))
+    expected = LogisticModel(0.1, (LogisticTerm("verify", 1.0, 0.0, -0.5), LogisticTerm("support", 2.0, 0.5, 0.25)))
     assert made.tree == made.step == expected
     assert (made.sure, made.accept) == (0.8, 0.7)
     assert made.direct == Calibration().direct

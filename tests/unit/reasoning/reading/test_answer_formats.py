@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.reasoning.reading.answer_formats import FORMATS, Asked, answer_format
+from atomr_local.reasoning.reading.answer_formats import FORMATS, AnswerSpec, answer_format
 from atomr_local.reasoning.reading.reader import shown_passages
 
 LEAN, FULL = FORMATS["lean"], FORMATS["full"]
@@ -42,34 +42,34 @@ def test_thoughts_are_concluded_in_full_style() -> None:
 
 @pytest.mark.parametrize("form", [LEAN, FULL], ids=["lean", "full"])
 def test_a_date_is_one_of_the_dates_shown(form: object) -> None:
-    asked = Asked("read", "When was she born?", ("Born 3 May 1901 in Rome.",), 1)
+    asked = AnswerSpec("read", "When was she born?", ("Born 3 May 1901 in Rome.",), 1)
     grammar = LEAN.grammar(asked) if form is LEAN else FULL.grammar(asked)
     assert 'one ::= "3 May 1901" | "1901"' in grammar
 
 
 def test_a_look_up_is_answered_with_words_of_the_evidence_only() -> None:
-    grammar = LEAN.grammar(Asked("read", "Who is the Queen?", ("Ann (1901) lives.",), 1))
+    grammar = LEAN.grammar(AnswerSpec("read", "Who is the Queen?", ("Ann (1901) lives.",), 1))
     assert '"Ann"' in grammar and '"1901"' in grammar and "Queen" not in grammar and '"yes"' not in grammar
 
 
 def test_a_whole_question_may_be_answered_with_its_own_words_and_verdicts() -> None:
-    grammar = LEAN.grammar(Asked("answer", "Who is older, Ann or Bob?", ("Cid is old.",), 1))
+    grammar = LEAN.grammar(AnswerSpec("answer", "Who is older, Ann or Bob?", ("Cid is old.",), 1))
     assert '"Bob"' in grammar and '"yes"' in grammar
 
 
 def test_yes_or_no_is_all_that_such_a_question_allows() -> None:
-    assert 'one ::= "yes" | "no"' in LEAN.grammar(Asked("combine", "Are both Danish?", ("Danish",)))
+    assert 'one ::= "yes" | "no"' in LEAN.grammar(AnswerSpec("combine", "Are both Danish?", ("Danish",)))
 
 
 def test_without_spans_the_answer_is_free() -> None:
-    assert "one ::= char{1,90}" in LEAN.grammar(Asked("read", "Who?", ("Ann",), 1, spans=False))
-    assert "one ::= char{1,90}" in FULL.grammar(Asked("closed_book", "Who?"))
+    assert "one ::= char{1,90}" in LEAN.grammar(AnswerSpec("read", "Who?", ("Ann",), 1, spans=False))
+    assert "one ::= char{1,90}" in FULL.grammar(AnswerSpec("closed_book", "Who?"))
 
 
 def test_a_country_is_one_of_those_named() -> None:
-    asked = Asked("read", "In which country is Girona?", ("Girona is a Spanish city near France.",), 1)
+    asked = AnswerSpec("read", "In which country is Girona?", ("Girona is a Spanish city near France.",), 1)
     assert 'one ::= "Spanish" | "France"' in LEAN.grammar(asked)
-    nowhere = Asked("read", "In which country is Girona?", ("Girona is a city.",), 1)
+    nowhere = AnswerSpec("read", "In which country is Girona?", ("Girona is a city.",), 1)
     assert '"city"' in LEAN.grammar(nowhere)
 
 
@@ -80,11 +80,11 @@ def test_a_title_gives_no_date_number_or_country_where_the_passage_has_one() -> 
         ("When was Ann Lee born?", "3 May 1901", "9 May 1999"),
         ("In which country was Ann Lee born?", "Norway", "Bolivia"),
     ):
-        grammar = LEAN.grammar(Asked("read", question, (body, title), 1, bodies=(body,)))
+        grammar = LEAN.grammar(AnswerSpec("read", question, (body, title), 1, bodies=(body,)))
         assert wanted in grammar and other not in grammar
-    grammar = LEAN.grammar(Asked("read", "How many children were there?", (body, title), 1, bodies=(body,)))
+    grammar = LEAN.grammar(AnswerSpec("read", "How many children were there?", (body, title), 1, bodies=(body,)))
     assert "77" not in grammar and '"5"' in grammar
-    alone = LEAN.grammar(Asked("read", "When was Ann Lee born?", ("She sings.", title), 1, bodies=("She sings.",)))
+    alone = LEAN.grammar(AnswerSpec("read", "When was Ann Lee born?", ("She sings.", title), 1, bodies=("She sings.",)))
     assert "9 May 1999" in alone
 
 

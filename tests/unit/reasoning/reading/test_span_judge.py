@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from atomr_local.indexing.span_reader import SpanVerdict
-from atomr_local.reasoning.reading.reader import Reading
+from atomr_local.reasoning.reading.reading import Reading
 
 
 def verdict(*answers: float | None) -> SpanVerdict:

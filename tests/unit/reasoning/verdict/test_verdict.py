@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
-from atomr_local.reasoning.verdict.judge import AtHand, Verdict, judge
+from atomr_local.reasoning.verdict.judge import AnswerVerdict, AtHand, judge
 from atomr_local.reasoning.verdict.reasons import indirect, mentioned
 from atomr_local.reasoning.verdict.repetition import repeats
 
@@ -50,13 +50,13 @@ def trace(*nodes: NodeTrace, question: str = QUESTION, evidence: tuple[EvidenceT
     return Trace(question, "atomr", {}, nodes=list(nodes), evidence=list(evidence))
 
 
-def judged(*nodes: NodeTrace, accept: float = 0.5, **given: Any) -> Verdict:
+def judged(*nodes: NodeTrace, accept: float = 0.5, **given: Any) -> AnswerVerdict:
     options = {key: given.pop(key) for key in ("kind", "retrieves", "decline", "at_hand") if key in given}
     return judge(trace(*nodes, **given), accept=accept, **options)
 
 
 def test_an_answer_that_its_steps_carry_stands() -> None:
-    assert judged(root("8.9 million"), search(), relate("8.9 million", method="operator")) == Verdict("answered")
+    assert judged(root("8.9 million"), search(), relate("8.9 million", method="operator")) == AnswerVerdict("answered")
 
 
 def test_the_reason_tells_where_the_trail_ends() -> None:

@@ -16,7 +16,7 @@ import pytest
 from atomr_local.backbone.llama.probe import runner as probe
 from atomr_local.backbone.llama.probe import verdict as probe_verdict
 from atomr_local.backbone.llama.probe.runner import run_probe, working_way
-from atomr_local.backbone.llama.probe.verdict import Attempt, ProbeTask, Verdict, Way, keep_verdict, read_verdict
+from atomr_local.backbone.llama.probe.verdict import Attempt, ProbeTask, ProbeVerdict, Way, keep_verdict, read_verdict
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError
 
@@ -278,7 +278,7 @@ def test_without_a_library_or_a_model_loading_tells(task: ProbeTask, monkeypatch
     assert working_way(task, run=never) == Way()
 
 
-VERDICT = Verdict(Way(extra_buffers=False), (Attempt(Way(), "SIGSEGV", "text", "said"),))
+VERDICT = ProbeVerdict(Way(extra_buffers=False), (Attempt(Way(), "SIGSEGV", "text", "said"),))
 
 
 def test_a_verdict_comes_back(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_a_damaged_verdict_is_found_out_anew(task: ProbeTask) -> None:
     children = Children(lambda _: "")
     working_way(task, run=children)
     assert len(children.ways) == 1
-    assert read_verdict(file) == Verdict(Way())
+    assert read_verdict(file) == ProbeVerdict(Way())
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(task: ProbeTask) -> None:
