@@ -323,6 +323,7 @@ def hostile_trace() -> Trace:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_a_question_of_elsewhere_is_harmless_in_the_history_and_opened() -> None:
     with History.open() as history:
         history.record(hostile_trace())
@@ -484,6 +485,7 @@ async def test_hostile_lines_of_the_examples_file_are_harmless() -> None:
         assert_harmless(app)
 
 
+@pytest.mark.slow
 async def test_hostile_names_of_files_and_manifests_are_harmless_in_the_library(own_home: Path) -> None:
     index = paths.indexes_dir() / "text" / one_line("zindexz")
     index.mkdir(parents=True)

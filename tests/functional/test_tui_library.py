@@ -50,6 +50,7 @@ def facts(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 async def test_a_graph_is_built_in_the_background_used_verified_and_removed(facts: Path, own_home: Path) -> None:
     fake = FakeAssistant()
     app = AtomrApp(fake)

@@ -116,6 +116,7 @@ def test_while_a_question_runs_nothing_can_be_switched(assistant: Assistant, fre
 # -- stopping while parts load
 
 
+@pytest.mark.slow
 def test_a_question_stops_at_once_while_parts_load_and_they_are_there_for_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -256,6 +256,7 @@ def test_times() -> None:
     assert transfer_time(600_000_000, 500_000) == "about 20 min at 500.0 kB/s"
 
 
+@pytest.mark.slow
 def test_as_a_program(server: FaultyServer, tmp_path: Path) -> None:
     dump(server, "20261101", {".xml.bz2": BODIES[0]})
 

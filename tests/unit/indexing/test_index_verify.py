@@ -109,6 +109,7 @@ def add_row(directory: Path) -> None:
     table.add([row | {"vector": [0.0] * 16}])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("harm", "problem", "mended"),
     [
@@ -179,6 +180,7 @@ def test_damage_of_a_graph_index_is_found_and_explained(
     assert report.hint.startswith("`atomr indexes repair facts`" if mended else "Build it again: atomr graph build ")
 
 
+@pytest.mark.slow
 def test_an_approximate_index_is_measured_against_exact_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (text_table, text_verify):
         monkeypatch.setattr(module, "EXACT_ROWS", 100)
@@ -275,6 +277,7 @@ def found(directory: Path) -> list[str]:
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mine", "facts"])
 def test_a_flipped_bit_in_any_file_that_is_searched_is_found_by_verify_and_by_opening(text: Path, name: str) -> None:
     directory = text if name == "mine" else store.index_path("graph", "facts")

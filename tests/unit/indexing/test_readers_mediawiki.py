@@ -108,6 +108,7 @@ def test_what_should_be_an_article_and_cannot_is_counted_with_its_page(tmp_path:
     ]
 
 
+@pytest.mark.slow
 def test_a_page_made_to_keep_the_parser_busy_is_skipped_with_its_reason(tmp_path: Path) -> None:
     hostile = "&lt;b>" * 1_900 + "|}\n{|\n|{\n;" * 1_900
     spaces = "#REDIRECT" + " " * 200_000 + "x"
@@ -189,6 +190,7 @@ def test_position_moves_through_the_file(tmp_path: Path) -> None:
     assert 0 < positions[0] <= positions[-1] <= path.stat().st_size
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
     peaks = []
     for articles in (60, 240):

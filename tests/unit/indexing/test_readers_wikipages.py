@@ -42,6 +42,7 @@ def test_pages_come_in_order_with_their_sections(parser: PageParser) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_page_that_takes_too_long_is_given_up_and_its_neighbours_are_read(parser: PageParser) -> None:
     told = "! its markup takes too long to read"
     assert read(parser, "a", HOSTILE, "b", HOSTILE, "c") == ["a", told, "b", told, "c"]

@@ -116,6 +116,7 @@ ensure_index("text", "starter", FakeEmbedder)
 """
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_build_it_once(shipped: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
     both = [

@@ -153,6 +153,7 @@ text_index.build_text_index([Path(sys.argv[1])], "mine", embedder=FakeEmbedder()
 """
 
 
+@pytest.mark.slow
 def test_a_killed_build_leaves_the_old_index_and_the_next_build_clears_up(tmp_path: Path) -> None:
     build(corpus(tmp_path, "Old"))
     file = corpus(tmp_path, "A", "B", "C")

@@ -36,6 +36,7 @@ def test_the_worst_files_are_answered_or_refused() -> None:
     assert '"answered": ' in done.stdout and '"refused": ' in done.stdout
 
 
+@pytest.mark.slow
 def test_damage_to_weights_caches_and_models_changes_no_answer_unseen() -> None:
     command = [sys.executable, str(SCRIPTS / "hostile_models.py"), "damages", "--count", "8"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=Path(SCRIPTS).parent)
