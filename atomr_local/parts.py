@@ -22,8 +22,8 @@ from atomr_local.sources.protocol import KnowledgeSource, SourceName
 if TYPE_CHECKING:
     from atomr_local.backbone.llama.probe.verdict import ProbeTask
     from atomr_local.backbone.protocol import Backbone
-    from atomr_local.indexing.embedding import Embedder
-    from atomr_local.indexing.span_reader import SpanReader
+    from atomr_local.indexing.embedding.embedder import Embedder
+    from atomr_local.indexing.embedding.span_reader import SpanReader
 
 Stage = Callable[[str], None]
 
@@ -324,8 +324,8 @@ class Parts:
     def _load_span_reader(self) -> None:
         """Without it, answers are judged by fewer signals: what keeps it from loading is told, and nothing fails."""
         from atomr_local.catalog.starter import starter_embedder_path
-        from atomr_local.indexing.bert import Unsuited
-        from atomr_local.indexing.span_reader import SpanReader
+        from atomr_local.indexing.embedding.bert import Unsuited
+        from atomr_local.indexing.embedding.span_reader import SpanReader
 
         self._span_reader_tried = True
         try:
@@ -371,7 +371,7 @@ class Parts:
     def _shared_embedder(self) -> Embedder:
         if self._embedder is None:
             from atomr_local.catalog.starter import find_embedder
-            from atomr_local.indexing.embedding import SentenceEmbedder
+            from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 
             self._embedder = SentenceEmbedder(find_embedder(self.settings.embedder), tell=self.notes.put)
         return self._embedder

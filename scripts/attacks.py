@@ -48,10 +48,10 @@ from atomr_local.assistant import Assistant
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import find_embedder
 from atomr_local.errors import AtomrError, PlanError
-from atomr_local.indexing.embedding import SentenceEmbedder
-from atomr_local.indexing.graph_index import build_graph_index
+from atomr_local.indexing.embedding.embedder import SentenceEmbedder
+from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.indexing.store import index_path
-from atomr_local.indexing.text_index import build_text_index
+from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.trace.events import RetrievalStarted
 from atomr_local.sanitize import sanitize_line

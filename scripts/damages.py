@@ -205,7 +205,7 @@ def import_for(parts: Sequence[str]) -> None:
     names += ["atomr_local.history.files.trace_import", "atomr_local.history.store", "atomr_local.indexing.verify"]
     if any("text" in part for part in parts):
         names += ["lancedb", "onnxruntime", "tokenizers"]
-        names += ["atomr_local.indexing.text_index", "atomr_local.indexing.text_verify"]
+        names += ["atomr_local.indexing.text_index.index", "atomr_local.indexing.text_index.verify"]
         # LanceDB makes its threads anew in a copy of the process; nothing is at work here when one is made.
         warnings.filterwarnings("ignore", message="lancedb fork support")
     for name in names:

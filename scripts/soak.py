@@ -228,10 +228,10 @@ def known_answers(assistant: Assistant, sources: tuple[str, ...], limit: int) ->
 def second_indexes(text: bool) -> None:
     """A graph index and a text index beside the starter's, named soak, of a part of the same knowledge."""
     from atomr_local.catalog.starter import find_embedder
-    from atomr_local.indexing.embedding import SentenceEmbedder
-    from atomr_local.indexing.graph_index import build_graph_index
+    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
+    from atomr_local.indexing.graph_index.index import build_graph_index
     from atomr_local.indexing.store import index_path
-    from atomr_local.indexing.text_index import build_text_index
+    from atomr_local.indexing.text_index.index import build_text_index
 
     known = paths.starter_knowledge_dir()
     if not index_path("graph", "soak").exists():

@@ -138,8 +138,8 @@ def resuming(kind: IndexKind, name: str) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, Cancelled):
-        from atomr_local.indexing.ledger import read_ledger
-        from atomr_local.indexing.publishing import unfinished_path
+        from atomr_local.indexing.builds.ledger import read_ledger
+        from atomr_local.indexing.builds.publishing import unfinished_path
 
         if read_ledger(unfinished_path(kind, name)) is not None:
             note("Finished work is kept. Run the same command again to resume.")

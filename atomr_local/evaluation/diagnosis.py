@@ -35,7 +35,7 @@ from typing import Any
 from atomr_local.evaluation.datasets import Question
 from atomr_local.evaluation.gold_chain import Hop, gold_hops, mentions, same_name
 from atomr_local.evaluation.metrics import exact_match, normalize_answer, same_value
-from atomr_local.indexing.names import name_key
+from atomr_local.language.names import name_key
 from atomr_local.tree.nodes import ROOT_ID
 
 _OPERATORS = ("search", "relate", "filter")

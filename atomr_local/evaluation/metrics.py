@@ -17,8 +17,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from atomr_local.indexing.literals import parse_date, parse_quantity
-from atomr_local.indexing.names import name_key
+from atomr_local.language.literals import parse_date, parse_quantity
+from atomr_local.language.names import name_key
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans({"-": " "} | {mark: None for mark in string.punctuation if mark != "-"})

@@ -20,8 +20,8 @@ from typing import IO
 import httpx
 
 from atomr_local.fetching.client import Client, FetchError, Passing, checked_url, shown
-from atomr_local.indexing.ledger import write_durably
-from atomr_local.indexing.space import RESERVE, free_space, human_size
+from atomr_local.indexing.builds.ledger import write_durably
+from atomr_local.indexing.builds.space import RESERVE, free_space, human_size
 
 DIGESTS = {"sha256": 64, "sha1": 40, "md5": 32}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")

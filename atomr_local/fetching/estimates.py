@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atomr_local.indexing.space import human_size
+from atomr_local.indexing.builds.space import human_size
 
 ENTITIES_A_REQUEST = 50  # of Wikidata's API, at most
 # Experience with articles of Wikipedia: they point to about as many other items; a line takes some 15 kB of the

@@ -17,9 +17,9 @@ from typing import Any
 from atomr_local.fetching.client import FetchError
 from atomr_local.fetching.download import held, require_room, writing
 from atomr_local.fetching.wikibase import BATCH, Wikibase
-from atomr_local.indexing.graph_ids import HIGHEST, IdSet
-from atomr_local.indexing.graph_selection import LEFT_OUT, TYPE_IDS
-from atomr_local.indexing.ledger import write_durably
+from atomr_local.indexing.builds.ledger import write_durably
+from atomr_local.indexing.graph_index.ids import HIGHEST, IdSet
+from atomr_local.indexing.graph_index.subset import LEFT_OUT, TYPE_IDS
 
 ENTITIES, LINKED, CLASSES, PROPERTIES = STAGES = ("entities", "linked", "classes", "properties")
 _NAMES = ("info", "labels", "descriptions", "aliases")

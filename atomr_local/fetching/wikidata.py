@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from atomr_local.indexing.graph_ids import IdSet
+from atomr_local.indexing.graph_index.ids import IdSet
 from atomr_local.indexing.store import check_name, index_path
-from atomr_local.indexing.text_catalog import CatalogReader
+from atomr_local.indexing.text_index.catalog import CatalogReader
 
 MANY = 300_000  # entities for which a dump is the better way
 DUMPS_OF_ENTITIES = "https://dumps.wikimedia.org/wikidatawiki/entities/"

@@ -10,7 +10,7 @@ from urllib.parse import urljoin, urlsplit
 
 from atomr_local.fetching.client import Client, FetchError, Missing, shown
 from atomr_local.fetching.download import RemoteFile
-from atomr_local.indexing.space import human_size
+from atomr_local.indexing.builds.space import human_size
 
 DATASET = "wikimedia/wikipedia"
 LANGUAGE = re.compile(r"[a-z]{2,12}(?:-[a-z]{1,12}){0,3}")

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from atomr_local import paths
 
@@ -24,7 +24,6 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
-    from atomr_local.history.store import History
     from atomr_local.reasoning.trace.schema import Trace
 
 _FOLDER = "asking"
@@ -32,6 +31,17 @@ _ENDING = ".jsonl"
 _LONGEST_NOTE = 1 << 16
 _MOST_NOTES = 1000  # taken in at once
 _REASON = "The program ended before the question was answered."
+
+
+class Keeper(Protocol):
+    """What takes in a question: the history."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def has(self, digest: str) -> bool: ...
+
+    def record(self, trace: Trace, *, asked_at: datetime | None = None) -> int: ...
 
 
 def notes_folder(history: Path | None = None) -> Path:
@@ -114,7 +124,7 @@ def note_crash(process: int, reason: str) -> None:
             os.close(handle)
 
 
-def record_interrupted(history: History) -> int:
+def record_interrupted(history: Keeper) -> int:
     """Keep the questions whose program has died, as interrupted. Gives their number.
 
     Raises:
@@ -132,7 +142,7 @@ def record_interrupted(history: History) -> int:
     return count
 
 
-def _record_interrupted(history: History, path: Path) -> bool:
+def _record_interrupted(history: Keeper, path: Path) -> bool:
     from atomr_local.history.trace_encoding import digest_of
 
     try:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from atomr_local import paths
 from atomr_local.errors import KnowledgeIndexError
-from atomr_local.indexing import digests
-from atomr_local.indexing.rebuilding import damage_hint
+from atomr_local.indexing.builds import digests
+from atomr_local.indexing.builds.rebuilding import damage_hint
 from atomr_local.indexing.store import MANIFEST, IndexKind
 from atomr_local.output_files import put
 

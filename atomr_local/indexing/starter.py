@@ -13,7 +13,7 @@ from atomr_local.indexing.opening import opening_problem
 from atomr_local.indexing.store import STARTER, IndexEntry, IndexKind, index_path, read_manifest, sha256_of
 
 if TYPE_CHECKING:
-    from atomr_local.indexing.embedding import Embedder
+    from atomr_local.indexing.embedding.embedder import Embedder
 
 _SHIPPED: dict[IndexKind, str] = {"text": "articles.jsonl", "graph": "facts.jsonl"}
 
@@ -82,11 +82,11 @@ def _current(directory: Path, source: Path, embedder: Embedder | None) -> bool:
 
 def _build(kind: IndexKind, source: Path, embedder: Embedder | None) -> None:
     if kind == "graph":
-        from atomr_local.indexing.graph_index import build_graph_index
+        from atomr_local.indexing.graph_index.index import build_graph_index
 
         build_graph_index([source], STARTER, format="facts-jsonl")
         return
-    from atomr_local.indexing.text_index import build_text_index
+    from atomr_local.indexing.text_index.index import build_text_index
 
     if embedder is None:
         raise KnowledgeIndexError("the starter's text index is not built yet, and no embedder is given to build it")

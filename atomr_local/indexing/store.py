@@ -1,5 +1,5 @@
 """Where built indexes live, what their manifest says, and which of them is meant. How they come there:
-:mod:`atomr_local.indexing.publishing`."""
+:mod:`atomr_local.indexing.builds.publishing`."""
 
 from __future__ import annotations
 

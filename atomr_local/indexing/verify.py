@@ -3,56 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import AtomrError, KnowledgeIndexError
-from atomr_local.indexing import digests, publishing, store
-from atomr_local.indexing.foreign_errors import PANIC_MESSAGE, library_line, standard_error_without
-from atomr_local.indexing.ledger import read_ledger
-from atomr_local.indexing.rebuilding import rebuild_hint, repair_hint
-from atomr_local.indexing.space import human_size
-from atomr_local.indexing.text_table import SEARCHED, TABLE, VECTOR
+from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing import store
+from atomr_local.indexing.builds import digests, publishing
+from atomr_local.indexing.builds.ledger import read_ledger
+from atomr_local.indexing.builds.rebuilding import rebuild_hint, repair_hint
+from atomr_local.indexing.builds.report import Report, damage
+from atomr_local.indexing.builds.space import human_size
+from atomr_local.indexing.foreign_errors import PANIC_MESSAGE, standard_error_without
+from atomr_local.indexing.graph_index.verify import verify_graph
+from atomr_local.indexing.text_index.table import TABLE
+from atomr_local.indexing.text_index.verify import PARTS, verify_text
 
-# Where LanceDB keeps the indexes of a text index's table, and what each is called, by the column that it is of.
+# Where LanceDB keeps the indexes of a text index's table.
 INDICES = f"{TABLE}.lance/_indices/"
-PARTS = {SEARCHED: "the full-text index", "id": "the index of ids", VECTOR: "the vector index"}
-_GRAPH_STORE = "oxigraph"
-_GRAPH_NAMES = "names.sqlite"
-
-
-@dataclass
-class Report:
-    """What was found of one index, or of an unfinished build.
-
-    Attributes:
-        state: whole, damaged, half-built, being built, set aside, or left over.
-        problems: what is wrong, one thing each; empty for a whole index.
-        notes: what is good to know and no damage.
-        measured: figures, such as {"recall@10": 0.998}.
-        hint: what to do about the problems; "" when there are none.
-        files: how its files differ from those that were built.
-    """
-
-    kind: store.IndexKind
-    name: str
-    path: Path
-    state: str = "whole"
-    counts: dict[str, int] = field(default_factory=dict)
-    bytes: int = 0
-    problems: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    measured: dict[str, float] = field(default_factory=dict)
-    hint: str = ""
-    files: digests.Findings = field(default_factory=digests.Findings)
-
-    @property
-    def good(self) -> bool:
-        return self.state in ("whole", "being built")
 
 
 def verify_indexes(
@@ -98,11 +66,9 @@ def _verified(entry: store.IndexEntry, embedder: str | None, cancellation: Cance
         # A panic in damaged files is a problem of the report; Rust's own words about it help nobody.
         with standard_error_without(PANIC_MESSAGE), damage(report):
             if manifest.kind == "text":
-                from atomr_local.indexing.text_verify import verify_text
-
                 verify_text(report, manifest, embedder, cancellation)
             else:
-                _verify_graph(report, manifest, cancellation)
+                verify_graph(report, manifest, cancellation)
     if report.problems:
         report.state = "damaged"
         mended = repair_hint(entry) if mendable(report) else rebuild_hint(entry)
@@ -127,53 +93,11 @@ def mendable(report: Report) -> bool:
     return all(problem == listed or problem.startswith(tuple(PARTS.values())) for problem in report.problems)
 
 
-@contextlib.contextmanager
-def damage(report: Report, what: str = "") -> Iterator[None]:
-    """Whatever the libraries raise on damaged files becomes a problem of the report."""
-    before = f"{what}: " if what else ""
-    try:
-        yield
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except AtomrError as error:
-        if error.title == "Cancelled":
-            raise
-        report.problems.append(before + error.message)
-    except BaseException as error:  # a panic in Rust code is no Exception
-        report.problems.append(f"{before}{library_line(error, report.path)}")
-
-
 def _note_inputs(report: Report, manifest: store.Manifest) -> None:
     for item in manifest.inputs:
         with contextlib.suppress(OSError):
             if Path(item.path).stat().st_size != item.size:
                 report.notes.append(f"{item.path} has changed since the index was built from it")
-
-
-def _verify_graph(report: Report, manifest: store.Manifest, cancellation: Cancellation) -> None:
-    from pyoxigraph import Store
-
-    directory = report.path
-    missing = [name for name in (_GRAPH_STORE, _GRAPH_NAMES) if not (directory / name).exists()]
-    report.problems += [f"{name} is missing" for name in missing]
-    if _GRAPH_NAMES not in missing:
-        with damage(report, _GRAPH_NAMES):
-            uri = f"{(directory / _GRAPH_NAMES).resolve().as_uri()}?immutable=1"
-            with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
-                found = [str(row[0]) for row in database.execute("PRAGMA quick_check(3)")]
-            if found != ["ok"]:
-                report.problems.append(f"{_GRAPH_NAMES} is damaged: {'; '.join(found)}")
-    if _GRAPH_STORE in missing:
-        return
-    with damage(report, "the facts cannot be read"):
-        triples = 0
-        for _ in Store.read_only(str(directory / _GRAPH_STORE)):
-            triples += 1
-            if triples % 10_000 == 0:
-                cancellation.check()
-        wanted = manifest.counts.get("triples", 0)
-        if triples < wanted:  # labels come on top of what the manifest counts
-            report.problems.append(f"{triples} facts are there, {wanted} were built")
 
 
 def unfinished_report(item: publishing.Unfinished) -> Report:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from atomr_local.indexing.names import words
+from atomr_local.language.names import words
 from atomr_local.tree.nodes import Argument, Literal, Node, Tree
 
 _TOKEN = re.compile(r"[^\W_]+(?:[.,'’\-][^\W_]+)*")

@@ -12,7 +12,7 @@ import unicodedata
 from dataclasses import replace
 from itertools import count
 
-from atomr_local.indexing.names import split_qualifier
+from atomr_local.language.names import split_qualifier
 from atomr_local.language.words import english
 from atomr_local.tree.nodes import REFERENCE, Argument, Literal, Node, Operator, OperatorCall, References, Tree
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from rapidfuzz import fuzz
 
-from atomr_local.indexing.countries import country_named
-from atomr_local.indexing.names import name_key
+from atomr_local.language.countries import country_named
+from atomr_local.language.names import name_key
 from atomr_local.tree.nodes import Literal, Node, Operator, Tree
 
 # Likeness of two words, in %, from which one may be a misspelling of the other.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from atomr_local.errors import ModelError
-from atomr_local.indexing.names import base_key, comparable, name_key
+from atomr_local.language.names import base_key, comparable, name_key
 from atomr_local.reasoning.confidence.signals import AGREE, worst
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reading.citation_verification import agreement, holds

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from atomr_local.indexing.bert import BertSession, BertShape, Unsuited, read_json
+from atomr_local.indexing.embedding.bert import BertSession, BertShape, Unsuited, read_json
 
 _MOST = 8192  # layers, heads, width and tokens of any encoder that this is meant for
 _SENTENCE_KEYS = {"max_seq_length", "do_lower_case"}

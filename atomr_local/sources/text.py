@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, KnowledgeIndexError, SourceError
+from atomr_local.indexing.builds.rebuilding import damage_hint
 from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
-from atomr_local.indexing.names import base_key, name_key
 from atomr_local.indexing.opening import require_unchanged
-from atomr_local.indexing.rebuilding import damage_hint
 from atomr_local.indexing.store import read_manifest
-from atomr_local.indexing.text_catalog import CATALOG, CatalogReader
-from atomr_local.indexing.text_index import EXACT_ROWS, SEARCHED, TABLE, VECTOR, check_embedder, connect, nearest
+from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader
+from atomr_local.indexing.text_index.index import EXACT_ROWS, SEARCHED, TABLE, VECTOR, check_embedder, connect, nearest
+from atomr_local.language.names import base_key, name_key
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName
 from atomr_local.sources.reranking import Reranker
 from atomr_local.tree.nodes import Operator
 
 if TYPE_CHECKING:
-    from atomr_local.indexing.embedding import Embedder
+    from atomr_local.indexing.embedding.embedder import Embedder
 
 # Reciprocal rank fusion, score = sum of 1 / (K + rank) (Cormack, Clarke and Büttcher, SIGIR 2009). Their 60 was chosen
 # for lists of a thousand documents; few passages answer a hop, and what one search puts first must outweigh what both

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.indexing.names import name_key
+from atomr_local.language.names import name_key
 from atomr_local.planning.spelling import Respelt, respelt, spelt
 from atomr_local.sources.protocol import Request, SourceName, Value
 from atomr_local.strategies.protocol import Toolbox

@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from atomr_local.indexing.names import name_key
-from atomr_local.indexing.vocabulary import vocabulary
+from atomr_local.language.names import name_key
+from atomr_local.language.properties import vocabulary
 from atomr_local.sources.graph.properties.matching import SURE, UNDERSTOOD, PropertyMatch, PropertyMatcher
 from atomr_local.sources.graph.properties.question_matching import PropertyPath, QuestionMatch
 from atomr_local.sources.graph.properties.selection import clear_match

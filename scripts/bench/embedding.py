@@ -79,7 +79,7 @@ def _plain(directory: Path) -> tuple[Any, str]:
 
 def _ours(directory: Path, runtime: str, prepare_threads: Any) -> tuple[Any, str]:
     prepare_threads()
-    from atomr_local.indexing.embedding import SentenceEmbedder
+    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 
     embedder = SentenceEmbedder(directory, runtime=runtime)  # type: ignore[arg-type]
     return embedder.encode, embedder.backend

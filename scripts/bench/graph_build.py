@@ -31,7 +31,7 @@ store.flush()
 """
 _OURS = """
 from pathlib import Path
-from atomr_local.indexing.graph_index import build_graph_index
+from atomr_local.indexing.graph_index.index import build_graph_index
 build_graph_index([Path(file)], "bench")
 """
 _TIMED = """

@@ -35,7 +35,7 @@ from typing import Any
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
-from atomr_local.indexing.names import name_key
+from atomr_local.language.names import name_key
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.tree.nodes import Operator

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from graph_query import folded, misspelt
 
-from atomr_local.indexing.names import base_key, name_key
 from atomr_local.indexing.starter import ensure_index
+from atomr_local.language.names import base_key, name_key
 from atomr_local.sources.graph import GraphSource
 
 EDGES = (0.0, 0.45, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.01)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from atomr_local.indexing.graph_names import PropertyRow
-from atomr_local.indexing.vocabulary import PROPERTY
+from atomr_local.indexing.graph_index.names.database import PropertyRow
+from atomr_local.language.properties import PROPERTY
 
 ENTITY = "http://www.wikidata.org/entity/"
 LEFT_OUT = {"external-identifier", "url", "globe-coordinate", "commonsMedia"}

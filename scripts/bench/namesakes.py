@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from atomr_local.indexing import store
-from atomr_local.indexing.embedding import Embedder
-from atomr_local.indexing.graph_index import build_graph_index
+from atomr_local.indexing.embedding.embedder import Embedder
+from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.sources.graph import GraphSource
 
 ENTITY = "http://www.wikidata.org/entity/"

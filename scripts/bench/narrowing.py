@@ -15,10 +15,10 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from atomr_local.indexing.countries import countries_in
-from atomr_local.indexing.literals import dates_in
-from atomr_local.indexing.names import name_key
 from atomr_local.language.answer_type import SURE, expected_type
+from atomr_local.language.countries import countries_in
+from atomr_local.language.literals import dates_in
+from atomr_local.language.names import name_key
 from atomr_local.language.numbers import number_words
 from atomr_local.reasoning.reading.answer_formats import capitalised
 

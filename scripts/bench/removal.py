@@ -45,7 +45,7 @@ from atomr_local.evaluation.metrics import normalize_answer, score_answer
 from atomr_local.evaluation.records import DatasetRecord, read_records
 from atomr_local.evaluation.run_directory import RunDirectory
 from atomr_local.evaluation.runner import run
-from atomr_local.indexing.names import base_key
+from atomr_local.language.names import base_key
 from atomr_local.reasoning.reading.citation_verification import holds
 from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.reasoning.trace.schema import PlanOrigin

@@ -28,9 +28,9 @@ from typing import Any
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import find_embedder
 from atomr_local.errors import AtomrError
-from atomr_local.indexing.embedding import SentenceEmbedder
+from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.store import index_path, read_manifest
-from atomr_local.indexing.text_index import SEARCHED, TABLE, VECTOR, build_text_index, connect, nearest
+from atomr_local.indexing.text_index.index import SEARCHED, TABLE, VECTOR, build_text_index, connect, nearest
 from atomr_local.settings import load_settings
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.text import TextSource

@@ -56,9 +56,9 @@ class Timed:
 def speed(corpus: Path, wanted: int, rounds: int) -> None:
     from atomr_local.catalog.starter import find_embedder
     from atomr_local.indexing import store
-    from atomr_local.indexing.embedding import SentenceEmbedder
-    from atomr_local.indexing.text_build import BATCH, encode_all
-    from atomr_local.indexing.text_index import SEARCHED, TABLE, build_text_index, connect
+    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
+    from atomr_local.indexing.text_index.build import BATCH, encode_all
+    from atomr_local.indexing.text_index.index import SEARCHED, TABLE, build_text_index, connect
     from atomr_local.threads import prepare_threads
 
     prepare_threads()
@@ -137,7 +137,7 @@ def build_one(file: Path, vectors: Path) -> None:
     """In a process of its own: build, and print the peaks as JSON."""
     import numpy as np
 
-    from atomr_local.indexing.text_index import TextBuildProgress, build_text_index
+    from atomr_local.indexing.text_index.index import TextBuildProgress, build_text_index
 
     found: dict[str, float] = {}
 
@@ -162,7 +162,7 @@ def memory(corpus: Path, sizes: list[int]) -> int:
     import numpy as np
 
     from atomr_local.catalog.starter import find_embedder
-    from atomr_local.indexing.embedding import SentenceEmbedder
+    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 
     with tempfile.TemporaryDirectory() as home:
         vectors = Path(home) / "vectors.npy"

@@ -43,7 +43,7 @@ def _no_question() -> None:
 
 
 def _countries() -> None:
-    from atomr_local.indexing import countries
+    from atomr_local.language import countries
 
     empty = countries._Table({}, {}, {})
     _put(countries, "_table", lambda: empty)

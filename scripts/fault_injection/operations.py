@@ -67,7 +67,8 @@ def warm() -> None:
     import atomr_local.sources.graph
     import atomr_local.sources.text
     from atomr_local import parts as loading
-    from atomr_local.indexing import embedding, text_build
+    from atomr_local.indexing.embedding import embedder as embedding
+    from atomr_local.indexing.text_index import build as text_build
 
     del lancedb, pyarrow, pyoxigraph, tomlkit, atomr_local
 
@@ -143,7 +144,7 @@ def write_inputs(folder: Path) -> None:
 def text_state(_home: Path) -> list[str]:
     """Every passage of the index `mine`; raises where verifying it finds damage."""
     from atomr_local.indexing import store
-    from atomr_local.indexing.text_table import TABLE, connect
+    from atomr_local.indexing.text_index.table import TABLE, connect
 
     _whole("text", "mine")
     directory = store.index_path("text", "mine")
@@ -170,7 +171,7 @@ def graph_state(_home: Path, name: str = "facts") -> list[str]:
 
 
 def _whole(kind: str, name: str) -> None:
-    from atomr_local.indexing import publishing
+    from atomr_local.indexing.builds import publishing
     from atomr_local.indexing.verify import verify_indexes
 
     publishing.put_back("text" if kind == "text" else "graph", name)

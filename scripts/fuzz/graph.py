@@ -11,9 +11,9 @@ from typing import Any
 
 from pyoxigraph import Literal, RdfFormat, parse
 
-from atomr_local.indexing.graph_names_writer import NamesWriter
-from atomr_local.indexing.graph_sink import Spool, spool_files
-from atomr_local.indexing.graph_statements import literal_text
+from atomr_local.indexing.graph_index.bulk_loading import Spool, spool_files
+from atomr_local.indexing.graph_index.names.writer import NamesWriter
+from atomr_local.indexing.graph_index.statements.terms import literal_text
 from fuzz.properties import Broken, expect, scratch
 
 LONGEST_LINE = 2 << 20

@@ -19,8 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from atomr_local.indexing.literals import parse_date
-from atomr_local.indexing.names import name_key
+from atomr_local.language.literals import parse_date
+from atomr_local.language.names import name_key
 from starter.facts import Knowledge
 from starter.tables import PROPERTIES, Entity, many, read_table
 from starter.wording import plain

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from atomr_local.backbone.protocol import Prompt
-from atomr_local.indexing.literals import dates_in, parse_date
+from atomr_local.language.literals import dates_in, parse_date
 from training.files import Line
 
 # Words of a passage that a prompt shows.

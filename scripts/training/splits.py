@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from atomr_local.indexing.names import name_key
+from atomr_local.language.names import name_key
 from training.files import Line, read_lines
 
 # The last articles of SQuAD's part are for measuring the reader.

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from atomr_local.indexing.names import name_key, split_qualifier
+from atomr_local.language.names import name_key, split_qualifier
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tree.answer_types import AnswerType
 from atomr_local.tree.compact import parse_compact

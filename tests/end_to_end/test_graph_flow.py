@@ -104,7 +104,7 @@ def test_help_has_examples(home: Path) -> None:
 _KILLED_BUILD = """
 import os, signal, sys
 from pathlib import Path
-from atomr_local.indexing.graph_index import build_graph_index
+from atomr_local.indexing.graph_index.index import build_graph_index
 def progress(state):
     if state.stage == sys.argv[2]:
         os.kill(os.getpid(), signal.SIGKILL)

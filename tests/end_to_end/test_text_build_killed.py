@@ -22,9 +22,10 @@ from typing import Any
 import pytest
 from support.places import PYTHONPATH, TESTS
 
-from atomr_local.indexing import publishing, store
-from atomr_local.indexing.text_catalog import CATALOG
-from atomr_local.indexing.text_table import TABLE, connect
+from atomr_local.indexing import store
+from atomr_local.indexing.builds import publishing
+from atomr_local.indexing.text_index.catalog import CATALOG
+from atomr_local.indexing.text_index.table import TABLE, connect
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="builds are forked from one process")
 MOMENTS = int(os.environ.get("ATOMR_KILLS", "6"))

@@ -17,8 +17,8 @@ import lancedb
 import lancedb.index  # noqa: F401
 import pyarrow  # noqa: F401
 
-from atomr_local.indexing import text_build
-from atomr_local.indexing.text_index import add_to_text_index, build_text_index
+from atomr_local.indexing.text_index import build as text_build
+from atomr_local.indexing.text_index.index import add_to_text_index, build_text_index
 from support.fake_embedder import FakeEmbedder
 
 text_build.BATCH = 4

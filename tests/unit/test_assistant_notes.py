@@ -8,7 +8,7 @@ from support.fake_parts import FakeBackbone, FakeSource
 from atomr_local.assistant import Assistant
 from atomr_local.catalog.starter import find_embedder
 from atomr_local.errors import MissingPartError
-from atomr_local.indexing import embedding_bert
+from atomr_local.indexing.embedding import bert_encoder as embedding_bert
 from atomr_local.reasoning.trace.events import Finished, WarningRaised
 from atomr_local.settings import load_settings
 
@@ -28,7 +28,7 @@ def test_a_slower_embedder_is_told_once_as_a_warning(monkeypatch: pytest.MonkeyP
         def __init__(self, _: object) -> None: ...
 
     monkeypatch.setattr(embedding_bert, "BertEncoder", broken)
-    monkeypatch.setattr("atomr_local.indexing.embedding._TorchRuntime", Torch)
+    monkeypatch.setattr("atomr_local.indexing.embedding.embedder._TorchRuntime", Torch)
     with Assistant(load_settings(), FakeBackbone("The sun.", "The sun.")) as assistant:  # type: ignore[arg-type]
         source = FakeSource("text")
         assistant.parts.sources = {source.name: source}

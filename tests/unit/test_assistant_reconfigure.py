@@ -15,7 +15,7 @@ from support.fake_parts import FakeBackbone, FakeSource
 
 from atomr_local.assistant import Assistant
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError, QueryError, SettingsError
-from atomr_local.indexing.graph_index import build_graph_index
+from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.parts import Parts
 from atomr_local.reasoning.trace.events import AnswerReady, Event
 from atomr_local.settings import load_settings

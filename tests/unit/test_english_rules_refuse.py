@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.indexing.countries import adjectives, countries_in
-from atomr_local.indexing.literals import dates_in, parse_date, parse_quantity
 from atomr_local.language.answer_type import expected_type
+from atomr_local.language.countries import adjectives, countries_in
 from atomr_local.language.is_question import understands
+from atomr_local.language.literals import dates_in, parse_date, parse_quantity
 from atomr_local.language.numbers import number_words
 from atomr_local.language.words import english
 from atomr_local.reasoning.answer_selection.short_answer import year_asked_for

@@ -12,7 +12,7 @@ import pytest
 
 from atomr_local.errors import KnowledgeIndexError, SourceError
 from atomr_local.history.store import History
-from atomr_local.indexing.space import write_error
+from atomr_local.indexing.builds.space import write_error
 
 resource = pytest.importorskip("resource")
 _WRONG = "Build the index again."

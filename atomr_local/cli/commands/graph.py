@@ -71,10 +71,12 @@ def build(
     from atomr_local.cancellation import Cancellation
     from atomr_local.cli.interrupt import interrupt
     from atomr_local.cli.progress import build_progress, report_skipped, resuming
-    from atomr_local.indexing.graph_index import FORMATS, BuildProgress, build_graph_index
-    from atomr_local.indexing.space import human_size
+    from atomr_local.indexing.builds.space import human_size
+    from atomr_local.indexing.graph_index.build import BuildProgress
+    from atomr_local.indexing.graph_index.index import build_graph_index
+    from atomr_local.indexing.readers.detect import GRAPH_FORMATS
 
-    chosen = next(item for item in FORMATS if item == format_)
+    chosen = next(item for item in GRAPH_FORMATS if item == format_)
     told = ""
 
     def triples(state: object) -> int:
@@ -160,7 +162,7 @@ def find(name: str, descriptor: str, limit: int, as_json: bool, graph_index: str
     Example: atomr graph find Mercury --descriptor planet
     """
     from atomr_local.catalog.starter import find_embedder
-    from atomr_local.indexing.embedding import SentenceEmbedder
+    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.sources.graph import GraphSource
 
     source = GraphSource.open(

@@ -14,7 +14,7 @@ from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
 
 if TYPE_CHECKING:
-    from atomr_local.indexing.verify import Report
+    from atomr_local.indexing.builds.report import Report
 
 
 @click.group()
@@ -32,8 +32,8 @@ def list_(as_json: bool) -> None:
 
     Example: atomr indexes list
     """
-    from atomr_local.indexing.publishing import list_unfinished
-    from atomr_local.indexing.space import human_size
+    from atomr_local.indexing.builds.publishing import list_unfinished
+    from atomr_local.indexing.builds.space import human_size
     from atomr_local.indexing.store import list_indexes
     from atomr_local.indexing.verify import unfinished_report
 
@@ -93,8 +93,8 @@ def repair(name: str, as_json: bool) -> None:
 
     Example: atomr indexes repair mine
     """
-    from atomr_local.indexing.embedding import Embedder, SentenceEmbedder
-    from atomr_local.indexing.repairing import repair_indexes
+    from atomr_local.indexing.embedding.embedder import Embedder, SentenceEmbedder
+    from atomr_local.indexing.repair import repair_indexes
 
     def open_embedder() -> Embedder:
         from atomr_local.catalog.starter import find_embedder
@@ -135,8 +135,9 @@ def remove(kind: str, name: str, unfinished: bool, yes: bool) -> None:
 
     Example: atomr indexes remove text mine --yes
     """
-    from atomr_local.indexing import publishing, store
-    from atomr_local.indexing.space import human_size
+    from atomr_local.indexing import store
+    from atomr_local.indexing.builds import publishing
+    from atomr_local.indexing.builds.space import human_size
 
     chosen = next(item for item in store.KINDS if item == kind)
     store.check_name(name)
@@ -156,7 +157,7 @@ def _embedder() -> str | None:
     """Identity of the embedder that searches would use; None where there is none."""
     from atomr_local.catalog.starter import find_embedder
     from atomr_local.errors import AtomrError
-    from atomr_local.indexing.embedding import embedder_identity
+    from atomr_local.indexing.embedding.embedder import embedder_identity
 
     try:
         return embedder_identity(find_embedder(load_settings().embedder))
@@ -165,7 +166,7 @@ def _embedder() -> str | None:
 
 
 def _show(report: Report) -> None:
-    from atomr_local.indexing.space import human_size
+    from atomr_local.indexing.builds.space import human_size
 
     counts = ", ".join(f"{count} {sanitize_line(what)}" for what, count in report.counts.items())
     measured = ", ".join(f"{what} {value:.3f} of exact search" for what, value in report.measured.items())

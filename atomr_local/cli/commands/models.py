@@ -20,7 +20,7 @@ from atomr_local.cli.cache_files import ADVICE, CacheFile, cache_files
 from atomr_local.errors import InputError
 from atomr_local.fetching.estimates import FAST, SLOW, duration
 from atomr_local.gguf import check_model
-from atomr_local.indexing.space import human_size
+from atomr_local.indexing.builds.space import human_size
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
 

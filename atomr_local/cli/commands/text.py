@@ -77,9 +77,9 @@ def build(
     from atomr_local.catalog.starter import find_embedder
     from atomr_local.cli.interrupt import interrupt
     from atomr_local.cli.progress import build_progress, report_skipped, resuming
-    from atomr_local.indexing.embedding import SentenceEmbedder
+    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.readers.detect import TEXT_FORMATS, record_kind
-    from atomr_local.indexing.text_index import add_to_text_index, build_text_index
+    from atomr_local.indexing.text_index.index import add_to_text_index, build_text_index
     from atomr_local.threads import prepare_threads
 
     prepare_threads()
@@ -134,7 +134,7 @@ def remove(titles: tuple[str, ...], name: str, file: Path | None) -> None:
 
     Example: atomr text remove "Lake Como" --name mine
     """
-    from atomr_local.indexing.text_index import remove_from_text_index
+    from atomr_local.indexing.text_index.index import remove_from_text_index
 
     wanted = [*titles, *(_read_titles(file) if file is not None else ())]
     if not wanted:
@@ -148,7 +148,7 @@ def remove(titles: tuple[str, ...], name: str, file: Path | None) -> None:
 
 
 def _show_counts(manifest: Manifest) -> None:
-    from atomr_local.indexing.space import human_size
+    from atomr_local.indexing.builds.space import human_size
 
     counts = manifest.counts
     size = human_size(manifest.bytes)
@@ -197,7 +197,7 @@ def search(query: str, top_k: int, text_index: str | None, as_json: bool) -> Non
     """
     from atomr_local.cancellation import Cancellation
     from atomr_local.catalog.starter import find_embedder
-    from atomr_local.indexing.embedding import SentenceEmbedder
+    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.starter import ensure_index
     from atomr_local.indexing.store import resolve
     from atomr_local.sources.protocol import Request

@@ -102,7 +102,7 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
     from atomr_local.catalog.starter import find_embedder
     from atomr_local.cli.cache_files import ADVICE, cache_files
     from atomr_local.gguf import check_adapter, check_model
-    from atomr_local.indexing.embedding import embedder_identity
+    from atomr_local.indexing.embedding.embedder import embedder_identity
     from atomr_local.indexing.store import KINDS, IndexKind, resolve
     from atomr_local.strategies.registry import find_strategy
 
@@ -180,8 +180,8 @@ def _tried_out(settings: Settings) -> Finding | None:
 
 def _indexes() -> list[Finding]:
     from atomr_local import paths
+    from atomr_local.indexing.builds.rebuilding import damage_hint, rebuild_hint
     from atomr_local.indexing.opening import opening_problem
-    from atomr_local.indexing.rebuilding import damage_hint, rebuild_hint
     from atomr_local.indexing.store import list_indexes, permission_hint
 
     shipped = paths.starter_knowledge_dir()

@@ -25,8 +25,8 @@ from atomr_local.fetching.slices import Slice
 from atomr_local.fetching.wikibase import Wikibase
 from atomr_local.fetching.wikidata import DUMPS_OF_ENTITIES, MANY, of_text_index
 from atomr_local.fetching.wikipedia import DATE, LANGUAGE, SITE, dump_files, parquet_files
-from atomr_local.indexing.graph_ids import read_entity_ids
-from atomr_local.indexing.space import human_size
+from atomr_local.indexing.builds.space import human_size
+from atomr_local.indexing.graph_index.ids import read_entity_ids
 from atomr_local.indexing.store import check_name
 from atomr_local.settings import load_settings
 

@@ -13,7 +13,7 @@ from atomr_local.cli.progress import Pace, line_every
 from atomr_local.errors import AtomrError
 from atomr_local.fetching.client import CONTACT, given_contact
 from atomr_local.fetching.estimates import duration
-from atomr_local.indexing.space import human_size
+from atomr_local.indexing.builds.space import human_size
 from atomr_local.sanitize import sanitize_line
 
 _SCREEN_EVERY = 0.2

@@ -15,7 +15,7 @@ from atomr_local.fetching.client import Client, given_contact, shown
 from atomr_local.fetching.download import remaining, require_room
 from atomr_local.fetching.estimates import transfer_time
 from atomr_local.fetching.models import RemoteModel, checked_name, direct, is_there, look_up, name_of, pull
-from atomr_local.indexing.space import human_size
+from atomr_local.indexing.builds.space import human_size
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings import load_settings
 

@@ -1,4 +1,4 @@
-"""Detects the format of a file of articles from its content, and opens its reader."""
+"""Detects the format of a file of articles or facts from its content, and opens the reader of articles."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.readers.articles import ArticleReader
-from atomr_local.indexing.readers.corpus import JsonLinesReader
+from atomr_local.indexing.readers.articles.json_lines import JsonLinesReader
+from atomr_local.indexing.readers.base import ArticleReader
+from atomr_local.indexing.readers.facts.json_lines import parse_fact
+from atomr_local.indexing.readers.facts.wikidata_json import parse_entities
+from atomr_local.indexing.readers.lines import LineReader
 from atomr_local.input_files import open_regular
 
 TextFormat = Literal["auto", "jsonl", "mediawiki", "parquet", "zim"]
 TEXT_FORMATS: tuple[TextFormat, ...] = get_args(TextFormat)
+FoundGraphFormat = Literal["nt", "turtle", "wikidata-json", "facts-jsonl"]
+GraphFormat = Literal["auto", FoundGraphFormat]
+GRAPH_FORMATS: tuple[GraphFormat, ...] = get_args(GraphFormat)
 
 # A bzip2 block holds up to 900 kB and gives nothing before it is whole.
 _HEAD = 1 << 20
@@ -26,6 +32,14 @@ _PACKED = {
     b"\x28\xb5\x2f\xfd": "Zstandard",
 }
 
+_TURTLE = re.compile(rb"\s*(?:@prefix\s|@base\s|(?i:prefix)\s+[\w.-]*:\s*<|(?i:base)\s+<)")
+_NT_LINE = re.compile(rb'\s*(?:<[^>]*>|_:\S+)\s*<[^>]*>\s*(?:<[^>]*>|_:\S+|".*)\s*\.\s*(?:#.*)?$', re.DOTALL)
+_LOOKED_AT = 20
+# Enough of a line to tell an entity of a dump, whose lines can be megabytes long, from a fact.
+_ENTITY = re.compile(
+    rb'\[?\s*\{\s*"(?:type"\s*:\s*"(?:item|property|lexeme)"|[QP]\d+"\s*:\s*\{|entities"\s*:\s*\{|id"\s*:\s*"[QP]\d+")'
+)
+
 
 def open_articles(path: Path, format: TextFormat = "auto") -> ArticleReader:
     """The reader for a file of texts; nothing but its head is read yet.
@@ -35,15 +49,15 @@ def open_articles(path: Path, format: TextFormat = "auto") -> ArticleReader:
     """
     kind = detect_text_format(path) if format == "auto" else format
     if kind == "mediawiki":
-        from atomr_local.indexing.readers.mediawiki import MediaWikiReader
+        from atomr_local.indexing.readers.wikipedia.mediawiki import MediaWikiReader
 
         return MediaWikiReader(path)
     if kind == "parquet":
-        from atomr_local.indexing.readers.parquet import ParquetReader
+        from atomr_local.indexing.readers.articles.parquet import ParquetReader
 
         return ParquetReader(path)
     if kind == "zim":
-        from atomr_local.indexing.readers.zim import ZimReader
+        from atomr_local.indexing.readers.wikipedia.zim import ZimReader
 
         return ZimReader(path)
     return JsonLinesReader(path)
@@ -93,3 +107,52 @@ def _unpacked(head: bytes) -> bytes:
     except (OSError, zlib.error):
         return b""
     return head
+
+
+def detect_graph_format(file: Path) -> FoundGraphFormat:
+    """The format that the first filled lines of the file show.
+
+    Raises:
+        InputError: they show none that we read, or the file cannot be read.
+    """
+    iris = 0
+    for seen, (_, line) in enumerate(LineReader(file)):
+        text = line.strip()
+        if not text or text.startswith(b"#"):
+            continue
+        if _TURTLE.match(text):
+            return "turtle"
+        if text.startswith((b"<", b"_:")):
+            if _NT_LINE.match(text) and not text.endswith((b";", b",")):
+                return "nt"
+            iris += 1
+        elif text == b"[" or _ENTITY.match(text):
+            return "wikidata-json"
+        elif text.startswith(b"{"):
+            found = _json_format(text)
+            if found or seen >= _LOOKED_AT:
+                return found or "facts-jsonl"
+        elif iris:
+            return "turtle"
+        if seen >= _LOOKED_AT:
+            break
+    if iris:
+        return "turtle"
+    raise InputError(
+        f"{file}: the format cannot be recognised from the content",
+        hint='Facts are lines such as {"s": "Paris", "p": "country", "o": "France"}; N-Triples are lines such as '
+        "<subject> <predicate> <object> .; Turtle and Wikidata's JSON dumps are read too.",
+    )
+
+
+def _json_format(text: bytes) -> FoundGraphFormat | None:
+    try:
+        parse_fact(text)
+    except ValueError:
+        pass
+    else:
+        return "facts-jsonl"
+    try:
+        return "wikidata-json" if list(parse_entities(text)) else None
+    except ValueError:
+        return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from atomr_local.indexing.names import base_key
+from atomr_local.language.names import base_key
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.confidence.signals import NAMED, RIVAL
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from atomr_local.indexing.literals import parse_date
 from atomr_local.language.answer_type import expected_type
+from atomr_local.language.literals import parse_date
 from atomr_local.reasoning.results import Result, distinct
 
 

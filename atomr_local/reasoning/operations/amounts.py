@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date as Day
 from decimal import Decimal
 
-from atomr_local.indexing.literals import Date, unit_name
+from atomr_local.language.literals import Date, unit_name
 from atomr_local.reasoning.operations.measures import (
     Measure,
     amount_text,

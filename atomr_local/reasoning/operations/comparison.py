@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from atomr_local.indexing.countries import country_named
-from atomr_local.indexing.names import base_key, name_key
+from atomr_local.language.countries import country_named
+from atomr_local.language.names import base_key, name_key
 from atomr_local.reasoning.operations.measures import Measure, Sort, measure
 from atomr_local.reasoning.operations.operands import NotComputed
 from atomr_local.sources.protocol import Value

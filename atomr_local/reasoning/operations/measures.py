@@ -14,9 +14,9 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from atomr_local.indexing.literals import Date, Quantity, format_number, number_words, parse_date, parse_quantity
-from atomr_local.indexing.names import split_qualifier
-from atomr_local.indexing.spans import parse_period
+from atomr_local.language.literals import Date, Quantity, format_number, number_words, parse_date, parse_quantity
+from atomr_local.language.names import split_qualifier
+from atomr_local.language.periods import parse_period
 from atomr_local.sources.protocol import Value, ValueKind
 
 Sort = Literal["date", "number"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from atomr_local.indexing.names import name_key, words
+from atomr_local.language.names import name_key, words
 from atomr_local.reasoning.operations.measures import Measure, Sort, earliest, english, measure, united
 from atomr_local.reasoning.results import distinct
 from atomr_local.sources.protocol import Value

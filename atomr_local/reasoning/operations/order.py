@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from atomr_local.indexing.spans import short_decade
+from atomr_local.language.periods import short_decade
 from atomr_local.reasoning.operations.comparison import UPWARDS, alike, sort_of, stands_so
 from atomr_local.reasoning.operations.measures import measure
 from atomr_local.reasoning.operations.operands import (

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from atomr_local.indexing.countries import country_of
-from atomr_local.indexing.names import name_key, words
+from atomr_local.language.countries import country_of
+from atomr_local.language.names import name_key, words
 from atomr_local.reasoning.operations import compute as operations
 from atomr_local.reasoning.operations.compute import Computed, Operand
 from atomr_local.reasoning.operations.measures import Sort, english, measure

@@ -17,9 +17,9 @@ from typing import Any, Literal, Protocol
 
 from atomr_local.backbone.gbnf import literal, word_runs
 from atomr_local.backbone.templates import Style
-from atomr_local.indexing.countries import countries_in
-from atomr_local.indexing.literals import dates_in
 from atomr_local.language.answer_type import SURE, expected_type
+from atomr_local.language.countries import countries_in
+from atomr_local.language.literals import dates_in
 from atomr_local.language.numbers import number_words
 from atomr_local.language.words import english
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from atomr_local.indexing.literals import parse_date
-from atomr_local.indexing.names import name_key, words
 from atomr_local.indexing.wording import STOP_WORDS, TOLD_BY, stem
+from atomr_local.language.literals import parse_date
+from atomr_local.language.names import name_key, words
 from atomr_local.sources.protocol import Evidence
 
 _VERDICTS = {"yes", "no"}

@@ -7,9 +7,9 @@ which says what the page is about, starts with an advantage. What is kept stays 
 
 from __future__ import annotations
 
-from atomr_local.indexing.chunking import sentences
-from atomr_local.indexing.names import comparable
+from atomr_local.indexing.text_index.chunking import sentences
 from atomr_local.indexing.wording import STOP_WORDS, TOLD_BY, stem
+from atomr_local.language.names import comparable
 from atomr_local.language.scripts import first_words, size_in_words
 
 _FIRST_SENTENCE = 0.5

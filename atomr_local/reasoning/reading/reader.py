@@ -29,7 +29,7 @@ from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
 
 if TYPE_CHECKING:
-    from atomr_local.indexing.span_reader import SpanVerdict
+    from atomr_local.indexing.embedding.span_reader import SpanVerdict
 
 _PACKAGE = "atomr_local.reasoning.reading"
 _ANSWER_TOKENS = 160

@@ -11,7 +11,7 @@ from atomr_local.reasoning.confidence.signals import MENTIONED, NULL, READING, V
 from atomr_local.sources.protocol import Evidence
 
 if TYPE_CHECKING:
-    from atomr_local.indexing.span_reader import SpanVerdict
+    from atomr_local.indexing.embedding.span_reader import SpanVerdict
 
 
 @dataclass(frozen=True)

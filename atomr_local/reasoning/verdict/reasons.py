@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rapidfuzz import fuzz
 
-from atomr_local.indexing.names import base_key, name_key, split_qualifier, words
+from atomr_local.language.names import base_key, name_key, split_qualifier, words
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace
 from atomr_local.tree.nodes import REFERENCE
 

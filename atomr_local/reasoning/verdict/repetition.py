@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from atomr_local.indexing.names import words
+from atomr_local.language.names import words
 
 
 def repeats(question: str, answers: Sequence[str], names: Sequence[str] = ()) -> bool:

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
-from atomr_local.indexing.literals import parse_date, parse_quantity
-from atomr_local.indexing.names import words
-from atomr_local.indexing.vocabulary import ENTITY, SUBCLASS_OF, vocabulary
 from atomr_local.language.answer_type import SURE, expected_type
+from atomr_local.language.literals import parse_date, parse_quantity
+from atomr_local.language.names import words
+from atomr_local.language.properties import ENTITY, SUBCLASS_OF, vocabulary
 from atomr_local.language.relation_words import english
 from atomr_local.sources.graph.knowledge_graph import TYPE_PROPERTIES, KnowledgeGraph, term_iri
 from atomr_local.sources.protocol import Value, ValueKind

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atomr_local.errors import KnowledgeIndexError, SourceError
+from atomr_local.indexing.builds.rebuilding import damage_hint
 from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
-from atomr_local.indexing.graph_index import STORE
-from atomr_local.indexing.graph_names import EntityRow, Names, PropertyRow
-from atomr_local.indexing.graph_statements import (
+from atomr_local.indexing.graph_index.bulk_loading import STORE
+from atomr_local.indexing.graph_index.names.database import EntityRow, Names, PropertyRow
+from atomr_local.indexing.graph_index.statements.terms import (
     ALT_LABEL,
     DESCRIPTION,
     MINTED_ENTITY,
@@ -23,9 +24,8 @@ from atomr_local.indexing.graph_statements import (
     local_name,
 )
 from atomr_local.indexing.opening import require_unchanged
-from atomr_local.indexing.rebuilding import damage_hint
 from atomr_local.indexing.store import read_manifest
-from atomr_local.indexing.vocabulary import INSTANCE_OF, vocabulary
+from atomr_local.language.properties import INSTANCE_OF, vocabulary
 from atomr_local.sources.protocol import Value, ValueKind
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from atomr_local.indexing.graph_names import EntityRow, NameRow
-from atomr_local.indexing.names import base_key, name_key, split_qualifier, words
-from atomr_local.indexing.vocabulary import vocabulary
+from atomr_local.indexing.graph_index.names.database import EntityRow, NameRow
+from atomr_local.language.names import base_key, name_key, split_qualifier, words
+from atomr_local.language.properties import vocabulary
 from atomr_local.language.relation_words import english
 from atomr_local.sources.graph.knowledge_graph import TYPE_PROPERTIES, KnowledgeGraph, term_iri
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from atomr_local.indexing.graph_qualifiers import (
+from atomr_local.indexing.graph_index.qualifiers import (
     END,
     OF,
     POINT,
@@ -19,9 +19,9 @@ from atomr_local.indexing.graph_qualifiers import (
     QUALIFIER_GRAPH,
     START,
 )
-from atomr_local.indexing.literals import Date, parse_date
-from atomr_local.indexing.spans import Span, parse_span
-from atomr_local.indexing.vocabulary import PROPERTY
+from atomr_local.language.literals import Date, parse_date
+from atomr_local.language.periods import Span, parse_span
+from atomr_local.language.properties import PROPERTY
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, bound, term_text
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from atomr_local.indexing.embedding import Embedder
+    from atomr_local.indexing.embedding.embedder import Embedder
 
 # 12 MB of vectors of 384 numbers.
 _KEPT = 8192

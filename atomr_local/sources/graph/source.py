@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, SourceError
-from atomr_local.indexing.names import phrase, words
+from atomr_local.language.names import phrase, words
 from atomr_local.sources.graph.entity_sets import is_set, run_over_set
 from atomr_local.sources.graph.entity_types import EntityTypes, asked_type
 from atomr_local.sources.graph.filter.operator import Filter
@@ -24,7 +24,7 @@ from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceNam
 from atomr_local.tree.nodes import Operator
 
 if TYPE_CHECKING:
-    from atomr_local.indexing.embedding import Embedder
+    from atomr_local.indexing.embedding.embedder import Embedder
 
 _FACTS = 8
 _LONGEST_MENTION = 9

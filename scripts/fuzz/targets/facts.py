@@ -8,16 +8,16 @@ from contextlib import suppress
 import pyoxigraph
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.graph_statements import FactStatements
-from atomr_local.indexing.readers.facts import Fact, read_facts
-from atomr_local.indexing.readers.graph_detect import detect_format
+from atomr_local.indexing.graph_index.statements.terms import FactStatements
+from atomr_local.indexing.readers.detect import detect_graph_format
+from atomr_local.indexing.readers.facts.json_lines import Fact, read_facts
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from fuzz.graph import fresh_names, must_be_triples
 from fuzz.properties import as_file, expect, repeated
 
 INSTRUMENTED = (
-    "atomr_local.indexing.readers", "atomr_local.indexing.graph_statements", "atomr_local.indexing.literals",
-    "atomr_local.indexing.names", "atomr_local.indexing.vocabulary",
+    "atomr_local.indexing.readers", "atomr_local.indexing.graph_index.statements.terms", "atomr_local.language.literals",
+    "atomr_local.language.names", "atomr_local.language.properties",
 )  # fmt: skip
 DICTIONARY = (
     b'{"s": "', b'", "p": "', b'", "o": "', b'", "o_type": "', b'"}', b"\n", b'"s_qid": "Q42"', b'"p_id": "P31"',
@@ -43,7 +43,7 @@ def seeds() -> Iterator[bytes]:
 def check(data: bytes) -> None:
     path, skipped = as_file(data, "facts.jsonl"), Skipped()
     with suppress(InputError):
-        detect_format(path)
+        detect_graph_format(path)
     try:
         facts = [fact for _, fact in read_facts(LineReader(path), skipped)]
     except InputError:

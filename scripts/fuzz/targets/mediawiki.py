@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.readers import mediawiki
-from atomr_local.indexing.readers.articles import Article
+from atomr_local.indexing.readers.base import Article
 from atomr_local.indexing.readers.detect import detect_text_format
 from atomr_local.indexing.readers.lines import Skipped
-from atomr_local.indexing.readers.wikiprose import PlainText
-from atomr_local.indexing.readers.wikitext import plain_text
+from atomr_local.indexing.readers.wikipedia import mediawiki
+from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
+from atomr_local.indexing.readers.wikipedia.wikitext import plain_text
 from fuzz.properties import as_file, expect
 
 INSTRUMENTED = ("atomr_local.indexing.readers",)

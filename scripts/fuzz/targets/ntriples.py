@@ -11,25 +11,25 @@ import numpy as np
 from pyoxigraph import RdfFormat, parse
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.graph_columns import Columns
-from atomr_local.indexing.graph_ids import IdSet
-from atomr_local.indexing.graph_lines import LineStatements
-from atomr_local.indexing.graph_names import FILE
-from atomr_local.indexing.graph_names_writer import NamesWriter
-from atomr_local.indexing.graph_selection import Selection
-from atomr_local.indexing.graph_sink import Spool
-from atomr_local.indexing.graph_statements import LabelWords
-from atomr_local.indexing.graph_triples import LineFilter, TripleStatements
-from atomr_local.indexing.readers import ntriples
+from atomr_local.indexing.graph_index.bulk_loading import Spool
+from atomr_local.indexing.graph_index.ids import IdSet
+from atomr_local.indexing.graph_index.names.database import FILE
+from atomr_local.indexing.graph_index.names.writer import NamesWriter
+from atomr_local.indexing.graph_index.statements.columns import Columns
+from atomr_local.indexing.graph_index.statements.lines import LineStatements
+from atomr_local.indexing.graph_index.statements.terms import LabelWords
+from atomr_local.indexing.graph_index.statements.triples import LineFilter, TripleStatements
+from atomr_local.indexing.graph_index.subset import Selection
+from atomr_local.indexing.readers.facts import ntriples
+from atomr_local.indexing.readers.facts.ntriples import LineBlocks, read_ntriples
 from atomr_local.indexing.readers.lines import LineReader, Skipped
-from atomr_local.indexing.readers.ntriples import LineBlocks, read_ntriples
 from fuzz.graph import fresh_directory, must_be_triples, spooled
 from fuzz.properties import as_file, expect
 
 INSTRUMENTED = (
-    "atomr_local.indexing.graph_columns", "atomr_local.indexing.graph_lines", "atomr_local.indexing.graph_triples",
-    "atomr_local.indexing.graph_qualifiers", "atomr_local.indexing.graph_statements", "atomr_local.indexing.readers",
-    "atomr_local.indexing.literals",
+    "atomr_local.indexing.graph_index.statements.columns", "atomr_local.indexing.graph_index.statements.lines", "atomr_local.indexing.graph_index.statements.triples",
+    "atomr_local.indexing.graph_index.qualifiers", "atomr_local.indexing.graph_index.statements.terms", "atomr_local.indexing.readers",
+    "atomr_local.language.literals",
 )  # fmt: skip
 _WD, _XSD = "http://www.wikidata.org/", "http://www.w3.org/2001/XMLSchema#"
 DICTIONARY = (

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.graph_names_writer import NamesWriter
-from atomr_local.indexing.graph_selection import Selection
-from atomr_local.indexing.graph_sink import Spool
-from atomr_local.indexing.graph_statements import LabelWords
-from atomr_local.indexing.graph_triples import TripleStatements
-from atomr_local.indexing.readers.graph_detect import detect_format
+from atomr_local.indexing.graph_index.bulk_loading import Spool
+from atomr_local.indexing.graph_index.names.writer import NamesWriter
+from atomr_local.indexing.graph_index.statements.terms import LabelWords
+from atomr_local.indexing.graph_index.statements.triples import TripleStatements
+from atomr_local.indexing.graph_index.subset import Selection
+from atomr_local.indexing.readers.detect import detect_graph_format
+from atomr_local.indexing.readers.facts.turtle import TurtleReader
 from atomr_local.indexing.readers.lines import Skipped
-from atomr_local.indexing.readers.turtle import TurtleReader
 from fuzz.graph import fresh_directory, must_be_triples, spooled
 from fuzz.properties import as_file, expect
 
 INSTRUMENTED = (
-    "atomr_local.indexing.readers", "atomr_local.indexing.graph_triples", "atomr_local.indexing.graph_statements",
-    "atomr_local.indexing.literals",
+    "atomr_local.indexing.readers", "atomr_local.indexing.graph_index.statements.triples", "atomr_local.indexing.graph_index.statements.terms",
+    "atomr_local.language.literals",
 )  # fmt: skip
 DICTIONARY = (
     b"@prefix wd: <http://www.wikidata.org/entity/> .\n", b"@prefix : <http://x/> .\n", b"@base <http://x/> .\n",
@@ -43,7 +43,7 @@ def seeds() -> Iterator[bytes]:
 def check(data: bytes) -> None:
     path = as_file(data, "a.ttl")
     with suppress(InputError):
-        detect_format(path)
+        detect_graph_format(path)
     first, second = _taken(path), _taken(path)
     expect(first == second, "the same at every reading", (first, second))
 

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.graph_entities import EntityStatements
-from atomr_local.indexing.graph_names_writer import NamesWriter
-from atomr_local.indexing.graph_selection import Selection
-from atomr_local.indexing.graph_sink import Spool
-from atomr_local.indexing.graph_statements import LabelWords
-from atomr_local.indexing.readers.graph_detect import detect_format
+from atomr_local.indexing.graph_index.bulk_loading import Spool
+from atomr_local.indexing.graph_index.names.writer import NamesWriter
+from atomr_local.indexing.graph_index.statements.entities import EntityStatements
+from atomr_local.indexing.graph_index.statements.terms import LabelWords
+from atomr_local.indexing.graph_index.subset import Selection
+from atomr_local.indexing.readers.detect import detect_graph_format
+from atomr_local.indexing.readers.facts.wikidata_json import read_entities
 from atomr_local.indexing.readers.lines import LineReader, Skipped
-from atomr_local.indexing.readers.wikidata_json import read_entities
 from fuzz.graph import fresh_directory, must_be_triples, spooled
 from fuzz.properties import as_file, repeated
 
 INSTRUMENTED = (
-    "atomr_local.indexing.readers", "atomr_local.indexing.graph_entities", "atomr_local.indexing.graph_qualifiers",
-    "atomr_local.indexing.literals", "atomr_local.indexing.graph_statements",
+    "atomr_local.indexing.readers", "atomr_local.indexing.graph_index.statements.entities", "atomr_local.indexing.graph_index.qualifiers",
+    "atomr_local.language.literals", "atomr_local.indexing.graph_index.statements.terms",
 )  # fmt: skip
 DICTIONARY = (
     b'{"type": "item", "id": "Q1", "labels": {', b'"id": "P31"', b'"claims": {', b'"mainsnak": {',
@@ -71,7 +71,7 @@ def seeds() -> Iterator[bytes]:
 def check(data: bytes) -> None:
     path, skipped = as_file(data, "entities.json"), Skipped()
     with suppress(InputError):
-        detect_format(path)
+        detect_graph_format(path)
     with fresh_directory() as folder, NamesWriter(folder) as names:
         spool = Spool(folder)
         statements = EntityStatements(names, LabelWords("en"), Selection(), spool)

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from atomr_local.indexing.names import name_key
+from atomr_local.language.names import name_key
 from atomr_local.tree.compact import parse_compact
 from training.data import own_questions, passages, question_sets
 from training.data.corpora import Corpora

@@ -11,8 +11,8 @@ from pathlib import Path
 from atomr_local.backbone.templates import render
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import find_embedder
-from atomr_local.indexing.embedding import SentenceEmbedder
-from atomr_local.indexing.names import name_key
+from atomr_local.indexing.embedding.embedder import SentenceEmbedder
+from atomr_local.language.names import name_key
 from atomr_local.planning.shorthand import find_name
 from atomr_local.reasoning.reading.reader import evidence_block, shown_passages
 from atomr_local.sanitize import sanitize_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from atomr_local.indexing.names import name_key
+from atomr_local.language.names import name_key
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import Literal, Operator
 from training.data.corpora import TOP_K, Corpora, Page, bare, context, read_prompt_line

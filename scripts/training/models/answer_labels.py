@@ -10,10 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from atomr_local.indexing.literals import parse_date, parse_quantity
-from atomr_local.indexing.names import base_key
-from atomr_local.indexing.vocabulary import vocabulary
+from atomr_local.language.literals import parse_date, parse_quantity
+from atomr_local.language.names import base_key
 from atomr_local.language.numbers import number_words
+from atomr_local.language.properties import vocabulary
 from training.files import QUESTIONS, STARTER, language_forms, read_lines
 from training.splits import held_back_articles
 

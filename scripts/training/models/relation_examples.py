@@ -15,9 +15,9 @@ from typing import Any
 from bench.graph_query import misspelt
 from bench.linking_data import items, triples
 
-from atomr_local.indexing.graph_names import PropertyRow
-from atomr_local.indexing.names import name_key
-from atomr_local.indexing.vocabulary import PROPERTY, vocabulary
+from atomr_local.indexing.graph_index.names.database import PropertyRow
+from atomr_local.language.names import name_key
+from atomr_local.language.properties import PROPERTY, vocabulary
 from atomr_local.sources.graph.properties.matching import PropertyMatcher
 from atomr_local.sources.graph.properties.question_matching import PropertyPath
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity

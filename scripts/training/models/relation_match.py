@@ -33,7 +33,7 @@ from bench.linking_data import properties, triples
 
 from atomr_local.catalog.starter import find_embedder
 from atomr_local.evaluation.declining import auroc, calibration_error
-from atomr_local.indexing.embedding import SentenceEmbedder
+from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.sources.graph.properties.match_probability import (
     FILE,
     LEXICAL_FEATURES,

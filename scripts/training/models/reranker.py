@@ -27,7 +27,7 @@ from bench.retrieval import LAST_FIFTH, Passages, Query, every, holding, read_pa
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import find_embedder
 from atomr_local.errors import AtomrError, ModelError
-from atomr_local.indexing.embedding import SentenceEmbedder
+from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.store import index_path
 from atomr_local.settings import load_settings
 from atomr_local.sources.protocol import Request, Value

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from atomr_local.indexing.names import split_qualifier
+from atomr_local.language.names import split_qualifier
 from atomr_local.planning.shorthand import find_name
 from atomr_local.tree.calls import format_call
 from atomr_local.tree.compact import parse_compact

@@ -15,7 +15,8 @@ from support.fake_parts import FakeBackbone, FakeSource, entity, passages, reply
 from atomr_local.assistant import Assistant
 from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
-from atomr_local.indexing import publishing, store
+from atomr_local.indexing import store
+from atomr_local.indexing.builds import publishing
 from atomr_local.parts import Parts
 from atomr_local.settings import load_settings
 

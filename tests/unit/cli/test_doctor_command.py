@@ -10,7 +10,8 @@ from atomr_local.cli.doctor import deep as doctor_deep
 from atomr_local.cli.doctor.findings import Finding
 from atomr_local.cli.main import main
 from atomr_local.errors import ModelError
-from atomr_local.indexing import publishing, store
+from atomr_local.indexing import store
+from atomr_local.indexing.builds import publishing
 
 Capture = pytest.CaptureFixture[str]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from atomr_local.cli.main import main
-from atomr_local.indexing.graph_index import build_graph_index
+from atomr_local.indexing.graph_index.index import build_graph_index
 
 Capture = pytest.CaptureFixture[str]
 # Hundreds of millions of rows, the first at once.

@@ -9,9 +9,10 @@ import pytest
 from support.fake_embedder import FakeEmbedder
 
 from atomr_local.cli.main import main
-from atomr_local.indexing import publishing, store
-from atomr_local.indexing.ledger import Ledger
-from atomr_local.indexing.text_index import build_text_index
+from atomr_local.indexing import store
+from atomr_local.indexing.builds import publishing
+from atomr_local.indexing.builds.ledger import Ledger
+from atomr_local.indexing.text_index.index import build_text_index
 
 Capture = pytest.CaptureFixture[str]
 

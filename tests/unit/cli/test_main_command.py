@@ -77,7 +77,7 @@ def test_ctrl_c_cancels_a_build(kind: str, place: str, monkeypatch: pytest.Monke
         cancellation.check()
 
     monkeypatch.setattr(f"atomr_local.indexing.{place}", build)
-    monkeypatch.setattr("atomr_local.indexing.embedding.SentenceEmbedder", lambda *_, **__: FakeEmbedder())
+    monkeypatch.setattr("atomr_local.indexing.embedding.embedder.SentenceEmbedder", lambda *_, **__: FakeEmbedder())
     assert atomr(kind, "build", "x.jsonl", "--name", "mine") == 130
     assert ended == ["in good order"]
     assert capsys.readouterr().err.endswith("Cancelled\n")

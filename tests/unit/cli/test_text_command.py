@@ -160,7 +160,7 @@ def test_a_missing_input(embedder: None, tmp_path: Path, capsys: Capture) -> Non
 @pytest.fixture
 def fake_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("atomr_local.catalog.starter.find_embedder", lambda _: Path())
-    monkeypatch.setattr("atomr_local.indexing.embedding.SentenceEmbedder", lambda _, **__: FakeEmbedder())
+    monkeypatch.setattr("atomr_local.indexing.embedding.embedder.SentenceEmbedder", lambda _, **__: FakeEmbedder())
 
 
 def test_choose_add_and_remove(fake_embedder: None, corpus: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -205,7 +205,7 @@ def test_an_unfinished_build_goes_on_by_the_same_command(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("atomr_local.indexing.text_table.PassageTable.index", full)
+        patch.setattr("atomr_local.indexing.text_index.table.PassageTable.index", full)
         assert atomr("text", "build", str(corpus), "--name", "mine") == 1
     out, err = capsys.readouterr()
     assert out == ""
@@ -227,11 +227,11 @@ def test_a_build_that_is_interrupted_tells_that_it_can_go_on(
     fake_embedder: None, corpus: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("atomr_local.indexing.text_build.TextBuild.run", interrupt)
+        patch.setattr("atomr_local.indexing.text_index.build.TextBuild.run", interrupt)
         assert atomr("text", "build", str(corpus), "--name", "mine") == 130
     assert "to resume" not in capsys.readouterr().err, "nothing was done yet"
     with monkeypatch.context() as patch:
-        patch.setattr("atomr_local.indexing.text_table.PassageTable.index", interrupt)
+        patch.setattr("atomr_local.indexing.text_index.table.PassageTable.index", interrupt)
         assert atomr("text", "build", str(corpus), "--name", "mine") == 130
     assert "Run the same command again to resume" in capsys.readouterr().err
     assert atomr("text", "build", str(corpus), "--name", "mine") == 0
@@ -244,7 +244,7 @@ def test_a_graph_build_that_is_interrupted_tells_that_it_can_go_on(
     facts = tmp_path / "facts.jsonl"
     facts.write_text('{"s": "Lake Como", "p": "country", "o": "Italy"}\n')
     with monkeypatch.context() as patch:
-        patch.setattr("atomr_local.indexing.graph_names_writer.NamesWriter.index", interrupt)
+        patch.setattr("atomr_local.indexing.graph_index.names.writer.NamesWriter.index", interrupt)
         assert atomr("graph", "build", str(facts), "--name", "mine") == 130
     assert "Run the same command again to resume" in capsys.readouterr().err
     assert atomr("graph", "build", str(facts), "--name", "mine") == 0

@@ -19,11 +19,11 @@ from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
 from atomr_local.fetching import slices, wikibase
 from atomr_local.fetching.client import Client, FetchError, Limiter
-from atomr_local.indexing.readers.articles import Article
+from atomr_local.indexing.readers.base import Article
+from atomr_local.indexing.readers.facts.wikidata_json import read_entities
 from atomr_local.indexing.readers.lines import LineReader, Skipped
-from atomr_local.indexing.readers.wikidata_json import read_entities
 from atomr_local.indexing.store import index_path
-from atomr_local.indexing.text_catalog import Catalog
+from atomr_local.indexing.text_index.catalog import Catalog
 
 API = "/w/api.php"
 

@@ -102,7 +102,7 @@ import sys
 from pathlib import Path
 from support.fake_embedder import FakeEmbedder
 from atomr_local import paths
-from atomr_local.indexing import text_index
+from atomr_local.indexing.text_index import index as text_index
 from atomr_local.indexing.starter import ensure_index
 folder = Path(sys.argv[1])
 paths.starter_knowledge_dir = lambda: folder

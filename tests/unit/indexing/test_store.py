@@ -11,7 +11,8 @@ import pytest
 
 from atomr_local import paths
 from atomr_local.errors import InputError, KnowledgeIndexError
-from atomr_local.indexing import publishing, store
+from atomr_local.indexing import store
+from atomr_local.indexing.builds import publishing
 from atomr_local.indexing.verify import verify_indexes
 
 

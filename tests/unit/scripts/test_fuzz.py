@@ -30,7 +30,7 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_seeds_and_what_is_near_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = importlib.import_module("atomr_local.settings")
     monkeypatch.setattr(settings.Settings, "file", None)
-    mediawiki = importlib.import_module("atomr_local.indexing.readers.mediawiki")
+    mediawiki = importlib.import_module("atomr_local.indexing.readers.wikipedia.mediawiki")
     monkeypatch.setattr(mediawiki, "PageParser", mediawiki.PageParser)
     target = engine.load_target(name)
     rng = random.Random(name)

@@ -12,7 +12,7 @@ from training.models import reranker as script
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
-from atomr_local.indexing.text_index import build_text_index
+from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.sources.reranking import CrossEncoderReranker
 
 Query = script.Query

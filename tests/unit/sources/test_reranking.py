@@ -19,8 +19,8 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import starter_embedder_path
 from atomr_local.errors import AtomrError, Cancelled, MissingPartError, ModelError
 from atomr_local.indexing import store
-from atomr_local.indexing.bert import Unsuited
-from atomr_local.indexing.text_index import build_text_index
+from atomr_local.indexing.embedding.bert import Unsuited
+from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.parts import Parts
 from atomr_local.settings import load_settings
 from atomr_local.sources.protocol import Request, Value

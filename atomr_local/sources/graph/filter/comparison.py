@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 
-from atomr_local.indexing.literals import Date, Quantity, parse_date, parse_quantity
-from atomr_local.indexing.spans import Span
+from atomr_local.language.literals import Date, Quantity, parse_date, parse_quantity
+from atomr_local.language.periods import Span
 from atomr_local.sources.graph.filter.conditions import Compare, Comparison, Range
 from atomr_local.sources.graph.filter.result import ConditionResult
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, Statement

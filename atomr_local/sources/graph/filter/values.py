@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from atomr_local.indexing.names import name_key
-from atomr_local.indexing.vocabulary import PROPERTY, SUBCLASS_OF, vocabulary
+from atomr_local.language.names import name_key
+from atomr_local.language.properties import PROPERTY, SUBCLASS_OF, vocabulary
 from atomr_local.sources.graph.filter import conditions
 from atomr_local.sources.graph.filter.conditions import HasValue
 from atomr_local.sources.graph.filter.result import ConditionResult

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 from rapidfuzz.distance import DamerauLevenshtein
 
-from atomr_local.indexing.graph_names import PropertyRow
-from atomr_local.indexing.names import name_key
-from atomr_local.indexing.vocabulary import KnownProperty, vocabulary
+from atomr_local.indexing.graph_index.names.database import PropertyRow
+from atomr_local.language.names import name_key
+from atomr_local.language.properties import KnownProperty, vocabulary
 from atomr_local.sources.graph.properties.phrases import SMALL, TYPES, expected_kind, stem, with_kind, without
 from atomr_local.sources.graph.properties.question_matching import (
     PropertyName,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from rapidfuzz import fuzz
 
-from atomr_local.indexing.names import name_key
+from atomr_local.language.names import name_key
 from atomr_local.sources.graph.knowledge_graph import ROW_LIMIT, TYPE_PROPERTIES, KnowledgeGraph
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
 from atomr_local.sources.protocol import MOST_NEAR

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from atomr_local.indexing.names import words
+from atomr_local.language.names import words
 from atomr_local.language.relation_words import english
 from atomr_local.sources.graph.properties.phrases import SMALL, expected_kind, stem, with_kind
 

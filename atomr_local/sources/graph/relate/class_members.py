@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from atomr_local.indexing.graph_statements import local_name
-from atomr_local.indexing.names import name_key
-from atomr_local.indexing.vocabulary import PROPERTY, SUBCLASS_OF
+from atomr_local.indexing.graph_index.statements.terms import local_name
+from atomr_local.language.names import name_key
+from atomr_local.language.properties import PROPERTY, SUBCLASS_OF
 from atomr_local.sources.graph.knowledge_graph import (
     ROW_LIMIT,
     TYPE_PROPERTIES,

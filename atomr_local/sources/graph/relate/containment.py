@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from atomr_local.indexing.countries import country_named
-from atomr_local.indexing.names import name_key
-from atomr_local.indexing.vocabulary import PROPERTY
+from atomr_local.language.countries import country_named
+from atomr_local.language.names import name_key
+from atomr_local.language.properties import PROPERTY
 from atomr_local.language.words import english
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, Statement, term_iri
 from atomr_local.sources.graph.linking import Linker

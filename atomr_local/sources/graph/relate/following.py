@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from atomr_local.indexing.graph_statements import local_name
-from atomr_local.indexing.vocabulary import PROPERTY
+from atomr_local.indexing.graph_index.statements.terms import local_name
+from atomr_local.language.properties import PROPERTY
 from atomr_local.sources.graph.knowledge_graph import ROW_LIMIT, KnowledgeGraph, Statement, term_iri
 from atomr_local.sources.graph.properties.matching import PropertyMatch
 from atomr_local.sources.graph.qualified_statements import QualifiedStatement, TimeConstraint, qualified_statements

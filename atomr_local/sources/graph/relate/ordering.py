@@ -14,7 +14,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from atomr_local.indexing.literals import Date
+from atomr_local.language.literals import Date
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, Statement, term_iri, term_text
 from atomr_local.sources.graph.properties.matching import PropertyMatch
 from atomr_local.sources.graph.qualified_statements import QualifiedStatement, QualifiedStatements, qualified_statements

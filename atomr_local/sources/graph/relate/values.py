@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from atomr_local.indexing.literals import parse_date
+from atomr_local.language.literals import parse_date
 from atomr_local.sources.graph.knowledge_graph import SelectResult
 from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
 

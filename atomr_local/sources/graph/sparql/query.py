@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import QueryError
-from atomr_local.indexing.graph_index import STORE
+from atomr_local.indexing.graph_index.bulk_loading import STORE
 from atomr_local.indexing.store import read_manifest
 from atomr_local.sources.graph.sparql.guard import checked_query
 from atomr_local.sources.graph.sparql.pipe import Pipe

@@ -15,15 +15,13 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Label, Select, Static
 
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.indexing.readers.detect import TEXT_FORMATS
+from atomr_local.indexing.readers.detect import GRAPH_FORMATS, TEXT_FORMATS
 from atomr_local.indexing.store import check_name
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.jobs import Command
 from atomr_local.tui.screens.ask_path import PathSuggester, path_from
 from atomr_local.tui.screens.error import error_line
 from atomr_local.tui.widgets.clean_text import CleanInput
-
-GRAPH_FORMATS = ("auto", "nt", "turtle", "wikidata-json", "facts-jsonl")
 
 
 class BuildScreen(ModalScreen[Command | None]):

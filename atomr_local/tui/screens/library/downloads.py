@@ -22,7 +22,7 @@ from atomr_local.catalog.offered import (
 )
 from atomr_local.errors import InputError
 from atomr_local.fetching.estimates import duration, transfer_time, wikidata_slice
-from atomr_local.indexing.space import human_size
+from atomr_local.indexing.builds.space import human_size
 from atomr_local.indexing.store import STARTER, check_name, list_indexes
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.jobs import Command

@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 
 from atomr_local.catalog.offered import FACTS_LICENCE, TEXT_LICENCE, Catalogue, catalogue
 from atomr_local.errors import AtomrError
-from atomr_local.indexing.space import human_size
+from atomr_local.indexing.builds.space import human_size
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.background import in_background
 from atomr_local.tui.jobs import Command

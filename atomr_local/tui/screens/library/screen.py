@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Static
 
-from atomr_local.indexing.space import human_size
+from atomr_local.indexing.builds.space import human_size
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.background import in_background
 from atomr_local.tui.jobs import Command, Job, JobState

@@ -108,6 +108,6 @@ def _is_file(path: Path) -> None:
 
 
 def _size(count: int) -> str:
-    from atomr_local.indexing.space import human_size
+    from atomr_local.indexing.builds.space import human_size
 
     return human_size(count)

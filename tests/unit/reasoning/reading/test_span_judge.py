@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from atomr_local.indexing.span_reader import SpanVerdict
+from atomr_local.indexing.embedding.span_reader import SpanVerdict
 from atomr_local.reasoning.reading.reading import Reading
 
 

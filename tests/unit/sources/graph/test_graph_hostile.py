@@ -13,7 +13,7 @@ from support.graph_world import Asker, open_world
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import SourceError
 from atomr_local.indexing import store
-from atomr_local.indexing.graph_index import build_graph_index
+from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.knowledge_graph import bound
 from atomr_local.sources.graph.sparql.query import run_query

@@ -57,7 +57,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphSource]:
 def ask(request: pytest.FixtureRequest, world: GraphSource) -> Asker:
     if request.param == "words":
         return Asker(GraphSource(world.graph))
-    from atomr_local.indexing.embedding import SentenceEmbedder
+    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 
     try:
         embedder = SentenceEmbedder(starter_embedder_path())

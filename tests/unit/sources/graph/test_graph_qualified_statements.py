@@ -10,7 +10,7 @@ import pytest
 from support.graph_world import Asker
 
 from atomr_local.indexing import store
-from atomr_local.indexing.graph_index import build_graph_index
+from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.qualified_statements import split_time
 from atomr_local.sources.graph.sparql.query import run_query

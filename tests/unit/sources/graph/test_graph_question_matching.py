@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.graph_world import Asker, open_world
 
-from atomr_local.indexing.graph_names import PropertyRow
-from atomr_local.indexing.vocabulary import PROPERTY
+from atomr_local.indexing.graph_index.names.database import PropertyRow
+from atomr_local.language.properties import PROPERTY
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.properties.matching import PropertyMatcher
 

@@ -13,8 +13,8 @@ from support.graph_world import Asker, open_world
 
 from atomr_local.catalog.starter import starter_embedder_path
 from atomr_local.errors import MissingPartError, ModelError
-from atomr_local.indexing.graph_names import PropertyRow
-from atomr_local.indexing.vocabulary import PROPERTY
+from atomr_local.indexing.graph_index.names.database import PropertyRow
+from atomr_local.language.properties import PROPERTY
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.properties.match_probability import score_properties
 from atomr_local.sources.graph.properties.matching import PropertyMatcher
@@ -192,7 +192,7 @@ def rows() -> list[PropertyRow]:
 
 
 def starter() -> Any:
-    from atomr_local.indexing.embedding import SentenceEmbedder
+    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 
     try:
         return SentenceEmbedder(starter_embedder_path())

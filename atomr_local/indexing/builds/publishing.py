@@ -1,0 +1,278 @@
+"""Publishes and removes indexes atomically; finds what unfinished builds left behind.
+
+A build writes into a hidden directory beside its destination and is published by renaming, so that a reader sees the
+old index or the new one and never half of one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from atomr_local import paths
+from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing.builds import digests
+from atomr_local.indexing.store import (
+    DIGESTS,
+    KINDS,
+    MANIFEST,
+    NAME,
+    IndexKind,
+    Manifest,
+    directory_size,
+    index_path,
+    subdirectories,
+)
+from atomr_local.output_files import process_alive, put, sync_directory
+
+LEDGER = "ledger.json"  # of an unfinished build, see ledger.py
+LOCK = "building.lock"  # held while a build runs
+# A build over several runs; or a build, an index set aside or one to be removed, of one process.
+_HIDDEN = re.compile(rf"\.(?P<name>{NAME.pattern})\.(?:building|(?P<what>building|old|removed)-(?P<pid>\d+)-\w+)")
+
+
+@contextlib.contextmanager
+def building(kind: IndexKind, name: str) -> Iterator[Path]:
+    """An empty directory to build an index in; removed again unless published.
+
+    Call :func:`publish` with it when the index is complete. What builds of this name by processes that have
+    died left behind is removed first.
+    """
+    destination = index_path(kind, name)
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    _clear_leftovers(destination)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{name}.building-{os.getpid()}-", dir=destination.parent))
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def unfinished_path(kind: IndexKind, name: str) -> Path:
+    """Where :func:`resumable` builds the index `name`."""
+    return index_path(kind, name).with_name(f".{name}.building")
+
+
+@contextlib.contextmanager
+def resumable(kind: IndexKind, name: str) -> Iterator[Path]:
+    """The directory in which the index `name` is built over several runs, if need be; held while this lasts.
+
+    It is the same directory each time. When the block ends without :func:`publish`, by an error or a kill, it stays if
+    it holds a ledger, and is removed otherwise.
+
+    Raises:
+        KnowledgeIndexError: another process is building this index.
+        OSError: the directory cannot be made.
+    """
+    destination = index_path(kind, name)
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    scratch = unfinished_path(kind, name)
+    with _held(scratch, kind, name):
+        _clear_leftovers(destination)
+        try:
+            yield scratch
+        finally:
+            if not (scratch / LEDGER).exists():
+                shutil.rmtree(scratch, ignore_errors=True)
+
+
+def publish(scratch: Path, manifest: Manifest) -> Path:
+    """Write the manifest into `scratch` and put it in the index's place, replacing an older one.
+
+    Returns:
+        The index's directory.
+    """
+    destination = index_path(manifest.kind, manifest.name)
+    for left in scratch.glob("*.lance/**/.tmp*"):  # of LanceDB's writers that were killed
+        left.unlink()
+    helpers = (LEDGER, LOCK, MANIFEST, DIGESTS)
+    size = sum((scratch / name).stat().st_size for name in helpers if (scratch / name).is_file())
+    data = asdict(manifest) | {"bytes": directory_size(scratch) - size}
+    text = json.dumps(data, ensure_ascii=False, indent=1)
+    digests.record(scratch, text, base=destination if destination.exists() else None)
+    put(scratch / MANIFEST, text.encode())
+    # The name tells who set it aside, so that it is put back when that process dies before the next line.
+    old = scratch.with_name(f".{manifest.name}.old-{os.getpid()}-{uuid.uuid4().hex[:8]}")
+    if destination.exists():
+        destination.rename(old)
+    try:
+        scratch.rename(destination)
+    except OSError:
+        if old.exists():
+            old.rename(destination)
+        raise
+    sync_directory(destination.parent)
+    # Only now: until the rename, the ledger is what a killed build goes on from.
+    for helper in (LEDGER, LOCK):
+        (destination / helper).unlink(missing_ok=True)
+    shutil.rmtree(old, ignore_errors=True)
+    return destination
+
+
+def put_back(kind: IndexKind, name: str) -> None:
+    """Put the index `name` back where a process that died had set it aside and nothing has taken its place since.
+
+    Raises:
+        KnowledgeIndexError: another process is building this index.
+        OSError: it cannot be put back.
+    """
+    left = [item for item in list_unfinished() if (item.kind, item.name) == (kind, name)]
+    if any(item.set_aside and not item.running for item in left):
+        with resumable(kind, name):  # whoever holds the name clears up
+            pass
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A hidden directory beside the indexes: a build that can go on, or what a process left that died.
+
+    Attributes:
+        resumable: the same build command goes on from it.
+        running: a process is at work in it now.
+        bytes: size on disk.
+        set_aside: the index itself, which a process that died had moved out of the way of a new one.
+    """
+
+    kind: IndexKind
+    name: str
+    path: Path
+    resumable: bool
+    running: bool
+    bytes: int
+    set_aside: bool = False
+
+
+def list_unfinished() -> list[Unfinished]:
+    """What is neither an index nor gone, by kind and name.
+
+    Raises:
+        KnowledgeIndexError: the directory of the indexes cannot be read.
+    """
+    found = []
+    for kind in KINDS:
+        base = paths.indexes_dir() / kind
+        for directory in subdirectories(base):
+            match = _HIDDEN.fullmatch(directory.name)
+            if match is None:
+                continue
+            resumable = match["pid"] is None
+            running = _is_locked(directory) if resumable else process_alive(int(match["pid"]))
+            set_aside = match["what"] == "old" and not (base / match["name"]).exists()
+            size = 0
+            with contextlib.suppress(OSError):  # a process at work there takes files away
+                size = directory_size(directory)
+            found.append(Unfinished(kind, match["name"], directory, resumable, running, size, set_aside))
+    return found
+
+
+def remove(kind: IndexKind, name: str, *, unfinished_only: bool = False) -> int:
+    """Remove an index and what unfinished builds of it left; the index goes at once or not at all.
+
+    Args:
+        unfinished_only: the index stays; one that was set aside is put back.
+
+    Returns:
+        Bytes that were freed.
+
+    Raises:
+        KnowledgeIndexError: there is nothing of this name, it is being built, or it cannot be removed.
+    """
+    destination = index_path(kind, name)
+    scratch = unfinished_path(kind, name)
+    left = [item for item in list_unfinished() if (item.kind, item.name) == (kind, name)]
+    there = not unfinished_only and (destination.is_dir() or destination.is_symlink())
+    if not there and not left:
+        what = "unfinished build of a " if unfinished_only else ""
+        raise KnowledgeIndexError(
+            f"there is no {what}{kind} index named {name!r}", hint="`atomr indexes list` shows what there is."
+        )
+    freed = sum(item.bytes for item in left if not item.running and not (unfinished_only and item.set_aside))
+    try:
+        with _held(scratch, kind, name):
+            if there:
+                freed += directory_size(destination)
+                gone = destination.with_name(f".{name}.removed-{os.getpid()}-{uuid.uuid4().hex[:8]}")
+                destination.rename(gone)
+                gone.unlink() if gone.is_symlink() else shutil.rmtree(gone)
+            _clear_leftovers(destination, restore=unfinished_only)
+            shutil.rmtree(scratch)
+    except OSError as error:
+        raise KnowledgeIndexError(f"{destination} cannot be removed: {error}") from error
+    return freed
+
+
+@contextlib.contextmanager
+def _held(scratch: Path, kind: IndexKind, name: str) -> Iterator[None]:
+    """Hold the lock file in `scratch`, which is made; without file locks (Windows) nothing is held."""
+    try:
+        import fcntl
+    except ImportError:
+        scratch.mkdir(exist_ok=True)
+        yield
+        return
+    while True:
+        scratch.mkdir(exist_ok=True)
+        try:
+            stream = (scratch / LOCK).open("a")
+        except FileNotFoundError:  # published or removed by another process since
+            continue
+        with stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise KnowledgeIndexError(
+                    f"another process is building the {kind} index {name!r}", hint="Wait until it has ended."
+                ) from None
+            if not _same_file(stream.fileno(), scratch / LOCK):
+                continue
+            yield
+            return
+
+
+def _same_file(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _is_locked(directory: Path) -> bool:
+    """Whether a process holds the build in this directory; True where that cannot be told."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        with (directory / LOCK).open("a") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _clear_leftovers(destination: Path, *, restore: bool = True) -> None:
+    """Remove what dead processes left of `destination`; an index that one had just set aside is put back."""
+    for directory in destination.parent.iterdir():
+        match = _HIDDEN.fullmatch(directory.name)
+        if (
+            match is None
+            or match["name"] != destination.name
+            or match["pid"] is None
+            or process_alive(int(match["pid"]))
+        ):
+            continue
+        if match["what"] == "old" and restore and not destination.exists():
+            with contextlib.suppress(OSError):
+                directory.rename(destination)
+                continue
+        shutil.rmtree(directory, ignore_errors=True)

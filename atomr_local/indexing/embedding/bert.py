@@ -1,0 +1,209 @@
+"""BERT encoders on onnxruntime, without torch: shared by the embedder and the reranker.
+
+The graph is built in memory from the model's own weights: nothing is exported, converted or cached, and the first
+query of a process waits for tenths of a second instead of for torch. It computes in float32 what transformers computes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from atomr_local.errors import ModelError
+from atomr_local.indexing.embedding.onnx_model import FLOAT32, FUSED, INT32, Graph
+from atomr_local.input_files import read_regular
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# onnxruntime's threads spin between the steps of a run; longer than this another busy process pays for it.
+_SPIN_MICROSECONDS = 1000
+_TELEMETRY_SINCE = (1, 31)
+_CONFIG_BYTES = 1 << 20
+
+
+class Unsuited(Exception):
+    """The model is of a kind that only sentence-transformers runs, or onnxruntime is not installed."""
+
+
+@dataclass(frozen=True)
+class BertShape:
+    """What the configuration files say of a sentence encoder, checked.
+
+    Attributes:
+        longest: tokens of a text that are read; the rest is cut, as sentence-transformers does.
+        pooling: how the tokens' vectors become one.
+    """
+
+    layers: int
+    heads: int
+    width: int
+    epsilon: float
+    longest: int
+    pooling: str
+
+
+def read_json(file: Path) -> Any:
+    """What a configuration file holds.
+
+    Raises:
+        Unsuited: it cannot be read.
+    """
+    try:
+        return json.loads(read_regular(file, _CONFIG_BYTES))
+    except (OSError, ValueError, RecursionError) as error:
+        raise Unsuited(f"{file.name} cannot be read: {error}") from error
+
+
+def read_weights(file: Path) -> dict[str, NDArray[np.float32]]:
+    """The arrays of a safetensors file that hold float32 numbers.
+
+    Raises:
+        ModelError: the file is damaged.
+        Unsuited: its numbers are of another kind.
+    """
+    import numpy as np
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(file), framework="numpy") as tensors:
+            kinds = {name: tensors.get_slice(name).get_dtype() for name in tensors.keys()}  # noqa: SIM118
+            if not set(kinds.values()) <= {"F32", "I64"}:
+                raise Unsuited("its weights are not float32")
+            found = {name: tensors.get_tensor(name) for name, kind in kinds.items() if kind == "F32"}
+    except FileNotFoundError as error:
+        raise Unsuited(f"it has no {file.name}") from error
+    except (SafetensorError, OSError) as error:
+        raise ModelError(
+            f"the embedder in {file.parent} cannot be loaded: {file.name} is damaged ({error})",
+            hint="Check that its files are complete.",
+        ) from error
+    # A model saved with a head on top keeps the encoder's arrays under a prefix.
+    return {name.removeprefix("bert."): np.asarray(values, dtype=np.float32) for name, values in found.items()}
+
+
+def build_graph(shape: BertShape, weights: dict[str, NDArray[np.float32]]) -> tuple[bytes, dict[str, Any]]:
+    """The encoder (Devlin et al. 2019, section 3) as an ONNX model, and the arrays that it refers to.
+
+    Inputs: `embedded`, float32 (texts, tokens, width), the sums of the three embeddings; `lengths`, int32 (texts,),
+    how many tokens of each row are no padding. Output: `hidden`, float32 (texts, tokens, width).
+    """
+    import numpy as np
+
+    graph = Graph()
+
+    def known(name: str) -> str:
+        return graph.constant(name, weights[name])
+
+    def dense(values: str, name: str) -> str:
+        return graph.node("MatMul", [values, graph.constant(f"{name}.weight", weights[f"{name}.weight"].T)])
+
+    norm = [known(f"embeddings.LayerNorm.{part}") for part in ("weight", "bias")]
+    values = graph.node("LayerNormalization", ["embedded", *norm], epsilon=shape.epsilon, axis=-1)
+    for layer in range(shape.layers):
+        at = f"encoder.layer.{layer}"
+        joined = [
+            np.concatenate([weights[f"{at}.attention.self.{name}.{part}"] for name in ("query", "key", "value")])
+            for part in ("weight", "bias")
+        ]
+        attention = [graph.constant(f"{at}.qkv.weight", joined[0].T), graph.constant(f"{at}.qkv.bias", joined[1])]
+        mixed = graph.node("Attention", [values, *attention, "lengths"], domain=FUSED, num_heads=shape.heads)
+        for block in ("attention.output", "output"):
+            if block == "output":
+                wide = dense(values, f"{at}.intermediate.dense")
+                mixed = graph.node("BiasGelu", [wide, known(f"{at}.intermediate.dense.bias")], domain=FUSED)
+            ends = "hidden" if block == "output" and layer == shape.layers - 1 else ""
+            norm = [known(f"{at}.{block}.{part}") for part in ("LayerNorm.weight", "LayerNorm.bias", "dense.bias")]
+            added = [dense(mixed, f"{at}.{block}.dense"), values, *norm]
+            values = graph.node("SkipLayerNormalization", added, domain=FUSED, out=ends, epsilon=shape.epsilon)
+    sized: tuple[str | int, ...] = ("texts", "tokens", shape.width)
+    model = graph.model({"embedded": (FLOAT32, sized), "lengths": (INT32, ("texts",))}, {"hidden": (FLOAT32, sized)})
+    return model, dict(graph.arrays)
+
+
+class BertSession:
+    """The tokenizer and the encoder of a model, loaded. Thread-safe.
+
+    Args:
+        threads: that compute.
+        weights: the arrays, where they are not those of the directory's file.
+
+    Attributes:
+        tokenizer: cuts at the longest text that the shape allows, and pads nothing.
+        weights: all arrays of the model.
+
+    Raises:
+        Unsuited: onnxruntime is not installed, or a version that opens sockets.
+        ModelError: the weights are damaged.
+        Exception: what onnxruntime or tokenizers raise for a model that they do not take; they have no common base.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        shape: BertShape,
+        threads: int,
+        weights: dict[str, NDArray[np.float32]] | None = None,
+    ) -> None:
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        _refuse_telemetry()
+        try:
+            import onnxruntime
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise Unsuited(str(error)) from error
+        self.weights = read_weights(directory / "model.safetensors") if weights is None else weights
+        self.tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
+        self.tokenizer.no_padding()
+        self.tokenizer.enable_truncation(shape.longest)
+        self._words = self.weights["embeddings.word_embeddings.weight"]
+        self._places = self.weights["embeddings.position_embeddings.weight"][: shape.longest]
+        if self.tokenizer.get_vocab_size() > len(self._words) or len(self._places) < shape.longest:
+            raise Unsuited("its tokenizer does not fit its weights")
+        model, arrays = build_graph(shape, self.weights)
+        onnxruntime.disable_telemetry_events()
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+        options.enable_mem_pattern = False  # it keeps a plan of the memory for every shape of batch
+        options.add_session_config_entry("session.intra_op.spin_duration_us", str(_SPIN_MICROSECONDS))
+        # The session reads the arrays where they lie: they must live as long as it.
+        self._arrays = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
+        options.add_external_initializers(list(self._arrays), list(self._arrays.values()))
+        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        self.runtime = f"onnxruntime {onnxruntime.__version__}"
+
+    def hidden(
+        self, tokens: NDArray[np.int64], lengths: NDArray[np.int32], kinds: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """The last layer, shape (texts, tokens, width).
+
+        Args:
+            tokens: padded, shape (texts, tokens).
+            lengths: how many tokens of each text are no padding.
+            kinds: what a token's kind adds, (width,) where all are of one, else (texts, tokens, width).
+        """
+        embedded = self._words[tokens]
+        embedded += self._places[: tokens.shape[1]] + kinds
+        found: NDArray[np.float32] = self._session.run(["hidden"], {"embedded": embedded, "lengths": lengths})[0]
+        return found
+
+
+def _refuse_telemetry() -> None:
+    """From 1.31 on onnxruntime opens a socket of its own for telemetry, whatever it is told: offline means offline.
+
+    Raises:
+        Unsuited: such a version is installed.
+    """
+    try:
+        version = metadata.version("onnxruntime")
+    except metadata.PackageNotFoundError:
+        return
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) >= _TELEMETRY_SINCE:
+        raise Unsuited(f"onnxruntime {version} opens network sockets; a version below 1.31 is needed")

@@ -1,0 +1,108 @@
+"""Builds a graph index: facts in Oxigraph, names in SQLite, published atomically."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import InputError
+from atomr_local.indexing import store
+from atomr_local.indexing.builds import publishing
+from atomr_local.indexing.builds.ledger import Ledger
+from atomr_local.indexing.builds.space import something_done, write_error
+from atomr_local.indexing.graph_index.build import GraphBuild, Plan, ProgressCallback
+from atomr_local.indexing.graph_index.ids import read_entity_ids, read_property_ids
+from atomr_local.indexing.graph_index.subset import Selection
+from atomr_local.indexing.readers.detect import GraphFormat, detect_graph_format
+
+# Facts without ids join the entities that dumps name, so they are read last.
+_ORDER = {"facts-jsonl": 1}
+# Raised when what a build writes changes, so that an older unfinished one is not gone on with.
+_LAYOUT = 2
+
+
+def build_graph_index(
+    inputs: Sequence[Path],
+    name: str,
+    *,
+    format: GraphFormat = "auto",
+    language: str = "en",
+    entities: Path | None = None,
+    text_index: str | None = None,
+    properties: Path | None = None,
+    progress: ProgressCallback | None = None,
+    cancellation: Cancellation | None = None,
+) -> store.Manifest:
+    """Build the graph index `name` from facts (JSON lines), N-Triples, Turtle and Wikidata's JSON dumps, each plain,
+    gzip or bzip2. A build that was stopped in any way goes on when it is called again with the same inputs.
+
+    Unusable lines are skipped; the manifest's settings tell how many and show the first:
+    {"skipped": {"count", "samples": [[file, line, reason], …]}}.
+
+    With `entities` or `text_index`, only the slice of Wikidata about these is kept, with labels, aliases, descriptions
+    and types of everything it points to; facts in JSON lines are taken whole.
+
+    Args:
+        format: "auto" recognises each file by its content.
+        language: labels, aliases and descriptions of other languages are left out.
+        entities: file with a Q-id a line.
+        text_index: name of a text index; its articles' entities, by id or else by title.
+        properties: file with a P-id a line; other properties are left out. Without it, external identifiers and media
+            are left out where the source tells which properties these are.
+
+    Raises:
+        InputError: an input is missing, damaged or not of its format; no index was changed.
+        KnowledgeIndexError: the index cannot be written, or the text index cannot be read.
+        Cancelled: `cancellation` was thrown; no index was changed.
+    """
+    files = [Path(item) for item in inputs]
+    if not files:
+        raise InputError("no input file is given")
+    if entities is not None and text_index is not None:
+        raise InputError("a list of entities and a text index are both given", hint="Give one of them.")
+    store.check_name(name)
+    formats = sorted(
+        ((file, detect_graph_format(file) if format == "auto" else format) for file in files),
+        key=lambda item: _ORDER.get(item[1], 0),
+    )
+    selection = Selection(
+        sliced=entities is not None or text_index is not None,
+        allowed=read_property_ids(properties) if properties is not None else None,
+    )
+    settings: dict[str, Any] = {"layout": _LAYOUT, "formats": [kind for _, kind in formats], "language": language}
+    if selection.allowed is not None:
+        settings["properties"] = sorted(selection.allowed, key=lambda pid: int(pid[1:]))
+    directory = None
+    if entities is not None:
+        selection.subjects = read_entity_ids(entities)
+        settings["entities"] = hashlib.sha256(selection.subjects.to_bytes().rstrip(b"\0")).hexdigest()
+    elif text_index is not None:
+        directory = store.index_path("text", text_index)
+        manifest = store.read_manifest(directory)
+        settings["text_index"] = {"name": text_index, "built_at": manifest.built_at, "counts": manifest.counts}
+    try:
+        with publishing.resumable("graph", name) as scratch:
+            switch = cancellation or Cancellation()
+            ledger = Ledger.open(scratch, "graph", [file for file, _ in formats], settings, cancellation=switch)
+            build = GraphBuild(ledger, Plan(formats, language, selection, directory), progress, switch)
+            counts, said = build.run()
+            ledger.check_inputs()
+            settings.pop("layout")
+            # Not in the ledger: a build goes on though the lists lie elsewhere now.
+            lists = {"entities": entities, "properties": properties}
+            asked = {what: str(file.absolute()) for what, file in lists.items() if file is not None}
+            if format != "auto":
+                asked["format"] = format
+            if asked:
+                settings["asked"] = asked
+            manifest = store.Manifest(
+                kind="graph", name=name, counts=counts, inputs=ledger.inputs, settings=settings | said
+            )
+            return store.read_manifest(publishing.publish(scratch, manifest))
+    except (OSError, sqlite3.Error) as error:
+        kept = something_done(publishing.unfinished_path("graph", name))
+        raise write_error(f"the graph index {name!r}", error, resumable=kept) from error

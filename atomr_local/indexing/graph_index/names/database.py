@@ -1,0 +1,213 @@
+"""The name database of a graph index: labels, aliases, descriptions, properties.
+
+SQLite, because Oxigraph has no full-text search. Written by :mod:`writer` during a build, read-only here.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rapidfuzz import fuzz, process
+
+from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing.builds.rebuilding import damage_hint
+from atomr_local.indexing.graph_index.names.sqlite_pool import ReadOnlyPool
+
+FILE = "names.sqlite"
+# A search by similarity reads the lists of the rarest pieces only, up to so many entries in all.
+_RARE_PIECES, _LEAST_PIECES = 8, 4
+_MANY_ENTRIES, _MOST_ENTRIES = 8_000, 20_000
+_READ_NAMES = 200
+_AT_ONCE = 500
+RANGES = ("entities", "dates", "numbers", "texts")
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRow:
+    iri: str
+    label: str
+    description: str
+    statements: int
+    sitelinks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NameRow:
+    """One name of one entity, with its normal forms."""
+
+    text: str
+    key: str
+    base: str
+    qualifier: str
+    entity: EntityRow
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyRow:
+    """A property, its names, and how many of its statements have which kind of value."""
+
+    iri: str
+    label: str
+    description: str
+    names: tuple[str, ...]
+    entities: int
+    dates: int
+    numbers: int
+    texts: int
+
+    @property
+    def uses(self) -> int:
+        return self.entities + self.dates + self.numbers + self.texts
+
+
+_NAME_COLUMNS = (
+    "name.text, name.key, name.base, name.qualifier, entity.iri, entity.label, entity.description, entity.statements"
+)
+
+
+class Names:
+    """Read-only access; thread-safe.
+
+    Every method raises :class:`KnowledgeIndexError` when the database is missing or damaged.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._file = directory / FILE
+        self._pool = ReadOnlyPool(self._file)
+        columns = {row[1] for row in self._rows("PRAGMA table_info(entity)")}
+        # Indexes built by earlier versions do not count pages.
+        self._sitelinks = "entity.sitelinks" if "sitelinks" in columns else "0"
+        self._rows("SELECT 1 FROM entity LIMIT 1")
+        # Most sources write every object by its label, and then there is nothing to look up.
+        self._has_texts = bool(self._rows("SELECT 1 FROM statement_text LIMIT 1"))
+
+    def _rows(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:
+        try:
+            return self._pool.rows(query, parameters)
+        except sqlite3.Error as error:
+            hint = damage_hint("graph", self._file.parent)
+            raise KnowledgeIndexError(f"{self._file} cannot be read: {error}", hint=hint) from error
+
+    def close(self) -> None:
+        """Close the file. Idempotent; calls made after it raise."""
+        self._pool.close()
+
+    def by_key(self, key: str, limit: int = 200) -> list[NameRow]:
+        """Names with this key, those of the entities with most statements first."""
+        return self._named("name.key = ?", key, limit)
+
+    def by_keys(self, keys: Sequence[str], limit: int = 40) -> list[NameRow]:
+        """Names with any of these keys, up to 900 of which are read, those of the entities with most statements
+        first."""
+        read = list(keys)[:900]
+        marks = ", ".join("?" * len(read))
+        rows = self._rows(
+            f"SELECT {_NAME_COLUMNS}, {self._sitelinks} FROM name JOIN entity ON entity.id = name.entity "  # noqa: S608
+            f"WHERE name.key IN ({marks}) ORDER BY entity.statements DESC, entity.iri LIMIT ?",
+            (*read, limit),
+        )
+        return [_name_row(row) for row in rows]
+
+    def by_base(self, key: str, limit: int = 200) -> list[NameRow]:
+        """Names with this key when qualifier and leading article are left off."""
+        return self._named("name.base = ?", key, limit)
+
+    def _named(self, condition: str, key: str, limit: int) -> list[NameRow]:
+        rows = self._rows(
+            f"SELECT {_NAME_COLUMNS}, {self._sitelinks} FROM name JOIN entity ON entity.id = name.entity "  # noqa: S608
+            f"WHERE {condition} ORDER BY entity.statements DESC, entity.iri LIMIT ?",
+            (key, limit),
+        )
+        return [_name_row(row) for row in rows]
+
+    def similar(self, key: str, limit: int = 60) -> list[NameRow]:
+        """Names that share the key's rarest three-letter pieces and are written most alike, best first."""
+        shared: Counter[str] = Counter()
+        for piece in self._rare_pieces(key):
+            # One text for all of a piece's names: thousands of rows would cost more to hand over than to find.
+            query = "SELECT group_concat(rowid) FROM name_fts WHERE name_fts MATCH ?"
+            [(ids,)] = self._rows(query, ('"' + piece.replace('"', '""') + '"',))
+            shared.update(str(ids).split(",") if ids else ())
+        # Of equals, those of the rarest piece come first: that is the order in which they were counted.
+        nearest = [number for number, _ in shared.most_common(_READ_NAMES)]
+        found = self._rows(f"SELECT id, key FROM name WHERE id IN ({', '.join(nearest)})")  # noqa: S608
+        keys = {number: str(text) for number, text in found}
+        alike = process.extract(key, keys, scorer=fuzz.ratio, limit=limit)
+        order = {number: place for place, (_, _, number) in enumerate(alike)}
+        rows = self._rows(
+            f"SELECT {_NAME_COLUMNS}, {self._sitelinks}, name.id FROM name "  # noqa: S608
+            f"JOIN entity ON entity.id = name.entity WHERE name.id IN ({', '.join(map(str, order))})",
+        )
+        return [_name_row(row) for row in sorted(rows, key=lambda row: order[row[-1]])]
+
+    def _rare_pieces(self, key: str) -> list[str]:
+        """The rarest first."""
+        pieces = list(dict.fromkeys(key[i : i + 3] for i in range(len(key) - 2)))[:200]
+        marks = ", ".join("?" * len(pieces))
+        query = f"SELECT text, names FROM piece WHERE text IN ({marks}) ORDER BY names LIMIT ?"  # noqa: S608
+        chosen: list[str] = []
+        entries = 0
+        for text, number in self._rows(query, (*pieces, _RARE_PIECES)) if pieces else ():
+            entries += int(str(number))
+            # A slip of the pen spoils up to three pieces, which may then be the rarest.
+            if entries > (_MOST_ENTRIES if len(chosen) < _LEAST_PIECES else _MANY_ENTRIES) and chosen:
+                break
+            chosen.append(str(text))
+        return chosen
+
+    def entity(self, iri: str) -> EntityRow | None:
+        query = f"SELECT iri, label, description, statements, {self._sitelinks} FROM entity WHERE iri = ?"  # noqa: S608
+        rows = self._rows(query, (iri,))
+        return _entity_row(rows[0]) if rows else None
+
+    def labels(self, iris: Sequence[str]) -> dict[str, str]:
+        """Labels of those of the entities that are known."""
+        found: dict[str, str] = {}
+        for start in range(0, len(iris), _AT_ONCE):
+            part = iris[start : start + _AT_ONCE]
+            marks = ", ".join("?" * len(part))
+            rows = self._rows(f"SELECT iri, label FROM entity WHERE iri IN ({marks})", part)  # noqa: S608
+            found.update((str(iri), str(label)) for iri, label in rows)
+        return found
+
+    def names_of(self, iri: str) -> list[str]:
+        """Every name of the entity."""
+        query = "SELECT text FROM name WHERE entity = (SELECT id FROM entity WHERE iri = ?) ORDER BY weight DESC, text"
+        return [str(row[0]) for row in self._rows(query, (iri,))]
+
+    def statement_text(self, subject: str, predicate: str, object_term: str) -> str | None:
+        """How the source wrote this statement's object, where it differs from the label or normal form."""
+        if not self._has_texts:
+            return None
+        query = "SELECT text FROM statement_text WHERE s = ? AND p = ? AND o = ?"
+        rows = self._rows(query, (subject, predicate, object_term))
+        return str(rows[0][0]) if rows else None
+
+    def properties(self) -> list[PropertyRow]:
+        """Every property that has statements, the most used first."""
+        names: dict[str, list[str]] = defaultdict(list)
+        for iri, text in self._rows("SELECT property, text FROM property_name"):
+            names[str(iri)].append(str(text))
+        rows = self._rows(f"SELECT iri, label, description, {', '.join(RANGES)} FROM property")  # noqa: S608
+        found = [
+            PropertyRow(str(row[0]), str(row[1]), str(row[2]), tuple(names[str(row[0])]), *_integers(row[3:]))
+            for row in rows
+        ]
+        return sorted((item for item in found if item.uses), key=lambda item: (-item.uses, item.iri))
+
+
+def _integers(values: Iterable[object]) -> tuple[int, int, int, int]:
+    first, second, third, fourth = (int(str(value)) for value in values)
+    return first, second, third, fourth
+
+
+def _entity_row(row: Sequence[object]) -> EntityRow:
+    return EntityRow(str(row[0]), str(row[1]), str(row[2]), int(str(row[3])), int(str(row[4])))
+
+
+def _name_row(row: Sequence[object]) -> NameRow:
+    return NameRow(str(row[0]), str(row[1]), str(row[2]), str(row[3]), _entity_row(row[4:]))

@@ -1,0 +1,256 @@
+"""Entities of Wikidata's JSON → triples, with names, ranks and qualifiers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from decimal import Decimal, InvalidOperation
+from typing import Any, NamedTuple
+
+from atomr_local.indexing.graph_index.bulk_loading import Sink
+from atomr_local.indexing.graph_index.names.writer import NamesWriter
+from atomr_local.indexing.graph_index.qualifiers import QUALIFIERS, Claim, best, node_iri, qualifier_triples
+from atomr_local.indexing.graph_index.statements.terms import (
+    ALIAS,
+    STATED,
+    LabelWords,
+    iri_term,
+    literal_term,
+    plain_text,
+)
+from atomr_local.indexing.graph_index.subset import Role, Selection
+from atomr_local.indexing.readers.facts.json_lines import encodable
+from atomr_local.language.literals import Date, format_number
+from atomr_local.language.properties import ENTITY, PROPERTY
+
+_ENTITY_ID = re.compile(r"[QP][1-9]\d{0,11}")
+_PROPERTY_ID = re.compile(r"P[1-9]\d{0,9}")
+_TIME = re.compile(r"(?P<sign>[+-]?)(?P<year>\d{1,16})-(?P<month>\d{2})-(?P<day>\d{2})T.*")
+_IRI = re.compile(r'[a-z][a-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]+', re.IGNORECASE)
+_LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
+_WKT = "http://www.opengis.net/ont/geosparql#wktLiteral"
+_DAY, _MONTH, _YEAR, _DECADE, _CENTURY, _MILLENNIUM = 11, 10, 9, 8, 7, 6
+# Units that conditions are written in; others are shown by their label.
+_UNITS = {
+    "Q11573": "m", "Q828224": "km", "Q174728": "cm", "Q174789": "mm", "Q253276": "mi", "Q3710": "ft", "Q218593": "in",
+    "Q25343": "m²", "Q712226": "km²", "Q35852": "ha", "Q11570": "kg", "Q41803": "g", "Q191118": "t", "Q11574": "s",
+    "Q7727": "min", "Q25235": "h", "Q573": "d", "Q577": "yr", "Q1811": "au", "Q531": "ly", "Q11229": "%",
+    "Q4917": "USD", "Q4916": "EUR", "Q25224": "GBP", "Q25267": "°C",
+}  # fmt: skip
+
+
+class _Value(NamedTuple):
+    term: str
+    entity: str | None
+    value_range: str
+    text: str = ""
+    unit: str = ""
+
+
+class EntityStatements:
+    """Takes in one entity after the other."""
+
+    def __init__(self, names: NamesWriter, words: LabelWords, selection: Selection, sink: Sink) -> None:
+        self._names = names
+        self._words = words
+        self._selection = selection
+        self._sink = sink
+
+    def take_all(self, entities: Iterable[dict[str, Any]]) -> None:
+        for entity in entities:
+            self.take(entity)
+
+    def take(self, entity: dict[str, Any]) -> None:
+        """Names into the name database, statements into the sink."""
+        identifier: str = entity["id"]
+        if identifier.startswith("P"):
+            self._property(PROPERTY + identifier, entity)
+            return
+        role = self._selection.role(int(identifier[1:]))
+        if role is Role.NONE:
+            return
+        iri = ENTITY + identifier
+        for text, fit in self._texts(entity["labels"]):
+            self._names.name(iri, text, STATED * fit)
+        for text in self._aliases(entity["aliases"]):
+            self._names.name(iri, text, ALIAS)
+        for text, _ in self._texts(entity["descriptions"]):
+            self._names.description(iri, text)
+        if entity["sitelinks"]:
+            self._names.sitelinks(iri, len(entity["sitelinks"]))
+        claims = [
+            claim for claim in claims_of(entity) if self._selection.keeps_of(role, claim.property, claim.datatype)
+        ]
+        self._statements(iri, [claim.claim for claim in claims], role)
+
+    def _statements(self, iri: str, claims: list[Claim], role: Role) -> None:
+        taken = set()
+        for claim in best(claims):
+            line = f"{iri_term(iri)} {iri_term(PROPERTY + claim.property)} {claim.term} .\n"
+            if line in taken:
+                continue
+            taken.add(line)
+            prop = PROPERTY + claim.property
+            self._names.statement(iri, prop, claim.entity, claim.value_range)
+            if claim.unit:
+                self._names.statement_unit(iri, prop, claim.term, claim.text, claim.unit)
+            elif claim.text:
+                self._names.statement_text(iri, prop, claim.term, claim.text)
+            self._sink.fact(line)
+        if role is Role.SUBJECT:
+            for claim in claims:
+                for line in qualifier_triples(iri, claim):
+                    self._sink.qualifier(line)
+
+    def _property(self, iri: str, entity: dict[str, Any]) -> None:
+        for text, fit in self._texts(entity["labels"]):
+            self._names.property_name(iri, text, STATED * fit)
+        for text in self._aliases(entity["aliases"]):
+            self._names.property_name(iri, text, ALIAS)
+        for text, _ in self._texts(entity["descriptions"]):
+            self._names.property_description(iri, text)
+
+    def _texts(self, by_language: dict[str, Any]) -> Iterator[tuple[str, int]]:
+        """Texts of the languages that serve, the best language first."""
+        fits = sorted((-self._words.fit(tag), tag) for tag in by_language)
+        for negative, tag in fits:
+            text = _text(by_language[tag])
+            if negative and text:
+                yield text, -negative
+
+    def _aliases(self, by_language: dict[str, Any]) -> Iterator[str]:
+        for tag, aliases in by_language.items():
+            if self._words.fit(tag) and isinstance(aliases, list):
+                yield from filter(None, map(_text, aliases))
+
+
+def _text(value: Any) -> str:
+    """The text of {"language", "value"}; some writers wrap it once more by its language."""
+    while isinstance(value, dict) and "value" not in value and len(value) == 1:
+        (value,) = value.values()
+    text = value.get("value") if isinstance(value, dict) else None
+    return plain_text(encodable(text)) if isinstance(text, str) else ""
+
+
+class TypedClaim(NamedTuple):
+    """A statement with the datatype of its property, "" where the source does not tell."""
+
+    claim: Claim
+    datatype: str
+
+    @property
+    def property(self) -> str:
+        return self.claim.property
+
+
+def claims_of(entity: dict[str, Any]) -> Iterator[TypedClaim]:
+    """The statements of an entity that have a value that can be kept; what is no statement is passed over."""
+    for group in entity["claims"].values():
+        for statement in group if isinstance(group, list) else ():
+            snak = statement.get("mainsnak") if isinstance(statement, dict) else None
+            value = _snak_value(snak)
+            if value is None or not isinstance(snak, dict):
+                continue
+            rank = statement.get("rank")
+            claim = Claim(
+                node_iri(str(statement.get("id", "")), entity["id"]),
+                snak["property"],
+                *value[:3],
+                rank if rank in ("preferred", "deprecated") else "normal",
+                list(_qualifiers(statement.get("qualifiers"))),
+                value.text,
+                value.unit,
+            )
+            datatype = snak.get("datatype")
+            yield TypedClaim(claim, datatype if isinstance(datatype, str) else "")
+
+
+def _qualifiers(qualifiers: Any) -> Iterator[tuple[str, str]]:
+    for pid in sorted(QUALIFIERS.intersection(qualifiers if isinstance(qualifiers, dict) else ())):
+        for snak in qualifiers[pid] if isinstance(qualifiers[pid], list) else ():
+            value = _snak_value(snak)
+            if value is not None:
+                yield pid, value.term
+
+
+def _snak_value(snak: Any) -> _Value | None:
+    """The value of a snak, or None: unknown, of a kind that is not kept, or malformed."""
+    try:
+        if snak["snaktype"] != "value" or not _PROPERTY_ID.fullmatch(snak["property"]):
+            return None
+        return _value(snak["datavalue"]["type"], snak["datavalue"]["value"], snak.get("datatype"))
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+        return None
+
+
+def _value(kind: str, value: Any, datatype: Any) -> _Value | None:  # noqa: PLR0911
+    """Raises one of the errors that Python has for what is malformed."""
+    if kind == "wikibase-entityid":
+        identifier = value.get("id") or f"Q{value['numeric-id']}"
+        iri = ENTITY + identifier
+        return _Value(iri_term(iri), iri, "entities") if _ENTITY_ID.fullmatch(identifier) else None
+    if kind == "time":
+        return _time(value["time"], value["precision"])
+    if kind == "quantity":
+        return _quantity(value["amount"], value.get("unit", "1"))
+    if kind == "string":
+        text = _clean(value)
+        is_url = datatype == "url" and _IRI.fullmatch(text)
+        return _Value(iri_term(text), None, "texts", text) if is_url else _Value(literal_term(text), None, "texts")
+    if kind == "monolingualtext":
+        language = value["language"] if _LANGUAGE.fullmatch(value["language"]) else ""
+        return _Value(literal_term(_clean(value["text"]), language=language), None, "texts")
+    if kind == "globecoordinate":
+        point = f"Point({float(value['longitude']):.10g} {float(value['latitude']):.10g})"
+        return _Value(f'"{point}"^^<{_WKT}>', None, "texts")
+    return None
+
+
+def _clean(text: str) -> str:
+    return encodable(text).strip()
+
+
+def _time(text: str, precision: int) -> _Value | None:
+    """At the precision of the source: a day, a month or a year; decades and centuries are kept as words."""
+    match = _TIME.fullmatch(text)
+    if match is None or len(match["year"].lstrip("0")) > 12:
+        return None
+    before, year = match["sign"] == "-", int(match["year"])
+    number = 1 - year if before else year  # the dumps count 1 BC as -1, XSD and ISO 8601 as 0
+    if _MILLENNIUM <= precision <= _DECADE:
+        return _Value(literal_term(_words(year, precision, before)), None, "texts")
+    month = int(match["month"]) if precision >= _MONTH else 0
+    day = int(match["day"]) if precision >= _DAY else 0
+    if not 0 <= month <= 12 or not 0 <= day <= 31:
+        return None
+    date = Date(number, month or None, day if month and day else None)
+    return _Value(literal_term(str(date), date.datatype), None, "dates")
+
+
+def _words(year: int, precision: int, before: bool) -> str:
+    """ "1950s", "19th century", "2nd millennium BC"."""
+    if precision == _DECADE:
+        text = f"{year // 10 * 10}s"
+    else:
+        span, name = (100, "century") if precision == _CENTURY else (1000, "millennium")
+        number = -(-year // span)
+        ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+        text = f"{number}{ending} {name}"
+    return f"{text} BC" if before else text
+
+
+def _quantity(amount: str, unit: str) -> _Value | None:
+    try:
+        number = Decimal(amount)
+    except InvalidOperation:
+        return None
+    if not number.is_finite() or abs(number.adjusted()) > 300:
+        return None
+    text = format_number(number)
+    term = literal_term(text, "decimal")
+    identifier = unit.rsplit("/", 1)[-1]
+    if identifier in _UNITS:
+        return _Value(term, None, "numbers", f"{text} {_UNITS[identifier]}")
+    if re.fullmatch(r"Q[1-9]\d{0,11}", identifier):
+        return _Value(term, None, "numbers", text, ENTITY + identifier)
+    return _Value(term, None, "numbers")

@@ -1,0 +1,223 @@
+"""Converts what readers give into graph statements: IRIs, typed literals, and names."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+
+from atomr_local.indexing.graph_index.names.writer import NamesWriter
+from atomr_local.indexing.readers.facts.json_lines import Fact, Term
+from atomr_local.language.literals import format_number, parse_date, parse_quantity
+from atomr_local.language.names import name_key, words
+from atomr_local.language.properties import ENTITY, PROPERTY, KnownProperty, vocabulary
+
+if TYPE_CHECKING:
+    from pyoxigraph import Literal
+
+MINTED_ENTITY = "urn:atomr:entity:"
+MINTED_PROPERTY = "urn:atomr:property:"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+ALT_LABEL = "http://www.w3.org/2004/02/skos/core#altLabel"
+DESCRIPTION = "http://schema.org/description"
+LABELS = {RDFS_LABEL, "http://www.w3.org/2004/02/skos/core#prefLabel", "http://schema.org/name"}
+DESCRIPTIONS = {DESCRIPTION, "https://schema.org/description", "http://www.w3.org/2000/01/rdf-schema#comment"}
+
+# Weights by which one of an entity's names becomes its label: said to be the label, then written about under
+# this name, then mentioned by it; an adjective ("American") is a label only where there is nothing else.
+# Whole numbers, so that sums do not depend on how a build was cut into pieces.
+STATED, _SUBJECT, OBJECT, _ADJECTIVE, ALIAS = 10**12, 10**6, 10**3, 1, 0
+_DATE_WORDS = {"date", "year", "time", "when", "day", "inception", "founded", "born", "died", "since"}
+_LONGEST_NAME = 120
+_LABEL_FACTS = {"label", "name"}
+_ALIAS_FACTS = {"also known as", "alias", "aliases", "alternative name"}
+_DESCRIPTION_FACTS = {"description"}
+_DATE_TYPES = {"date", "time", "datetime", "year", "gyear"}
+_NUMBER_TYPES = {"quantity", "number", "integer", "decimal", "float"}
+_ENTITY_TYPES = {"entity", "item", "wikibase-item"}
+
+
+def minted_iri(namespace: str, label: str) -> str:
+    """A stable IRI for what has a label and no id; long labels are cut and completed by a hash."""
+    encoded = quote(" ".join(label.split()), safe="")
+    if len(encoded) > 200:
+        encoded = encoded[:120].rsplit("%", 1)[0] + "-" + hashlib.sha256(label.encode()).hexdigest()[:32]
+    return namespace + encoded
+
+
+def local_name(iri: str) -> str:
+    """A readable name out of an IRI: "birth place" for http://example.org/birthPlace."""
+    tail = unquote(re.split(r"[/#:]", iri.rstrip("/#:"))[-1])
+    return " ".join(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", tail).split()) or iri
+
+
+def iri_term(iri: str) -> str:
+    return f"<{iri}>"
+
+
+def literal_term(text: str, datatype: str = "", language: str = "") -> str:
+    """The literal as an N-Triples term. `datatype` is a local name of XSD."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    suffix = f"^^<{XSD}{datatype}>" if datatype else f"@{language}" if language else ""
+    return f'"{escaped}"{suffix}'
+
+
+class FactStatements:
+    """Facts with labels → N-Triples lines. `id_of` gives the IRI of the only entity known by a label, or None."""
+
+    def __init__(self, names: NamesWriter, id_of: Callable[[str], str | None]) -> None:
+        self._names = names
+        self._id_of = id_of
+        self._vocabulary = vocabulary()
+
+    def lines(self, fact: Fact) -> Iterator[str]:
+        subject = self._entity(fact.subject, _SUBJECT)
+        key = name_key(fact.property)
+        if fact.pid is None and fact.object.qid is None and self._names_only(subject, key, fact.object.label):
+            return
+        known, predicate = self._property(fact, key)
+        adjectival = known is not None and known.adjectival
+        literal = None if fact.object.qid else _literal(fact, known)
+        if literal is None:
+            entity = self._entity(fact.object, _ADJECTIVE if adjectival else OBJECT)
+            term, value_range = iri_term(entity), "entities"
+            # The label chosen in the end may be another one, so the wording of this statement is always kept.
+            self._names.statement_text(subject, predicate, term, fact.object.label)
+            self._names.statement(subject, predicate, entity, value_range)
+        else:
+            term, value_range, normal = literal
+            if normal != fact.object.label:
+                self._names.statement_text(subject, predicate, term, fact.object.label)
+            self._names.statement(subject, predicate, None, value_range)
+        yield f"{iri_term(subject)} {iri_term(predicate)} {term} .\n"
+
+    def _entity(self, term: Term, weight: int) -> str:
+        iri = (ENTITY + term.qid) if term.qid else self._id_of(term.label) or minted_iri(MINTED_ENTITY, term.label)
+        self._names.name(iri, term.label, weight)
+        for alias in term.aliases:
+            self._names.name(iri, alias, ALIAS)
+        if term.description:
+            self._names.description(iri, term.description)
+        return iri
+
+    def _names_only(self, subject: str, key: str, text: str) -> bool:
+        """Take in a fact that says how the subject is called or what it is."""
+        if key in _ALIAS_FACTS:
+            self._names.name(subject, text, ALIAS)
+        elif key in _DESCRIPTION_FACTS:
+            self._names.description(subject, text)
+        elif key in _LABEL_FACTS:
+            self._names.name(subject, text, STATED)
+        else:
+            return False
+        return True
+
+    def _property(self, fact: Fact, key: str) -> tuple[KnownProperty | None, str]:
+        known = self._vocabulary.by_iri.get(PROPERTY + fact.pid) if fact.pid else self._vocabulary.by_label.get(key)
+        if fact.pid:
+            iri = PROPERTY + fact.pid
+        else:
+            iri = known.iri if known else minted_iri(MINTED_PROPERTY, fact.property.casefold())
+        self._names.property_name(iri, fact.property, 1)
+        return known, iri
+
+
+def _literal(fact: Fact, known: KnownProperty | None) -> tuple[str, str, str] | None:
+    """(N-Triples term, kind of value, its normal form), or None where the object is an entity."""
+    text, said = fact.object.label, fact.object_type
+    if said in _ENTITY_TYPES:
+        return None
+    kind = said or (known.kind if known is not None else "")
+    if kind in _DATE_TYPES:
+        return _date(text, bare_year=True) or _string(text)
+    if kind in _NUMBER_TYPES:
+        return _number(text) or _string(text)
+    if said or kind == "string":
+        return _string(text)
+    if known is not None:
+        return None
+    found = _date(text, bare_year=bool(_DATE_WORDS.intersection(words(fact.property)))) or _number(text)
+    return found or (_string(text) if len(text) > _LONGEST_NAME or "\n" in text else None)
+
+
+def _date(text: str, *, bare_year: bool) -> tuple[str, str, str] | None:
+    date = parse_date(text, bare_year=bare_year)
+    return (literal_term(str(date), date.datatype), "dates", str(date)) if date else None
+
+
+def _number(text: str) -> tuple[str, str, str] | None:
+    quantity = parse_quantity(text)
+    if quantity is None:
+        return None
+    number = format_number(quantity.amount)
+    return literal_term(number, "decimal"), "numbers", number
+
+
+def _string(text: str) -> tuple[str, str, str]:
+    return literal_term(text), "texts", text
+
+
+_DATES = {XSD + name for name in ("date", "dateTime", "gYear", "gYearMonth")}
+_NUMBERS = {XSD + name for name in ("decimal", "integer", "double", "float", "int", "long", "nonNegativeInteger")}
+_MOST_DIGITS = 300
+
+
+RANGES_OF = dict.fromkeys(_DATES, "dates") | dict.fromkeys(_NUMBERS, "numbers")
+
+
+def range_of(value: Literal) -> str:
+    return RANGES_OF.get(value.datatype.value, "texts")
+
+
+def literal_text(lexical: str, datatype: str) -> str:
+    """A literal as it is shown: dates without a time of day, numbers without a plus sign or padding."""
+    if datatype in _DATES:
+        date = parse_date(lexical)
+        return str(date) if date else lexical
+    if datatype in _NUMBERS:
+        try:
+            number = Decimal(lexical)
+        except ArithmeticError:
+            return lexical
+        # Without its exponent a number of ten characters can be a gigabyte long.
+        return format_number(number) if abs(number.adjusted()) <= _MOST_DIGITS else lexical
+    return lexical
+
+
+def label_triples(names: NamesWriter, language: str, after: int = 0) -> Iterator[tuple[int, str]]:
+    """The names as triples, one rdfs:label per entity, so that SPARQL finds them too; each with the entity's number.
+
+    Args:
+        after: entities up to this number are left out.
+    """
+    for number, iri, label, description, others in names.labelled(after):
+        subject = iri_term(iri)
+        for predicate, texts in ((RDFS_LABEL, [label]), (ALT_LABEL, others), (DESCRIPTION, [description])):
+            for text in texts:
+                if text:
+                    yield number, f"{subject} {iri_term(predicate)} {literal_term(text, language=language)} .\n"
+
+
+class LabelWords:
+    """Which names and descriptions are taken: those of one language, its variants and of no language."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language.casefold()
+
+    def fit(self, language: str | None) -> int:
+        """How well a name of this language serves, in tenths."""
+        tag = (language or "").casefold()
+        if tag == self.language:
+            return 10
+        if tag == "mul":
+            return 9
+        return 8 if not tag else 7 if tag.startswith(self.language + "-") else 0
+
+
+def plain_text(text: str) -> str:
+    """A name or description on one line."""
+    return " ".join(text.replace("\x00", "").split())

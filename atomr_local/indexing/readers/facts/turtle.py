@@ -1,0 +1,130 @@
+"""Reads Turtle through Oxigraph's parser, which continues after a malformed statement."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from atomr_local.errors import InputError
+from atomr_local.indexing.readers.facts.ntriples import Block
+from atomr_local.indexing.readers.lines import Skipped, decompressed, reading
+from atomr_local.input_files import open_regular
+
+if TYPE_CHECKING:
+    from pyoxigraph import BlankNode, Quad
+
+_BLOCK_TRIPLES = 5_000
+_TRIAL = 100
+_BUFFER = 1 << 20
+_RECENT = 100_000
+# How Oxigraph names a node without a label: a random number, another one at each reading.
+_RANDOM = re.compile(r"[0-9a-f]{24,32}")
+
+
+class TurtleReader:
+    """The triples of one file in blocks; records are triples, counted from 1.
+
+    Args:
+        after: triples up to this ordinal are parsed and passed over (resuming).
+
+    Attributes:
+        position: bytes read so far of the file as it lies on disk.
+    """
+
+    def __init__(self, path: Path, after: int = 0) -> None:
+        self.path = path
+        self._after = after
+        self._raw: BinaryIO | None = None
+        self._numbers: OrderedDict[str, int] = OrderedDict()
+        self._anonymous = 0
+
+    @property
+    def position(self) -> int:
+        return self._raw.tell() if self._raw is not None and not self._raw.closed else 0
+
+    def blocks(self, skipped: Skipped) -> Iterator[Block]:
+        """The triples; malformed statements are counted in `skipped`, those before `after` too.
+
+        Raises:
+            InputError: the file cannot be read, or is not Turtle: its first 100 statements have no triple.
+        """
+        number = 0
+        triples: list[Quad] = []
+        with reading(self.path, lambda: f"after triple {number}"), ExitStack() as stack:
+            self._raw = stack.enter_context(open_regular(self.path))
+            for parsed in self._quads(stack.enter_context(decompressed(self._raw)), skipped):
+                number += 1
+                quad = self._stable(parsed)
+                if number <= self._after:
+                    continue
+                triples.append(quad)
+                if len(triples) >= _BLOCK_TRIPLES:
+                    yield Block(number, triples)
+                    triples = []
+            if triples:
+                yield Block(number, triples)
+
+    def _quads(self, stream: BinaryIO, skipped: Skipped) -> Iterator[Quad]:
+        from pyoxigraph import RdfFormat, parse
+
+        first = skipped.count
+        usable = 0
+        source: Any = _Buffered(stream)
+        parser: Any = parse(source, format=RdfFormat.TURTLE)
+        while True:
+            try:
+                quad = next(parser)
+            except StopIteration:
+                break
+            except (SyntaxError, ValueError) as error:
+                line, reason = getattr(error, "lineno", None) or 0, getattr(error, "msg", None) or str(error)
+                skipped.add(self.path, line, reason)
+                if not usable and skipped.count - first >= _TRIAL:
+                    break
+                continue
+            usable += 1
+            yield quad
+        if not usable and skipped.count > first:
+            mine = [sample for sample in skipped.samples if sample[0] == str(self.path)]
+            where = f", line {mine[0][1]}: not Turtle: {mine[0][2]}" if mine else " is not Turtle"
+            raise InputError(f"{self.path}{where}", hint="Turtle begins with lines such as: @prefix wd: <http://…> .")
+
+    def _stable(self, quad: Quad) -> Quad:
+        """The triple with nodes that have no label named by their order, the same at every reading."""
+        from pyoxigraph import BlankNode, Quad
+
+        subject, value = quad.subject, quad.object
+        if not isinstance(subject, BlankNode) and not isinstance(value, BlankNode):
+            return quad
+        return Quad(
+            self._named(subject) if isinstance(subject, BlankNode) else subject,
+            quad.predicate,
+            self._named(value) if isinstance(value, BlankNode) else value,
+        )
+
+    def _named(self, node: BlankNode) -> BlankNode:
+        from pyoxigraph import BlankNode
+
+        if not _RANDOM.fullmatch(node.value):
+            return node
+        number = self._numbers.get(node.value)
+        if number is None:
+            self._anonymous += 1
+            number = self._numbers[node.value] = self._anonymous
+            if len(self._numbers) > _RECENT:  # all that is said of such a node stands together
+                self._numbers.popitem(last=False)
+        return BlankNode(f"anonymous{number}")
+
+
+class _Buffered:
+    """Larger reads than the parser asks for: each crosses from Rust to Python."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def read(self, size: int = -1) -> bytes:
+        return self._stream.read(min(size, _BUFFER) if size >= 0 else _BUFFER)

@@ -1,0 +1,388 @@
+"""A text build: articles → passages → vectors → table, committed in batches.
+
+The ledger's last state names a place in the input and the version of the table at that place. What was written after it
+(by a run that was killed before it could commit) is undone when the build goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing import store
+from atomr_local.indexing.builds.ledger import Ledger
+from atomr_local.indexing.builds.space import require_space, write_error
+from atomr_local.indexing.readers.base import Article, Redirect
+from atomr_local.indexing.readers.detect import TextFormat, open_articles
+from atomr_local.indexing.readers.lines import Skipped
+from atomr_local.indexing.text_index.catalog import Catalog, content_hash, passage_id
+from atomr_local.indexing.text_index.chunking import Passage, passages
+from atomr_local.indexing.text_index.table import SEARCHED, VECTOR, PassageTable
+from atomr_local.language.names import name_key
+
+if TYPE_CHECKING:
+    from atomr_local.indexing.embedding.embedder import Embedder
+
+PASSAGE_WORDS = 120
+BATCH = 512  # passages embedded and committed together
+# Articles and redirects without new passages are committed after this many.
+QUIET_RECORDS = 5_000
+# Each commit leaves small files and a version of the table; they are put together every so many.
+COMPACT_EVERY = 200
+# What is read, its passages where they are cut already, and the bytes of its file read so far.
+Read = tuple[Article | Redirect, list[Passage] | None, int]
+# Before enough is read to tell: text twice, vectors and indexes, for plain text; a packed file needs more.
+_BYTES_PER_INPUT_BYTE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TextBuildProgress:
+    """How far a build is: `done` of `total` bytes of input (as they lie on disk), and passages so far.
+
+    With a limit, `done` and `total` count articles instead.
+    """
+
+    stage: str
+    passages: int
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which articles are wanted: at most `limit`, and only those whose title has one of these keys."""
+
+    format: TextFormat = "auto"
+    limit: int | None = None
+    titles: frozenset[str] | None = None
+
+    def wants(self, article: Article) -> bool:
+        """Whether the article has one of the titles."""
+        return self.titles is None or name_key(article.title) in self.titles
+
+
+@dataclass
+class State:
+    """What the ledger keeps.
+
+    Attributes:
+        stage: reading, indexing, tidying.
+        version, rows: of the table.
+        forgetting: old versions are being removed, perhaps this one too; the rows stay as they are meanwhile.
+        seq, base: highest number in the catalogue, now and before this build.
+        file, record, taken: the place: `taken` passages of this record are in the table; 0 when it is done with.
+        articles, replaced, unchanged: articles taken in by this build, and those among them that were known.
+        passages: embedded by this build.
+        trained: rows that the vector index was trained on.
+        done: bytes of the input read.
+    """
+
+    stage: str = "reading"
+    version: int = 0
+    rows: int = 0
+    forgetting: bool = False
+    seq: int = 0
+    base: int = 0
+    file: int = 0
+    record: int = 0
+    taken: int = 0
+    articles: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+    passages: int = 0
+    trained: int = 0
+    done: int = 0
+    skipped: dict[str, Any] = field(default_factory=dict)
+
+
+class TextBuild:
+    """One run, in the directory of its ledger.
+
+    Args:
+        trained: rows that the vector index of the index that is added to was trained on.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        files: Sequence[Path],
+        embedder: Embedder,
+        selection: Selection,
+        progress: Callable[[TextBuildProgress], None],
+        cancellation: Cancellation,
+        *,
+        trained: int = 0,
+    ) -> None:
+        self._ledger = ledger
+        self._files = files
+        self._embedder = embedder
+        self._selection = selection
+        self._progress = progress
+        self._cancellation = cancellation
+        self._trained = trained
+        self._total = sum(item.size for item in ledger.inputs)
+        self._pending: list[dict[str, Any]] = []
+        self._obsolete: list[str] = []
+        self._quiet = self._flushes = self._fragments = 0
+        self._table: PassageTable
+        self._catalog: Catalog
+        self.state = State()
+        self.skipped = Skipped()
+
+    def run(self) -> None:
+        """Read, index and tidy, from where the ledger stands.
+
+        Raises:
+            InputError: an input is damaged or not what it claims.
+            KnowledgeIndexError: the index cannot be written, or the disk is too full.
+            Cancelled: the cancellation was thrown.
+        """
+        self._open()
+        try:
+            if self.state.stage == "reading":
+                self._read()
+                self._commit(stage="indexing")
+            if self.state.stage == "indexing":
+                self._report("indexing")
+                self._cancellation.check()
+                self._require_space(finishing=True)
+                trained = self._table.index(self.state.trained)
+                self._commit(stage="tidying", trained=trained)
+            self._catalog.settle(self.state.base)
+            self._table.forget()
+            self._table.check_indexed()
+            self._check_counts()
+        finally:
+            self._catalog.close()
+
+    def counts(self) -> dict[str, int]:
+        """What the index holds in all."""
+        catalog = Catalog(self._ledger.directory)
+        try:
+            articles, parts, aliases = catalog.counts()
+        finally:
+            catalog.close()
+        return {"articles": articles, "passages": parts} | ({"aliases": aliases} if aliases else {})
+
+    def _open(self) -> None:
+        directory = self._ledger.directory
+        self._table = PassageTable(directory, self._embedder.dimensions)
+        self._catalog = Catalog(directory)
+        if not self._ledger.state:
+            base = self._catalog.last()
+            self.state = State(
+                version=self._table.version, rows=self._table.rows, seq=base, base=base, trained=self._trained
+            )
+            return
+        try:
+            state = self.state = State(**self._ledger.state)
+            samples = [(str(file), int(line), str(reason)) for file, line, reason in state.skipped["samples"]]
+            self.skipped = Skipped(int(state.skipped["count"]), samples)
+        except (KeyError, TypeError, ValueError) as error:
+            raise _damaged(directory, "its ledger makes no sense") from error
+        # A version whose removal was begun may lack files: the present one, with the same rows, is kept.
+        keep = state.forgetting or state.stage == "tidying"
+        if not (keep or self._table.go_back(state.version)) or self._table.rows != state.rows:
+            raise _damaged(directory, f"it has {self._table.rows} passages where there were {state.rows}")
+        if state.stage == "reading":
+            self._catalog.go_back(state.seq)
+        if state.forgetting:
+            self._table.forget()
+            self._commit(forgetting=False)
+
+    def _read(self) -> None:
+        self._require_space()
+        first, before = self.state.file, sum(item.size for item in self._ledger.inputs[: self.state.file])
+        for number in range(first, len(self._files)):
+            if self._enough():
+                break
+            state = self.state
+            partial = state.record if state.taken else 0
+            for item, cut, position in self._records(number, state.record - bool(partial)):
+                state.done = before + position
+                if isinstance(item, Redirect):
+                    state.seq += 1
+                    self._catalog.add_alias(state.seq, item)
+                    self._went(item.record)
+                else:
+                    self._take(item, cut, number, state.taken if item.record == partial else 0)
+                    if self._enough():
+                        break
+            before += self._ledger.inputs[number].size
+            if not self._enough():
+                state.file, state.record, state.taken, state.done = number + 1, 0, 0, before
+        self._flush()
+
+    def _records(self, number: int, after: int) -> Iterator[Read]:
+        """What file `number` holds after the record `after`; records that cannot be used are noted."""
+        reader = open_articles(self._files[number], self._selection.format)
+        for item in reader.records(self.skipped, after=after):
+            yield item, None, reader.position
+
+    def _enough(self) -> bool:
+        limit = self._selection.limit
+        return limit is not None and self.state.articles >= limit and not self.state.taken
+
+    def _take(self, article: Article, cut: list[Passage] | None, number: int, taken: int) -> None:
+        """Take an article in, cut into passages or not yet; `taken` of them are in the table already."""
+        state = self.state
+        if not self._selection.wants(article):
+            self._went(article.record)
+            return
+        if cut is None:
+            cut = cut_article(article)
+        if not taken and not self._is_news(article, number, len(cut)):
+            self._went(article.record)
+            return
+        state.record = article.record
+        metadata = json.dumps(article.metadata, ensure_ascii=True)
+        for ordinal, passage in enumerate(cut[taken:], taken):
+            self._pending.append(_row(article, ordinal, passage, metadata))
+            state.taken = ordinal + 1
+            if len(self._pending) >= self._at_once():
+                self._flush()
+        self._went(article.record)
+
+    def _at_once(self) -> int:
+        """Passages written and committed together."""
+        return BATCH
+
+    def _is_news(self, article: Article, number: int, parts: int) -> bool:
+        """Enter the article in the catalogue; whether its passages have to be made."""
+        state = self.state
+        known = self._catalog.find(article.id)
+        if known is not None and known.seq > state.base:
+            reason = f'an article before it has the id "{article.id}"'
+            self.skipped.add(self._files[number], article.record, reason)
+            return False
+        digest = content_hash(article)
+        state.seq += 1
+        state.articles += 1
+        self._catalog.add(state.seq, article, digest, parts)
+        if known is None:
+            return True
+        if known.hash == digest and known.passages == parts:
+            state.unchanged += 1
+            return False
+        state.replaced += 1
+        self._obsolete += known.passage_ids()
+        return True
+
+    def _went(self, record: int) -> None:
+        """This record is done with."""
+        self.state.record, self.state.taken = record, 0
+        self._quiet += 1
+        if self._quiet >= QUIET_RECORDS:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write what is pending and commit it."""
+        self._cancellation.check()
+        batch, self._pending = self._pending, []
+        self._embed(batch)
+        self._require_space()
+        if self._obsolete:
+            self._table.delete(self._obsolete)
+            self._obsolete = []
+        if batch:
+            self._append(batch)
+        self._catalog.commit()
+        self._quiet = 0
+        self._commit(passages=self.state.passages + len(batch))
+        self._report("embedding")
+        self._flushes += 1
+        self._fragments += max(1, -(-len(batch) // BATCH))
+        if self._fragments >= COMPACT_EVERY:
+            self._fragments = 0
+            self._table.compact()
+            self._commit(forgetting=True)
+            self._table.forget()
+            self._commit(forgetting=False)
+
+    def _embed(self, batch: list[dict[str, Any]]) -> None:
+        for row, vector in zip(batch, encode_all(self._embedder, [row[SEARCHED] for row in batch]), strict=True):
+            row[VECTOR] = vector
+
+    def _append(self, batch: list[dict[str, Any]]) -> None:
+        self._table.append(batch)
+
+    def _commit(self, **changes: Any) -> None:
+        state = self.state
+        for name, value in changes.items():
+            setattr(state, name, value)
+        state.version, state.rows, state.skipped = self._table.version, self._table.rows, asdict(self.skipped)
+        try:
+            self._ledger.commit(asdict(state))
+        except OSError as error:
+            raise write_error("the ledger of the text index", error, resumable=True) from error
+
+    def _check_counts(self) -> None:
+        _, parts, _ = self._catalog.counts()
+        if parts != self._table.rows:
+            problem = f"it has {self._table.rows} passages where its articles have {parts}"
+            raise _damaged(self._ledger.directory, problem)
+
+    def _require_space(self, *, finishing: bool = False) -> None:
+        """Room for a second copy of what there is, which compaction and indexes make, and for the rest of the input."""
+        directory = self._ledger.directory
+        # Asking for the size of a large directory takes longer than one batch is worth.
+        if self._flushes % 16 and not finishing:
+            require_space(directory, 0, "the next passages")
+            return
+        size = store.directory_size(directory)
+        share = min(1.0, self.state.done / self._total) if self._total else 1.0
+        everything = self._selection.limit is None and self._selection.titles is None
+        whole = size / share if share > 0.05 else max(size, _BYTES_PER_INPUT_BYTE * self._total)
+        whole = whole if everything else size
+        require_space(directory, int(whole - size + whole), "this index")
+
+    def _report(self, stage: str) -> None:
+        state, limit = self.state, self._selection.limit
+        done, total = (state.articles, limit) if limit is not None else (state.done, self._total)
+        if stage == "indexing":
+            done = total
+        self._progress(TextBuildProgress(stage, state.passages, min(done, total), total))
+
+
+def cut_article(article: Article) -> list[Passage]:
+    """The article's passages, in order."""
+    return list(passages(article.text, PASSAGE_WORDS, article.sections))
+
+
+def encode_all(embedder: Embedder, texts: list[str]) -> list[Any]:
+    """The vector of each text, in the order of the texts."""
+    # Texts of like length beside each other are padded less.
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    vectors: list[Any] = [None] * len(texts)
+    for i, vector in zip(order, embedder.encode([texts[i] for i in order]), strict=True):
+        vectors[i] = vector
+    return vectors
+
+
+def _damaged(directory: Path, problem: str) -> KnowledgeIndexError:
+    name = directory.name.removeprefix(".").removesuffix(".building")
+    return KnowledgeIndexError(
+        f"the unfinished build of the text index {name!r} is damaged: {problem}",
+        hint=f"Drop it with `atomr indexes remove text {name} --unfinished` and build the index again.",
+    )
+
+
+def _row(article: Article, ordinal: int, passage: Passage, metadata: str) -> dict[str, Any]:
+    head = f"{article.title}, {passage.section}" if passage.section else article.title
+    return {
+        "id": passage_id(article.id, ordinal),
+        "article": article.id,
+        "title": article.title,
+        "section": passage.section,
+        "text": passage.text,
+        "qid": article.qid,
+        "metadata": metadata,
+        SEARCHED: f"{head}: {passage.text}",
+        "start": passage.start,
+        "end": passage.end,
+    }

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.stopping import needs_stopping, stop_while_it_waits
+
+from atomr_local.errors import MissingPartError
+from atomr_local.indexing.readers.base import Section
+from atomr_local.indexing.readers.wikipedia import page_parser as wikipages
+from atomr_local.indexing.readers.wikipedia.page_parser import PageParser
+from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
+
+# Short enough for the check of openings never closed, and quadratic in the tokeniser, which answers to no signal.
+HOSTILE = "<b>" * 1_500 + "|}\n{|\n|{\n;" * 1_500
+
+
+@pytest.fixture
+def parser() -> Iterator[PageParser]:
+    parser = PageParser(lambda: {"fails"}, seconds=1.0, seconds_per_mib=0.0)
+    yield parser
+    parser.close()
+
+
+def read(parser: PageParser, *pages: str) -> list[str]:
+    found = list(parser.read(enumerate(pages)))
+    assert [number for number, _ in found] == list(range(len(pages)))
+    return [prose.text if isinstance(prose, PlainText) else f"! {prose}" for _, prose in found]
+
+
+def test_pages_come_in_order_with_their_sections(parser: PageParser) -> None:
+    pages = [(7, "'''É'''\ud800 [[Fails:x]]\n== A ==\nb"), (8, ""), (9, "<b>" * 30_000), (10, "c\u2028d\r\n")]
+    first, *rest = parser.read(pages)
+    assert first == (7, PlainText("É\ud800\n\nb", (Section(4, "A"),)))
+    assert [(page, str(getattr(prose, "text", prose))) for page, prose in rest] == [
+        (8, ""),
+        (9, "30000 markup elements are opened and never closed"),
+        (10, "c d"),
+    ]
+
+
+@pytest.mark.slow
+def test_a_page_that_takes_too_long_is_given_up_and_its_neighbours_are_read(parser: PageParser) -> None:
+    told = "! its markup takes too long to read"
+    assert read(parser, "a", HOSTILE, "b", HOSTILE, "c") == ["a", told, "b", told, "c"]
+    assert read(parser, "d") == ["d"]
+
+
+def test_many_and_long_pages_do_not_block_each_other(parser: PageParser) -> None:
+    pages = ["word " * (20_000 if i % 7 == 0 else i) for i in range(1, 120)]
+    assert read(parser, *pages) == [page.strip() for page in pages]
+
+
+def test_a_process_that_is_killed_costs_one_page(parser: PageParser) -> None:
+    found = parser.read(enumerate(["a", "b " * 9_000, "c " * 9_000, "d"]))
+    assert next(found) == (0, PlainText("a"))
+    process = parser._process
+    assert process is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    rest = [str(getattr(prose, "text", prose)) for _, prose in found]
+    assert sum(text == "reading its markup failed (exit status -9)" for text in rest) <= 1
+    assert [text[0] for text in rest if not text.startswith("reading")] in (["b", "c", "d"], ["c", "d"])
+
+
+@needs_stopping
+@pytest.mark.parametrize("unbuffered", ["1", ""])
+def test_no_text_is_lost_when_the_process_is_stopped_for_a_while(
+    unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    parser = PageParser(lambda: (), seconds=100)
+    long = "Ein Satz. " * 20_000
+
+    def pages() -> Iterator[tuple[int, str]]:
+        yield 1, long
+        assert parser._process is not None
+        stop_while_it_waits(parser._process)
+        yield 2, "short"
+
+    found = [(number, getattr(prose, "text", str(prose))) for number, prose in parser.read(pages())]
+    parser.close()
+    assert found == [(1, long.strip()), (2, "short")]
+
+
+def test_the_process_ends_with_the_reader() -> None:
+    parser = PageParser(lambda: ())
+    assert parser._process is None, "none before the first page"
+    found = parser.read([(1, "a"), (2, "b")])
+    next(found)
+    process = parser._process
+    assert process is not None
+    assert process.poll() is None
+    parser.close()
+    assert process.poll() is not None
+    parser.close()
+
+
+def test_the_process_ends_by_itself_when_nobody_asks_any_more(parser: PageParser) -> None:
+    next(iter(parser.read([(1, "a")])))
+    process, parser._process = parser._process, None
+    assert process is not None
+    assert process.stdin is not None
+    with process:
+        process.stdin.close()
+        assert process.wait(timeout=120) == 0
+
+
+def test_without_the_parser_it_is_told_which_package_is_missing(
+    parser: PageParser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mwparserfromhell.py").write_text("raise ImportError('not here')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(MissingPartError, match="needs the package mwparserfromhell"):
+        read(parser, "a")
+
+
+@pytest.mark.parametrize("broken", ["no executable", "a worker that fails"])
+def test_a_process_that_cannot_be_started_is_told(
+    parser: PageParser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    if broken == "no executable":
+        monkeypatch.setattr(wikipages.sys, "executable", str(tmp_path / "none"))
+        message = "cannot be started.*none"
+    else:
+        worker = tmp_path / "worker.py"
+        worker.write_text("raise SystemExit('out of order')")
+        monkeypatch.setattr(wikipages, "_WORKER", worker)
+        message = "does not start: out of order"
+    with pytest.raises(MissingPartError, match=message):
+        read(parser, "a")

@@ -1,0 +1,116 @@
+"""A write whose error was lost: found before the index is published, and the next run is not stopped by it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.fake_embedder import FakeEmbedder
+
+from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing import store
+from atomr_local.indexing.builds import publishing
+from atomr_local.indexing.text_index import table as text_table
+from atomr_local.indexing.text_index.index import add_to_text_index, build_text_index
+from atomr_local.indexing.text_index.table import PassageTable
+from atomr_local.indexing.verify import verify_indexes
+
+
+def corpus(folder: Path, first: int, count: int) -> Path:
+    file = folder / f"corpus{first}.jsonl"
+    rows = [
+        {"id": str(i), "title": f"Page {i}", "text": f"lake{i} river{i % 3} harbour"}
+        for i in range(first, first + count)
+    ]
+    file.write_text("\n".join(json.dumps(row) for row in rows))
+    return file
+
+
+def cut(folder: Path, pattern: str) -> None:
+    """Lose the middle of the newest file, as a write does whose error nobody hears."""
+    file = max(folder.rglob(pattern), key=lambda path: path.stat().st_mtime_ns)
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 3] + content[len(content) // 2 :])
+
+
+def whole() -> bool:
+    (report,) = verify_indexes("mine")
+    return report.good
+
+
+def test_lost_passages_are_found_and_the_next_run_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_text_index([corpus(tmp_path, 0, 20)], "mine", embedder=FakeEmbedder())
+    more = corpus(tmp_path, 20, 30)
+    index = PassageTable.index
+
+    def damaged(self: PassageTable, trained: int) -> int:
+        cut(self.path, "data/*.lance")
+        return index(self, trained)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PassageTable, "index", damaged)
+        with pytest.raises(KnowledgeIndexError) as caught:
+            add_to_text_index([more], "mine", embedder=FakeEmbedder())
+    assert "it starts over" in caught.value.hint
+    assert store.read_manifest(store.index_path("text", "mine")).counts["passages"] == 20
+    publishing.put_back("text", "mine")
+    assert add_to_text_index([more], "mine", embedder=FakeEmbedder()).counts["passages"] == 50
+    assert whole()
+
+
+@pytest.mark.parametrize("pattern", ["*_tokens.lance", "*_invert.lance", "page_lookup.lance"])
+def test_lost_parts_of_an_index_are_found_before_it_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    file = corpus(tmp_path, 0, 30)
+    forget = PassageTable.forget
+
+    def damaged(self: PassageTable) -> None:
+        forget(self)
+        cut(self.path, pattern)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PassageTable, "forget", damaged)
+        with pytest.raises(KnowledgeIndexError):
+            build_text_index([file], "mine", embedder=FakeEmbedder())
+    assert not store.index_path("text", "mine").exists()
+    assert build_text_index([file], "mine", embedder=FakeEmbedder()).counts["passages"] == 30
+    assert whole()
+
+
+def test_indexes_that_fail_at_the_end_are_made_again_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = corpus(tmp_path, 0, 30)
+
+    def fails(self: PassageTable) -> None:
+        cut(self.path, "*_tokens.lance")
+        raise KnowledgeIndexError("the text index cannot be written: an error", hint="Check the disk, then try again.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PassageTable, "forget", fails)
+        with pytest.raises(KnowledgeIndexError, match="an error"):
+            build_text_index([file], "mine", embedder=FakeEmbedder())
+    told: list[str] = []
+    build_text_index([file], "mine", embedder=FakeEmbedder(), tell=told.append)
+    assert "resuming an unfinished build" in told[0].casefold()  # the passages were kept
+    assert whole()
+
+
+def test_rows_that_an_index_cannot_take_in_are_taken_in_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_text_index([corpus(tmp_path, 0, 20)], "mine", embedder=FakeEmbedder())
+    more = corpus(tmp_path, 20, 30)
+    left: list[str] = ["searched_idx"]
+    monkeypatch.setattr(text_table, "unindexed", lambda _table: left)
+    with pytest.raises(KnowledgeIndexError, match="rows are missing in the indexes searched_idx") as caught:
+        add_to_text_index([more], "mine", embedder=FakeEmbedder())
+    assert "it makes them again" in caught.value.hint
+    left.clear()
+    made: list[int] = []
+    index = PassageTable.index
+    monkeypatch.setattr(PassageTable, "index", lambda self, trained: made.append(1) or index(self, trained))
+    assert add_to_text_index([more], "mine", embedder=FakeEmbedder()).counts["passages"] == 50
+    assert made == [1] and whole()
