@@ -96,7 +96,7 @@ class Client:
         base_url: a server that the user named: it may be asked over http and have an address that is not public. So may
             a host that is itself written as such an address, like 127.0.0.1.
         clock: stands in for the time in tests, like `sleep`; seconds.
-        tell: is given one line for the user where there is something to tell.
+        notify: is given one line for the user where there is something to report.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Client:
         base_url: str = "",
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
-        tell: Callable[[str], None] = lambda _: None,
+        notify: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._agent = user_agent(contact)
         self._has_contact = bool(contact)
@@ -119,7 +119,7 @@ class Client:
         self._use_proxy = use_proxy
         self._trusted = checked_url(base_url).hostname if base_url else None
         self.sleep = sleep
-        self.tell = tell
+        self.notify = notify
         self.clock = clock
         self.limiter = Limiter(rate, clock, sleep)
         self._clients: dict[bool, httpx.Client] = {}
@@ -250,7 +250,7 @@ class Client:
                         hint="The downloaded data is kept. Run the same command again after that to resume.",
                     ) from fault
                 pause = max(fault.wait, min(_FIRST_PAUSE * 2.0 ** (failures - 1), _LONGEST_PAUSE))
-                self.tell(f"{fault}; trying again in {pause:.0f} s")
+                self.notify(f"{fault}; trying again in {pause:.0f} s")
                 self.sleep(pause)
 
     def _own(self, host: str | None) -> bool:

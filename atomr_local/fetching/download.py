@@ -216,7 +216,7 @@ class _Download:
                 f"{why}, {self._restarts} times in a row; nothing of it was kept",
                 hint="The published checksum and the file do not belong together: try again in some hours.",
             )
-        self._client.tell(f"{why}: starting over")
+        self._client.notify(f"{why}: starting over")
 
     def _empty(self) -> None:
         os.truncate(self._part, 0)

@@ -102,7 +102,7 @@ class WikipediaWish:
 
 def _client(contact: str | None, rate: float = 0.0, *, base_url: str) -> Client:
     use_proxy = load_settings().network.use_proxy
-    return Client(contact=contact_of(contact), rate=rate, use_proxy=use_proxy, base_url=base_url, tell=note_text)
+    return Client(contact=contact_of(contact), rate=rate, use_proxy=use_proxy, base_url=base_url, notify=note_text)
 
 
 @fetch.command()

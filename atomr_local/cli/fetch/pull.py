@@ -42,7 +42,7 @@ def pull_model(name: str, *, called: str, replace: bool, base_url: str, yes: boo
     directory = paths.models_dir()
     try:
         use_proxy = load_settings().network.use_proxy
-        with Client(contact=given_contact(None), use_proxy=use_proxy, base_url=base_url, tell=note_text) as client:
+        with Client(contact=given_contact(None), use_proxy=use_proxy, base_url=base_url, notify=note_text) as client:
             model = look_up(client, url, named, licence)
             if is_there(model, directory):
                 note_text(f"{named} is up to date: {model.target(directory)}")

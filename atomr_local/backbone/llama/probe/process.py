@@ -44,32 +44,32 @@ def main() -> None:
     try:
         _run(task)
     except AtomrError as error:
-        _tell(error={"title": error.title, "message": error.message})
+        _report(error={"title": error.title, "message": error.message})
         sys.exit(1)
     except Exception as error:  # no fault of the library: the program meets it itself, and tells it
-        _tell(error={"title": type(error).__name__, "message": str(error)})
+        _report(error={"title": type(error).__name__, "message": str(error)})
         sys.exit(1)
 
 
-def _tell(**what: Any) -> None:
+def _report(**what: Any) -> None:
     print(f"\n{MARK}{json.dumps(what)}", flush=True)
 
 
 def _run(task: dict[str, Any]) -> None:
-    _tell(stage="library")
+    _report(stage="library")
     api = import_library()
-    _tell(variants=[variant.name for variant in variants(library_directory(api)) if variant.score > 0])
+    _report(variants=[variant.name for variant in variants(library_directory(api)) if variant.score > 0])
     library(task["cpu_variant"])
-    _tell(variant=loaded_cpu_variant())
-    _tell(system=api.llama_print_system_info().decode("utf-8", "replace"))
-    _tell(stage="weights")
+    _report(variant=loaded_cpu_variant())
+    _report(system=api.llama_print_system_info().decode("utf-8", "replace"))
+    _report(stage="weights")
     header = check_model(Path(task["model"]))
     adapter = Path(task["adapter"]) if task["adapter"] else None
     if adapter is not None:
         check_adapter(adapter, header)
     cache = Path(task["cache"]) if task["cache"] else None
-    weights, applied = weights_to_run(header, adapter, task["storage"], cache, lambda text: _tell(note=text))
-    _tell(stage="model", prepared=weights != header.path)
+    weights, applied = weights_to_run(header, adapter, task["storage"], cache, lambda text: _report(note=text))
+    _report(stage="model", prepared=weights != header.path)
     begun = time.monotonic()
     engine = Engine(
         weights,
@@ -80,13 +80,13 @@ def _run(task: dict[str, Any]) -> None:
         sequences=2,
         extra_buffers=task["extra_buffers"],
     )
-    _tell(stage="text", loaded=time.monotonic() - begun)
+    _report(stage="text", loaded=time.monotonic() - begun)
     numbers = _generate(engine)
     if task["measure"]:
-        _tell(stage="speed")
-        _tell(speed=_measure(engine))
+        _report(stage="speed")
+        _report(speed=_measure(engine))
     engine.close()
-    _tell(done=True, numbers=numbers)
+    _report(done=True, numbers=numbers)
 
 
 def _prompt(engine: Engine, length: int) -> list[int]:

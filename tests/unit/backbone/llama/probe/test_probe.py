@@ -127,7 +127,7 @@ def test_the_child_ends_with_its_parent() -> None:
         "import os, subprocess, sys, json, time\n"
         "task = json.dumps({'parent': os.getpid()})\n"
         "code = 'import sys, time; from atomr_local.backbone.llama.probe import process as p; "
-        "p._run = lambda task: (p._tell(stage=1), time.sleep(600)); p.main()'\n"
+        "p._run = lambda task: (p._report(stage=1), time.sleep(600)); p.main()'\n"
         "child = subprocess.Popen([sys.executable, '-c', code, task], stdout=subprocess.PIPE)\n"
         "child.stdout.readline(); child.stdout.readline()\n"
         "print(child.pid, flush=True)\n"
