@@ -134,7 +134,7 @@ class Assistant:
     def reconfigure(self, **changes: Any) -> None:
         """Go on with other settings, by top-level name, those of a group as a dictionary of what changes.
 
-        Frees only the parts that rest on what has changed; :meth:`preload` or the next question opens them anew.
+        Frees only the parts that rest on what has changed; :meth:`preload` or the next question opens them again.
         Nothing is written to the settings file. A value of None takes the one of the file and the environment.
 
         Raises:

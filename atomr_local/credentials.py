@@ -165,7 +165,7 @@ def without_secrets(text: str, secrets: tuple[str, ...]) -> str:
     """`text` with each of the secrets in it replaced by `…`, however a server may have encoded it.
 
     Args:
-        secrets: as they are; texts of fewer than 4 characters are passed over, for they stand in any text.
+        secrets: as they are; texts of fewer than 4 characters are skipped, for they stand in any text.
     """
     for secret in forms(secrets):
         text = text.replace(secret, HIDDEN)

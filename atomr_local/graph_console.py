@@ -18,7 +18,7 @@ class GraphRows:
 
     Attributes:
         columns: its variables; "answer" for an ASK; subject, predicate and object for CONSTRUCT and DESCRIBE.
-        rows: a value for each column, empty where the variable is unbound.
+        rows: a value for each column, empty if the variable is unbound.
         truncated: there were more rows than the limit.
         seconds: what it took, the start of its process included.
     """

@@ -165,7 +165,7 @@ def exclusive(path: Path) -> Iterator[None]:
 
 
 def process_alive(pid: int) -> bool:
-    """Whether a process of this number runs; True where that cannot be told."""
+    """Whether a process of this number runs; True if that is unknown."""
     if os.name != "posix":  # elsewhere os.kill(pid, 0) sends a signal
         return True
     try:

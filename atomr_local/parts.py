@@ -170,7 +170,7 @@ class Parts:
                 self._exchanged = False
 
     def reconfigure(self, settings: Settings) -> None:
-        """Go on with other settings: frees the parts that rest on what has changed; :meth:`load` opens them anew."""
+        """Go on with other settings: frees the parts that rest on what has changed; :meth:`load` opens them again."""
 
         def changed(keys: Sequence[str]) -> bool:
             return any(_value(settings, key) != _value(self.settings, key) for key in keys)
@@ -258,7 +258,7 @@ class Parts:
     # On the threads that load.
 
     def _model_files(self) -> tuple[Path, Path | None] | None:
-        """The model file and its adapter; None where a server is asked instead."""
+        """The model file and its adapter; None if a server is asked instead."""
         if self.settings.endpoint.url:
             return None
         from atomr_local.catalog.find import find_adapter, find_model

@@ -1,8 +1,8 @@
 """A local proxy that opens checked connections for an HTTP client that resolves names itself.
 
-A search engine answers only clients whose TLS handshake looks like a browser's. Such a client (primp) cannot be told
-which address to connect to. So it is sent through this relay, which takes only the hosts it was made for, resolves and
-checks them, connects to the very address that was checked (:class:`~atomr_local.public_network.PublicBackend`), and
+A search engine answers only clients whose TLS handshake looks like a browser's. Such a client (primp) offers no way to
+choose the address to connect to. So it is sent through this relay, which takes only the hosts it was made for, resolves
+and checks them, connects to the very address that was checked (:class:`~atomr_local.public_network.PublicBackend`), and
 bounds time and size. TLS stays between client and server: the relay sees nothing of it.
 
 HTTP proxying: RFC 9110, section 9.3.6 (CONNECT), and RFC 9112, section 3.2.2 (absolute form).
@@ -41,7 +41,7 @@ class PublicRelay:
         resolve: stands in for :func:`socket.getaddrinfo` in tests.
 
     Attributes:
-        failure: why the last connection was refused or ended; None where nothing was wrong.
+        failure: why the last connection was refused or ended; None if nothing was wrong.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ class EndpointSettings(BaseModel):
 
 
 class NetworkSettings(BaseModel):
-    """How other machines are reached, by whatever may reach them."""
+    """How the program connects to other machines."""
 
     model_config = _STRICT
 
@@ -88,7 +88,7 @@ class ModelSettings(BaseModel):
 
 
 class LimitSettings(BaseModel):
-    """Bounds that keep a question finite. What a limit leaves out is said in the trace."""
+    """Limits of a question. The trace says what a limit left out."""
 
     model_config = _STRICT
 
@@ -108,18 +108,20 @@ class FeatureSettings(BaseModel):
     model_config = _STRICT
 
     cut_evidence: bool = Field(True, description="Show the sentences that matter for the question, not the first ones.")
-    span_answers: bool = Field(True, description="What is read from evidence is a run of its words.")
-    symbolic: bool = Field(True, description="Compute comparisons, counts, dates and equality instead of asking.")
-    source_rules: bool = Field(True, description="Take the graph alone where it is sure, without asking the model.")
+    span_answers: bool = Field(True, description="Answers read from evidence are runs of its words.")
+    symbolic: bool = Field(True, description="Compute comparisons, counts and dates instead of asking the model.")
+    source_rules: bool = Field(True, description="Use the graph alone if it is sure, without asking the model.")
     page_first: bool = Field(True, description="Put the page that an entity names before pages that mention it.")
-    page_alone: bool = Field(True, description="Read the entity's page alone first, the rest where that is not sure.")
-    beam: bool = Field(True, description="Carry several readings of an unsure step and keep the best whole.")
-    judge_plans: bool = Field(True, description="Tell which names and numbers of the question a plan leaves out.")
-    guess: bool = Field(True, description="Guess from the evidence, and say so, before asking the model's memory.")
-    verify: bool = Field(True, description="Ask the model whether the evidence says what it has answered.")
+    page_alone: bool = Field(True, description="Read the entity's page first, other passages only if unsure.")
+    beam: bool = Field(True, description="Keep several readings of an unsure step; choose the best combination.")
+    judge_plans: bool = Field(True, description="Warn about names and numbers of the question that a plan leaves out.")
+    guess: bool = Field(
+        True, description="Guess from the evidence, marked as a guess, before using the model's memory."
+    )
+    verify: bool = Field(True, description="Ask the model whether the evidence supports its answer.")
     span_reader: bool = Field(True, description="Let a small encoder judge what the model reads in passages.")
-    rival: bool = Field(True, description="Let a direct answer rival the tree's; keep the surer one.")
-    decline: bool = Field(True, description='Say "not found" instead of an answer that the evidence does not carry.')
+    rival: bool = Field(True, description="Compare the tree's answer with a direct one; keep the more likely one.")
+    decline: bool = Field(True, description='Say "not found" if the evidence does not support an answer.')
 
 
 class RetrievalSettings(BaseModel):
@@ -148,7 +150,7 @@ class HistorySettings(BaseModel):
 
 
 class ConversationSettings(BaseModel):
-    """How the questions of the terminal UI hang together."""
+    """Follow-up questions in the terminal UI."""
 
     model_config = _STRICT
 
@@ -156,7 +158,7 @@ class ConversationSettings(BaseModel):
 
 
 class UISettings(BaseModel):
-    """How the terminal UI looks, and which keys it hears."""
+    """Appearance and keys of the terminal UI."""
 
     model_config = _STRICT
 

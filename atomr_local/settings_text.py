@@ -35,7 +35,7 @@ _QUOTED = re.compile(
 
 
 def read_settings_text(path: Path) -> str | None:
-    """The text of a settings file, checked as far as it can be before it is parsed; None where there is no file.
+    """The text of a settings file, checked as far as it can be before it is parsed; None if there is no file.
 
     Raises:
         SettingsError: it is no regular file, longer than 1 MiB, not UTF-8, cannot be read, or is beyond all bounds.

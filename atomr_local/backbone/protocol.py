@@ -28,7 +28,7 @@ class Prompt:
         static: instructions and worked examples, the same for many calls, so that the prefix cache can
             reuse their evaluation.
         dynamic: what is particular to this call.
-        continued: turns that go on from an earlier call with the same static and dynamic part: what the model wrote
+        continued: turns that continue from an earlier call with the same static and dynamic part: what the model wrote
             there, and what it is asked next. The prefix cache then reads these turns only.
     """
 

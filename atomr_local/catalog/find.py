@@ -21,7 +21,7 @@ _CARD_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """A model, adapter or embedder at hand.
+    """An available model, adapter or embedder.
 
     Attributes:
         name: what the settings may call it.
@@ -71,7 +71,7 @@ def find_model(name_or_path: str) -> Path:
     A path is not checked to exist; loading it does that.
 
     Raises:
-        ModelError: no model has this name; the hint lists those at hand.
+        ModelError: no model has this name; the hint lists the available ones.
         MissingPartError: the starter is asked for and not installed.
     """
     if name_or_path == STARTER:
@@ -109,7 +109,7 @@ def _made_for(model: Path) -> Path | None:
 
 
 def adapter_card(adapter: Path) -> dict[str, Any]:
-    """What the JSON file beside an adapter says of it, unchecked; empty where it cannot be read."""
+    """What the JSON file beside an adapter says of it, unchecked; empty if it cannot be read."""
     try:
         card = json.loads(read_regular(adapter.with_suffix(".json"), _CARD_BYTES))
     except (OSError, ValueError, RecursionError):
@@ -118,7 +118,7 @@ def adapter_card(adapter: Path) -> dict[str, Any]:
 
 
 def list_models() -> tuple[CatalogEntry, ...]:
-    """Everything at hand: the starter's parts, the models directory, the adapters. Unusable files are listed too."""
+    """Everything available: the starter's parts, the models directory, the adapters. Unusable files are listed too."""
     return (*_starter(), *map(_entry, _files(paths.models_dir())), *map(_entry, _adapter_files()))
 
 

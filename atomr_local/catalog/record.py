@@ -58,7 +58,7 @@ def record_path(model: Path) -> Path:
 
 
 def read_record(model: Path) -> ModelRecord | None:
-    """The record beside a model; None where there is none that can be used."""
+    """The record beside a model; None if there is none that can be used."""
     try:
         data: Any = json.loads(read_regular(record_path(model), _BYTES))
         record = ModelRecord(**data)
@@ -150,7 +150,7 @@ def verify_embedder(directory: Path) -> FileCheck:
 
 
 def _carded(adapter: Path) -> str:
-    """The SHA-256 in the card beside an adapter; empty where there is none."""
+    """The SHA-256 in the card beside an adapter; empty if there is none."""
     try:
         card = json.loads(read_regular(record_path(adapter), _BYTES))
     except (OSError, ValueError, RecursionError):

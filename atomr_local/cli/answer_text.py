@@ -61,7 +61,7 @@ def _sure(text: str, confidence: float | None) -> str:
 
 
 def departures_text(trace: Trace) -> str:
-    """What was sent to other machines, on one line; empty where nothing was."""
+    """What was sent to other machines, on one line; empty if nothing was."""
     told = sanitize_line(left_machine(trace.left_machine))
     return f"Left the machine: {told}" if told else ""
 

@@ -83,7 +83,7 @@ def start() -> None:
 
 
 def end() -> None:
-    """End the monitor, because the program ends in good order. Idempotent."""
+    """End the monitor, because the program ends cleanly. Idempotent."""
     if not _monitor:
         return
     monitor = _monitor.pop()
@@ -117,7 +117,7 @@ def _send(monitor: _Monitor, what: bytes) -> None:
 
 
 def _terminal() -> list[Any] | None:
-    """The terminal's modes as they are now; None where standard error is none."""
+    """The terminal's modes as they are now; None if standard error is none."""
     if not os.isatty(_STDERR):
         return None
     import termios

@@ -29,7 +29,7 @@ def outgoing_data(settings: Settings) -> str:
 
 
 def permission_advice(file: Path, settings: Settings) -> str:
-    """What to do where other users of the machine can read a key or password; empty where they cannot."""
+    """What to do where other users of the machine can read a key or password; empty if they cannot."""
     from atomr_local.settings_file import holds_secrets
 
     try:

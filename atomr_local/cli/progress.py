@@ -56,13 +56,13 @@ class Pace:
 
     @property
     def rate(self) -> float | None:
-        """Amount per second; None while it cannot be told."""
+        """Amount per second; None while it is unknown."""
         elapsed, gained = self._now - self._begun, self._amount - self._first_amount
         return gained / elapsed if elapsed > 0 and gained > 0 else None
 
     @property
     def remaining(self) -> float | None:
-        """Seconds, as far as the pace holds; None while it cannot be told."""
+        """Seconds, as far as the pace holds; None while it is unknown."""
         elapsed, gained = self._now - self._begun, self._done - self._first_done
         if elapsed <= 0 or gained <= 0:
             return None

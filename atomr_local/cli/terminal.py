@@ -9,7 +9,7 @@ _NO_CURSOR = frozenset({"dumb", "unknown"})  # values of TERM for terminals that
 
 
 def no_terminal() -> str | None:
-    """Why the terminal UI cannot be shown here, None where it can. It reads keys from the standard input and draws on
+    """Why the terminal UI cannot be shown here, None if it can. It reads keys from the standard input and draws on
     the standard error; a standard output that goes elsewhere waits for an answer that would never come."""
     streams = (("standard input", sys.stdin), ("standard output", sys.stdout), ("standard error", sys.stderr))
     for name, stream in streams:

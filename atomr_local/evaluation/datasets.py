@@ -31,10 +31,10 @@ class Question:
     Attributes:
         id: unique within the set.
         answers: the gold answers, any of which is right; none where there is no answer to be found.
-        type: the data set's own category ("bridge", "comparison", "3hop1", …); empty where it has none.
+        type: the data set's own category ("bridge", "comparison", "3hop1", …); empty if it has none.
         gold_titles: titles of the pages that hold the answer.
         evidences: the gold chain, first hop first.
-        answerable: False where declining is right; so is a question without gold answers.
+        answerable: False if declining is right; so is a question without gold answers.
         kind: what kind of question it is beside the data set's type, such as "list" or "follow-up".
     """
 
@@ -68,11 +68,11 @@ class Prediction:
     """A scored line of a predictions file.
 
     Attributes:
-        predicted: the answer; empty where the question was declined.
-        guess: the best answer, given or not; empty where there was none at all.
+        predicted: the answer; empty if the question was declined.
+        guess: the best answer, given or not; empty if there was none at all.
         score, guess_score: of these two.
-        answerable: False where the question has no answer; whatever is answered then is wrong.
-        confidence: of the guess, 0 to 1; None where the line does not tell.
+        answerable: False if the question has no answer; whatever is answered then is wrong.
+        confidence: of the guess, 0 to 1; None if the line does not tell.
         fields: the whole line.
     """
 

@@ -69,7 +69,7 @@ class Diagnosis:
 
 
 def diagnose(question: Question, trace: Mapping[str, Any]) -> Diagnosis | None:
-    """The stage at which the trace (`atomr.trace/1` as JSON) went wrong; None where the answer is exactly right, or
+    """The stage at which the trace (`atomr.trace/1` as JSON) went wrong; None if the answer is exactly right, or
     where the question has no answer and was declined. Where it was declined otherwise, its guess is diagnosed."""
     given = ", ".join(trace["answers"])
     if not question.gold:

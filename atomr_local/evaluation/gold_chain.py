@@ -30,7 +30,7 @@ class Hop:
         relation: wordings of the relation, as keys.
         tails: every way in which the tail is written.
         start: keys of the entity in the question that the chain sets out from.
-        previous: index of the hop whose tail is this one's head; None where the head stands in the question.
+        previous: index of the hop whose tail is this one's head; None if the head stands in the question.
     """
 
     heads: tuple[str, ...]
@@ -66,8 +66,8 @@ def mentions(text: str, value: str) -> bool:
 def gold_hops(question: str, facts: Sequence[GoldFact], gold_titles: Sequence[str]) -> list[Hop]:
     """The chain of a question, in the data set's order.
 
-    A hop goes on from the earlier hop whose tail has its head's name. Else it sets out from the question if its head
-    is written there; if not, from the earlier hop with the nearest tail that nothing goes on from yet.
+    A hop continues from the earlier hop whose tail has its head's name. Else it sets out from the question if its head
+    is written there; if not, from the earlier hop with the nearest tail that nothing continues from yet.
     """
     asked = name_key(question)
     in_question = [title for title in gold_titles if f" {base_key(title)} " in f" {asked} "]

@@ -5,7 +5,7 @@ of the nodes that its arguments refer to; a direct node and a parent are "combin
 on, in any order. A parent whose last child rests on all the others has that child's term, as the executor passes its
 answer up. So these do not count: names, relations, conditions and questions, numbering, the order of independent
 steps, and whether a chain is written flat or below a parent. A step left out, one too many, another operator, or one
-that goes on from another step, does.
+that continues from another step, does.
 
     Where was the director of Metropolis born?    relate(relate(search))
     Who was born first, Newton or Leibniz?        combine(relate(search), relate(search))
@@ -68,7 +68,7 @@ class PlanVerdict:
     Attributes:
         valid: a plan that keeps the rules was run, not the fallback.
         at_once: … and it was the first attempt.
-        structure_equal: to the gold one; None where there is none. A plan that is not valid is equal to none.
+        structure_equal: to the gold one; None if there is none. A plan that is not valid is equal to none.
         operators_equal: the same of its operators.
     """
 
@@ -108,7 +108,7 @@ def _term(node: Node, found: Mapping[int, Structure], rests_on: Mapping[int, fro
 
 
 def gold_structure(question: Question) -> Structure | None:
-    """The structure that the question's gold evidences ask for; None where it has none."""
+    """The structure that the question's gold evidences ask for; None if it has none."""
     if not question.evidences:
         return None
     hops = gold_hops(question.question, question.evidences, question.gold_titles)
@@ -162,8 +162,8 @@ def plan_figures(verdicts: Sequence[tuple[str, PlanVerdict]]) -> dict[str, Any] 
 
     Returns:
         "n", and in % with intervals "plans_valid" and "plans_valid_at_once"; then, over the "with_gold" plans whose
-        gold structure is known (None where it is of none), "plan_structure_equal", "plan_operators_equal" and
-        "by_type". None where there is no plan.
+        gold structure is known (None if it is of none), "plan_structure_equal", "plan_operators_equal" and
+        "by_type". None if there is no plan.
     """
     if not verdicts:
         return None

@@ -16,7 +16,7 @@ from atomr_local.tree.validation import Limits, validate
 def load_plans(path: Path, questions: Sequence[Question], limits: Limits) -> dict[str, Tree]:
     """The plans, by question id, of a JSON lines file of {"id", "plan": compact notation}.
 
-    Plans for other questions are passed over, unread.
+    Plans for other questions are skipped, unread.
 
     Raises:
         InputError: naming the file and line of a plan that is missing, not valid, or there twice.

@@ -59,7 +59,7 @@ class DatasetRecord:
 
 
 def read_records(path: Path) -> Iterator[DatasetRecord]:
-    """Each object of the file; blank lines are passed over.
+    """Each object of the file; blank lines are skipped.
 
     Raises (while iterating):
         InputError: the file cannot be read, or a line is not a JSON object in UTF-8.

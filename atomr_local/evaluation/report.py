@@ -91,7 +91,7 @@ def build_report(directory: Path, gold_plans: Path | None = None) -> dict[str, A
         What report.json holds: "scores" (each metric's value, low and high, in %, over the questions that have an
         answer), "by_type" and "by_kind", "declining" and "confidence" (see `declining`), "made_with" (the
         traces' settings; more than one where a run was resumed with another model file behind the same name),
-        "cost" (means a question), "status", "basis", "plan_origin", "plans" (see `plan_structure`; None where no
+        "cost" (means a question), "status", "basis", "plan_origin", "plans" (see `plan_structure`; None if no
         planning strategy ran), "nodes", "diagnosis" and "warnings".
 
     Raises:

@@ -6,7 +6,7 @@
     report.json, report.md, diagnosis.jsonl   made from the three above, at any time
 
 A kill can cut the last line of either file short, or leave a trace without its prediction. Opening the directory
-for writing mends both.
+for writing repairs both.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class RunWriter:
 
 @contextlib.contextmanager
 def writing(path: Path, description: Mapping[str, Any]) -> Iterator[RunWriter]:
-    """The run in `path` opened for adding questions: begun if new, mended and resumed if not.
+    """The run in `path` opened for adding questions: begun if new, repaired and resumed if not.
 
     Args:
         description: what decides the answers; a directory begun with another one is refused.

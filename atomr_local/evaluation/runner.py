@@ -45,7 +45,7 @@ def predicted_answer(trace: Trace) -> str:
 
 
 def guessed_answer(trace: Trace) -> str:
-    """The answer, or where the question was declined the best guess; empty where there is none."""
+    """The answer, or where the question was declined the best guess; empty if there is none."""
     return predicted_answer(trace) or (trace.guess.text if trace.guess is not None else "")
 
 
@@ -61,9 +61,9 @@ def run(
 ) -> int:
     """Answer every question that `out_dir` does not hold yet.
 
-    A question that fails is kept as an empty prediction with status "failed", and the run goes on; several failures
+    A question that fails is kept as an empty prediction with status "failed", and the run continues; several failures
     in a row stop it, and none of them is kept. Interrupted at any point, the directory stays valid and the next run
-    goes on from there.
+    continues from there.
 
     Args:
         description: what decides the answers (strategy, settings, question file); see `run_directory.writing`.
@@ -77,7 +77,7 @@ def run(
     Raises:
         InputError: `out_dir` cannot be used.
         AtomrError: one question after the other failed.
-        Cancelled: the user interrupted the run; the question at hand is not kept.
+        Cancelled: the user interrupted the run; the current question is not kept.
     """
     answered = 0
     failed: list[tuple[Question, Trace]] = []

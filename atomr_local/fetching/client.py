@@ -58,7 +58,7 @@ class Passing(Exception):
     """A fault that may pass: the same is tried again after a pause.
 
     Attributes:
-        wait: seconds that the server asks for; 0 where it does not.
+        wait: seconds that the server asks for; 0 if it does not.
     """
 
     def __init__(self, message: str, wait: float = 0.0) -> None:
@@ -226,7 +226,7 @@ class Client:
         """What `work` gives, tried again with growing pauses as long as faults may pass.
 
         Args:
-            gained: how much there is by now; when that grew, the count of failures begins anew.
+            gained: how much there is by now; when that grew, the count of failures starts over.
 
         Raises:
             FetchError: it failed as often as is allowed, or a server wants to be left alone for longer than an hour.
@@ -360,7 +360,7 @@ def told_length(url: str, text: str) -> int:
 
 
 def retry_after(headers: httpx.Headers) -> float:
-    """Seconds that the server asks to wait, 0 where it does not say."""
+    """Seconds that the server asks to wait, 0 if it does not say."""
     value = headers.get("retry-after", "").strip()
     if value.isascii() and value.isdecimal():
         return float(value[:9])

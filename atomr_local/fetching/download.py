@@ -1,6 +1,6 @@
 """Downloads one file as `NAME.part`; renames it to `NAME` when length and checksum match.
 
-Beside the part lies `NAME.part.json`: of which file it is the beginning. A run that was broken off anywhere goes on
+Beside the part lies `NAME.part.json`: of which file it is the beginning. A run that was interrupted anywhere goes on
 from there, and only with bytes that the server says are of the same file.
 """
 
@@ -39,7 +39,7 @@ class RemoteFile:
     Attributes:
         name: under which it is kept; never taken from the server unchecked.
         size: bytes.
-        algorithm: sha256, sha1 or md5; empty where no checksum is published: then only the length can be checked.
+        algorithm: sha256, sha1 or md5; empty if no checksum is published: then only the length can be checked.
         digest: hexadecimal, lower case.
     """
 
@@ -83,13 +83,13 @@ def require_room(directory: Path, wanted: int) -> None:
 
 
 def download(client: Client, file: RemoteFile, directory: Path, progress: Progress = lambda *_: None) -> Path:
-    """Fetch the file into `directory`, going on from what an earlier run left; nothing is done where it is there.
+    """Fetch the file into `directory`, continuing from what an earlier run left; nothing is done where it is there.
 
     Args:
         progress: is given "fetching" or "verifying", bytes done and bytes in all.
 
     Raises:
-        FetchError: see its message. A part stays, to go on from, unless its bytes are known to be wrong.
+        FetchError: see its message. A part stays, to continue from, unless its bytes are known to be wrong.
         KeyboardInterrupt: passed on; the part stays.
     """
     target = directory / file.name
@@ -231,7 +231,7 @@ class _Download:
         write_durably(self._notes, json.dumps(notes).encode())
 
     def _validator(self) -> dict[str, str] | None:
-        """What is known of the file whose beginning the part is; None where it is of another file or of none."""
+        """What is known of the file whose beginning the part is; None if it is of another file or of none."""
         try:
             notes = json.loads(self._notes.read_bytes())
         except (OSError, ValueError):

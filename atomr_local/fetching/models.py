@@ -25,7 +25,7 @@ _FETCHED = ".fetched"  # after the name of a file that is whole, but not yet loo
 
 @dataclass(frozen=True, slots=True)
 class RemoteModel:
-    """A model on a server; `file.algorithm` is empty where it publishes no checksum."""
+    """A model on a server; `file.algorithm` is empty if it publishes no checksum."""
 
     name: str
     licence: str
@@ -93,7 +93,7 @@ def _digest(headers: httpx.Headers) -> str:
 
 
 def is_there(model: RemoteModel, directory: Path) -> bool:
-    """Whether the model at hand under this name is the one that the server has, as far as it can be told."""
+    """Whether the model available under this name is the one that the server has, as far as known."""
     target = model.target(directory)
     if not target.is_file() or target.stat().st_size != model.file.size:
         return False
@@ -107,7 +107,7 @@ def pull(client: Client, model: RemoteModel, directory: Path, progress: Progress
     """Fetch the model, or go on fetching; what is there under its name is replaced once all is checked.
 
     Raises:
-        FetchError: see its message; what was fetched stays, to go on from.
+        FetchError: see its message; what was fetched stays, to continue from.
         ModelError: what came is no model; it is removed.
     """
     target = model.target(directory)

@@ -1,7 +1,7 @@
 """Downloads a slice of Wikidata as JSON lines: entities, what they point to, its classes, and the properties.
 
-The file grows batch by batch as `NAME.part`; `NAME.part.json` says up to where it is whole. A run that was broken off
-anywhere goes on from there, to the same bytes.
+The file grows batch by batch as `NAME.part`; `NAME.part.json` says up to where it is whole. A run that was interrupted
+anywhere continues from there, to the same bytes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Slice:
     Args:
         wanted: numbers of the items that the slice is about.
         titles: titles of pages on `site` whose items it is about, too.
-        settings: what else the content depends on; a part made with other settings is begun anew.
+        settings: what else the content depends on; a part made with other settings is started again.
         whole: keep external identifiers, media and the like as well.
     """
 
@@ -88,7 +88,7 @@ class Slice:
         """Fetch, or go on fetching; counts of what was missing in the end.
 
         Raises:
-            FetchError: see its message; what was fetched stays, to go on from.
+            FetchError: see its message; what was fetched stays, to continue from.
             KeyboardInterrupt: passed on; the part stays.
         """
         with writing(self._target):

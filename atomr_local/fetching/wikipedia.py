@@ -58,7 +58,7 @@ def dump_files(client: Client, base: str, language: str, date: str, max_size: in
 
 
 def _sums(client: Client, root: str, wiki: str, date: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Lists of checksums, with their algorithm, likeliest first: file name → digest. A dump may be still under way."""
+    """Lists of checksums, with their algorithm, most likely first: file name → digest. A dump may be unfinished."""
 
     def listed(directory: str, label: str) -> Iterator[tuple[str, dict[str, str]]]:
         for algorithm in ("sha1", "md5"):
@@ -81,7 +81,7 @@ def _sums(client: Client, root: str, wiki: str, date: str) -> Iterator[tuple[str
 
 
 def parse_sums(text: bytes) -> dict[str, str]:
-    """The lines of sha1sum and md5sum: name → digest. What is no such line is passed over."""
+    """The lines of sha1sum and md5sum: name → digest. What is no such line is skipped."""
     found = {}
     for line in text.decode("utf-8", "replace").splitlines():
         match = re.fullmatch(r"([0-9A-Fa-f]{32}|[0-9A-Fa-f]{40})[ \t]+\*?([A-Za-z0-9._-]+)", line.strip())

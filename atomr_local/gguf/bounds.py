@@ -102,7 +102,7 @@ def _is_good(name: str, value: object) -> bool:
 
 
 def _each(header: GgufHeader, name: str, otherwise: int) -> list[int] | None:
-    """A number for each block, which may stand as one for all; None where a list has another length."""
+    """A number for each block, which may stand as one for all; None if a list has another length."""
     count = header.whole("block_count", 0)
     key = f"{header.architecture}.{name}"
     if key in header.arrays:

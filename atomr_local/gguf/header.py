@@ -51,7 +51,7 @@ class GgufHeader:
         arrays: key → how many items an array has.
         numbers: key → the items of an array of at most 4,096 numbers.
         storage: tensor name → how it is stored, as ggml numbers the types.
-        vocabulary: the tokens; None where the file lists none.
+        vocabulary: the tokens; None if the file lists none.
     """
 
     path: Path

@@ -1,6 +1,6 @@
 """Which kept questions belong to one conversation: two columns with ids from the trace.
 
-They are added without a new schema version: a program that does not know them can go on using the file.
+They are added without a new schema version: a program that does not know them can continue using the file.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Opening:
 def open_history(path: Path, *, search: bool) -> Opening:
     """Open the history at `path`, or begin it.
 
-    What is damaged is mended (see `repair.py`); where nothing can be written there, it is opened for reading.
+    What is damaged is repaired (see `repair.py`); where nothing can be written there, it is opened for reading.
 
     Raises:
         HistoryError: it is of a newer version or another program's, or cannot be opened.
@@ -64,7 +64,7 @@ def open_history(path: Path, *, search: bool) -> Opening:
 
 
 def reopen_damaged(path: Path, error: HistoryDamaged, *, search: bool) -> Opening:
-    """Mend the history, which proved to be damaged while it was open (and has been closed), and open it anew."""
+    """Repair the history, which proved to be damaged while it was open (and has been closed), and open it again."""
     notes = _repaired(path, error.message, search)
     opening = open_history(path, search=search)
     opening.notes = (*notes, *opening.notes)

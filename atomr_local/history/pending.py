@@ -73,9 +73,9 @@ class PendingNote:
 
 @contextlib.contextmanager
 def pending_question(question: str, strategy: str, *, keep: bool = True) -> Iterator[PendingNote | None]:
-    """Keep a note of the question while this lasts; with None where there is none.
+    """Keep a note of the question while this lasts; with None if there is none.
 
-    It stays when the program is broken off (KeyboardInterrupt, SystemExit), for the question is not kept then.
+    It stays when the program is interrupted (KeyboardInterrupt, SystemExit), for the question is not kept then.
 
     Args:
         keep: whether questions are kept at all.

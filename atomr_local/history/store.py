@@ -45,7 +45,7 @@ class History:
     def __init__(self, path: Path) -> None:
         """Open the history at `path`, or begin it.
 
-        A damaged file is mended, or set aside and what can be read of it saved into a new one; on a read-only disk it
+        A damaged file is repaired, or set aside and what can be read of it saved into a new one; on a read-only disk it
         is only read (see `opening.py`).
 
         Raises:
@@ -347,7 +347,7 @@ class History:
         return count, self._do(_empty_log)
 
     def check(self) -> list[int]:
-        """Check everything, mend what is damaged (see `notes`), and give the numbers of questions that stay damaged.
+        """Check everything, repair what is damaged (see `notes`), and give the numbers of questions that stay damaged.
 
         Raises:
             HistoryError: it cannot be read, or is damaged and cannot be written.
@@ -371,7 +371,7 @@ class History:
             raise HistoryDamaged(f"{self.path} is damaged")
 
     def _do(self, work: Callable[[sqlite3.Connection], _T], *, writing: bool = False) -> _T:
-        """Do the work; where the file proves damaged, mend it, say so, and do it then."""
+        """Do the work; where the file proves damaged, repair it, say so, and do it then."""
         with self._lock:
             if writing and self.read_only:
                 raise HistoryReadOnly(self.path)

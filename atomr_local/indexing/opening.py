@@ -26,7 +26,7 @@ _Stamp = tuple[int, int, int]
 
 
 def require_unchanged(kind: IndexKind, directory: Path) -> None:
-    """Make sure that the index in `directory` holds what was built, as far as this can be told quickly.
+    """Make sure that the index in `directory` holds what was built, as far as a quick check can show.
 
     Raises:
         KnowledgeIndexError: a file is damaged, missing, or was put there by something else.

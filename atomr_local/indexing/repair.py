@@ -34,7 +34,7 @@ class Repair:
 
     Attributes:
         done: what was done, in words; "" where nothing was to be done or nothing helps.
-        report: what verifying it finds now; None where nothing is left of it.
+        report: what verifying it finds now; None if nothing is left of it.
     """
 
     done: str
@@ -48,7 +48,7 @@ def repair_indexes(
     tell: Callable[[str], None] = lambda _text: None,
     cancellation: Cancellation | None = None,
 ) -> list[Repair]:
-    """Verify the indexes, or those of one name, mend what can be mended, and verify those again.
+    """Verify the indexes, or those of one name, repair what can be repaired, and verify those again.
 
     Args:
         open_embedder: gives the embedder that the starter's passages are built with.
@@ -56,7 +56,7 @@ def repair_indexes(
 
     Raises:
         KnowledgeIndexError: there is nothing of this name, it is being built, or it cannot be written.
-        Cancelled: `cancellation` was thrown; each index is as it was, or mended.
+        Cancelled: `cancellation` was thrown; each index is as it was, or repaired.
     """
     found = []
     for report in verify_indexes(name, cancellation=cancellation):
@@ -74,7 +74,7 @@ def _repair(report: Report, open_embedder: Callable[[], Embedder], tell: Callabl
     if report.state == "set aside":
         publishing.put_back(kind, name)
         return "restored"
-    if report.state == "left over" and report.path.exists():  # what was mended before it may have cleared it away
+    if report.state == "left over" and report.path.exists():  # what was repaired before it may have cleared it away
         publishing.remove(kind, name, unfinished_only=True)
         return "removed what a dead process had left"
     if report.state == "damaged" and mendable(report):

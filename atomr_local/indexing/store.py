@@ -204,7 +204,7 @@ def resolve(kind: IndexKind, name: str = "", tell: Callable[[str], None] | None 
     """The name of the index to use: the one asked for, else the only one built, else the starter.
 
     Args:
-        tell: called with a warning where an index was passed over because it cannot be used.
+        tell: called with a warning where an index was skipped because it cannot be used.
 
     Raises:
         KnowledgeIndexError: the named index is not built, or several are and none is named.

@@ -81,7 +81,7 @@ def _verified(entry: store.IndexEntry, embedder: str | None, cancellation: Cance
 
 
 def mendable(report: Report) -> bool:
-    """Whether `atomr indexes repair` can mend what was found, without what the index was built from."""
+    """Whether `atomr indexes repair` can repair what was found, without what the index was built from."""
     if report.name == store.STARTER:
         return True
     if report.files.state == "whole":
@@ -101,7 +101,7 @@ def _note_inputs(report: Report, manifest: store.Manifest) -> None:
 
 
 def unfinished_report(item: publishing.Unfinished) -> Report:
-    """What an unfinished build is, and whether any command goes on from it."""
+    """What an unfinished build is, and whether any command continues from it."""
     report = Report(item.kind, item.name, item.path, bytes=item.bytes)
     if item.running:
         report.state = "being built"

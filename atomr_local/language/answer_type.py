@@ -51,7 +51,7 @@ class Expected:
 
 @lru_cache(maxsize=512)
 def expected_type(question: str) -> Expected:
-    """The likeliest type of the question's answer; the probability tells how likely."""
+    """The most likely type of the question's answer; the probability tells how likely."""
     if not any(map(str.isalpha, question)):
         return Expected("thing", False, 0.0)
     looked_at = list(features(question[:_MOST_CHARACTERS]))

@@ -57,9 +57,9 @@ def adjectives() -> dict[str, frozenset[str]]:
 
 
 def country_named(text: str) -> str | None:
-    """The country that the text as a whole names or is the demonym of; None where it is neither.
+    """The country that the text as a whole names or is the demonym of; None if it is neither.
 
-    Demonyms of two countries are not told apart: "Dominican" is taken for the Dominican Republic.
+    Demonyms of two countries are not distinguished: "Dominican" is taken for the Dominican Republic.
     """
     known = _table().known
     key = name_key(text)

@@ -115,7 +115,7 @@ class Quantity:
         return Quantity(self.amount * dimension[1], dimension[0]) if dimension else self
 
     def in_unit(self, unit: str) -> Quantity | None:
-        """The same quantity in another unit, in normal form; None where the two measure different things.
+        """The same quantity in another unit, in normal form; None if the two measure different things.
 
         Temperatures convert between °C, °F and K; everything else by a factor.
         """
@@ -185,7 +185,7 @@ _QUANTITY = re.compile(
 
 
 def unit_name(text: str) -> str | None:
-    """The normal form of a unit ("" for plain counts), or None where it is not one we know."""
+    """The normal form of a unit ("" for plain counts), or None if it is not one we know."""
     name = " ".join(text.strip().rstrip(".").split())
     for form in (name, name.casefold(), name.casefold().removesuffix("s")):
         if form in _UNITS or form in _KELVIN or form in {"%", "USD", "EUR", "GBP"}:

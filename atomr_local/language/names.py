@@ -30,7 +30,7 @@ def name_key(text: str) -> str:
 
 
 def split_qualifier(text: str) -> tuple[str, str]:
-    """("Get Low", "song") for "Get Low (song)"; the qualifier is empty where there is none."""
+    """("Get Low", "song") for "Get Low (song)"; the qualifier is empty if there is none."""
     match = _QUALIFIER.match(text)
     return (match["name"], match["qualifier"]) if match else (text.strip(), "")
 

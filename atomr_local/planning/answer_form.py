@@ -32,7 +32,7 @@ def in_asked_form(tree: Tree, typed: str = "") -> Tree:
     """The tree with a last step that gives what the question asks for.
 
     Args:
-        typed: the question as the person typed it; the tree holds it as it was understood.
+        typed: the question as the user typed it; the tree holds it as it was understood.
     """
     steps = tree.root.children
     if not steps:
@@ -115,7 +115,7 @@ def _period_itself(tree: Tree, last: Node, asked: str) -> Tree | None:
 
 
 def _direction_asked_for(tree: Tree, last: Node, asked: str) -> Tree | None:
-    """`Compare(…, "earlier")` where the person's only comparative is "newer" looks for the later one."""
+    """`Compare(…, "earlier")` where the user's only comparative is "newer" looks for the later one."""
     call = last.operation
     if call is None or call.operation not in {Operation.COMPARE, Operation.TOP} or call.direction not in DIRECTIONS:
         return None

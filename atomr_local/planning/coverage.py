@@ -33,7 +33,7 @@ def left_out(tree: Tree, question: str) -> tuple[str, ...]:
 
     Args:
         tree: a plan; one without steps has what the question as understood has.
-        question: as the person typed it.
+        question: as the user typed it.
     """
     steps = [node for node in tree.nodes() if node is not tree.root or not node.children]
     said = " ".join(text for node in steps for text in _texts(node))

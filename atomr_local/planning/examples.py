@@ -227,7 +227,7 @@ class ExampleLibrary:
 
         Args:
             budget: what the chosen may take together, in the unit of `measure`; None: no bound. An example that does
-                not fit any more is passed over for the next best.
+                not fit any more is skipped for the next best.
             measure: what an example takes, characters unless given; it is asked only about those that are considered.
         """
         asked = self._vector(shape_terms(question))
@@ -274,7 +274,7 @@ class ExampleLibrary:
         """Indices that greedily maximise det(L) for L[i, j] = quality[i] · similarity[i, j] · quality[j].
 
         Args:
-            take: told of the best one at each step; False where it is not to be had.
+            take: told of the best one at each step; False if it is not to be had.
         """
         gains = [value * value for value in quality]
         factors: list[list[float]] = [[] for _ in quality]

@@ -16,7 +16,7 @@ def plan_form(card: Mapping[str, Any]) -> PlanForm:
     """The form of plans that an adapter's card tells.
 
     Args:
-        card: empty where there is no adapter, or none with a card: such a model is shown the form by examples.
+        card: empty if there is no adapter, or none with a card: such a model is shown the form by examples.
 
     Returns:
         what stands under "plans"; where a card of lean prompts does not say, the form of before it had to.

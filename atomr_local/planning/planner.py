@@ -161,7 +161,7 @@ class Planner:
         """Decompose the question.
 
         Args:
-            given: further texts whose words may make up names: what was said before, or what the person typed where
+            given: further texts whose words may make up names: what was said before, or what the user typed where
                 `question` is a wording of it.
             on_text: gets the plan's text as the model writes it.
             on_call: told of each finished model call.

@@ -26,7 +26,7 @@ def _fold(text: str) -> str:
 
 
 def find_name(name: str, text: str) -> int:
-    """Where the text writes the name, its parenthetical aside; -1 where it does not."""
+    """Where the text writes the name, its parenthetical aside; -1 if it does not."""
     folded = _fold(text)
     for form in (name, split_qualifier(name)[0]):
         place = folded.find(_fold(form)) if form else -1

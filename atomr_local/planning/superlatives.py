@@ -72,7 +72,7 @@ def comparing_filters(tree: Tree) -> Iterator[str]:
 
 
 def _extreme(node: Node) -> _Extreme | None:
-    """What a filter over one step compares; None where it is no filter, or looks at one thing at a time."""
+    """What a filter over one step compares; None if it is no filter, or looks at one thing at a time."""
     call = node.call
     if call is None or call.operator is not Operator.FILTER or len(call.arguments) != 2:
         return None
@@ -120,7 +120,7 @@ def _a_kind(rest: str) -> bool:
 
 
 def comparative(word: str) -> str | None:
-    """The adjective in its comparative form ("larger" of "largest"); None where it is none that compares."""
+    """The adjective in its comparative form ("larger" of "largest"); None if it is none that compares."""
     form = f"{word[:-2]}r" if word.endswith("est") else word
     signs = (_WORDS.comparisons[">"], _WORDS.comparisons["<"])
     return form if any(f"{form} than" in phrases for phrases in signs) else None

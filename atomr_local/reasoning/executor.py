@@ -121,7 +121,7 @@ class Executor:
         """Answer one node; those that it depends on have been answered."""
         self._cancellation.check()
         started = time.perf_counter()
-        # The root is the person's own question: a bracketed number in it is text.
+        # The root is the user's own question: a bracketed number in it is text.
         is_root = node is tree.root
         question = node.question if is_root else fill_question(tree, node.instruction or node.question, results)
         self._recorder.emit(NodeStarted(node_id=node.id, resolved_question=question))
@@ -142,7 +142,7 @@ class Executor:
         self._report(node, result, time.perf_counter() - started)
 
     def _node(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
-        """The node's result with its confidence: a person's own, or what is found."""
+        """The node's result with its confidence: a user's own, or what is found."""
         given = self._reused.given(node.id) if self._reused is not None else None
         if given is not None:
             return given
@@ -174,7 +174,7 @@ class Executor:
         return result
 
     def _as_asked(self, tree: Tree) -> str:
-        """The question in the person's own words; one that follows another as it was understood."""
+        """The question in the user's own words; one that follows another as it was understood."""
         trace = self._recorder.trace
         return tree.question if trace.took_from else trace.question or tree.question
 

@@ -177,7 +177,7 @@ class Operators:
         """What the page of the question's topic says first; where no page has that name, what is read of it elsewhere.
 
         Args:
-            typed: the question as the person typed it, where the plan may spell the name otherwise.
+            typed: the question as the user typed it, where the plan may spell the name otherwise.
             alone: the question must be the page's title and nothing else; nothing is read elsewhere.
         """
         found = self._retriever.everywhere(node_id, Request(question, question, top_k=self._top_k))
@@ -194,7 +194,7 @@ class Operators:
         return result
 
     def guess(self, node_id: int, question: str, evidence: Sequence[Evidence]) -> Result:
-        """The likeliest answer that the evidence holds, for a question that is otherwise Unknown."""
+        """The most likely answer that the evidence holds, for a question that is otherwise Unknown."""
         result = Result(evidence=list(evidence))
         self._take(node_id, result, self._reader.whole(node_id, question, evidence[: self._top_k], guess=True))
         if result.values:

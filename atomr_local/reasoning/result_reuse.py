@@ -48,7 +48,7 @@ class ReusedResults:
         """Compare.
 
         Args:
-            earlier: of the run that `revision.base` is the trace of; empty where it is not at hand.
+            earlier: of the run that `revision.base` is the trace of; empty if it is not available.
             available: the sources that the question may use.
         """
         self.revision = revision
@@ -160,7 +160,7 @@ class ReusedResults:
 
 
 def _form(tree: Tree, node: Node, numbers: Mapping[int, int]) -> Any:
-    """What a node is, others named by `numbers`; None where one that it rests on has none."""
+    """What a node is, others named by `numbers`; None if one that it rests on has none."""
     rests_on = {*node.references, *(child.id for child in node.children)}
     if not rests_on <= numbers.keys():
         return None

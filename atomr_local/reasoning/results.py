@@ -24,7 +24,7 @@ class Result:
         without: what the step was asked about and found nothing for, where it found something for others.
         signals: what speaks for and against the answer, by name ("link", "relation", "null", "verify", …); 0 to 1.
         linked: labels of the entities that the graph took the operator's first arguments for.
-        near: where the graph has the entity and not what was asked: labels of properties that it has, the likest first.
+        near: if the graph has the entity but not what was asked: labels of its properties, the nearest first.
         others: answers that might stand in this one's place, each with its confidence, the surest first.
     """
 
@@ -47,7 +47,7 @@ class Result:
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the step ended; None where it failed. A guess (signal "guess") is a value that was not found;
+        """How the step ended; None if it failed. A guess (signal "guess") is a value that was not found;
         nothing that is known to be nothing was computed."""
         if self.none and not self.values:
             return "computed"
@@ -75,7 +75,7 @@ class Result:
 
     @property
     def entities(self) -> tuple[str | None, ...]:
-        """For each value the graph entity that it names; empty where none names one."""
+        """For each value the graph entity that it names; empty if none names one."""
         iris = tuple(value.iri for value in self.values)
         return iris if any(iris) else ()
 

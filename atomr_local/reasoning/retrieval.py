@@ -185,7 +185,7 @@ class Retriever:
         return gathered
 
     def everywhere(self, node_id: int, request: Request) -> Gathered:
-        """Ask every source at hand, without choosing."""
+        """Ask every source available, without choosing."""
         names = self._names(node_id)
         self._recorder.emit(SourcesSelected(node_id=node_id, sources=names, reason="all sources"))
         return self._ask(node_id, request, names, None)

@@ -24,7 +24,7 @@ class Revision:
     Attributes:
         base: the trace of the answer that is corrected.
         sources: the sources that a node may use, and no others; of those that the question may use.
-        answers: answers given by the person: such a node does not run.
+        answers: answers given by the user: such a node does not run.
         rerun: nodes to be run again though nothing of them changed.
     """
 

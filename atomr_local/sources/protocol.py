@@ -34,7 +34,7 @@ class Value:
         text: what is shown and what fills `[i]`: a label, or a date, a number or a text as the source writes it.
         kind: what the text denotes.
         iri: the graph entity it denotes, where known, so that the next hop need not link it again.
-        score: how sure the source is, 0 to 1; None where it cannot say.
+        score: how sure the source is, 0 to 1; None if it cannot say.
         of: what it is a value of, such as the river of a length; several where they share it. Values are equal without
             regard to it.
     """
@@ -102,11 +102,11 @@ class Retrieval:
         decided: True when the source understood the request fully, so that empty `values` mean
             "nothing satisfies it" rather than "not understood".
         dropped: what a limit left out, in words.
-        linked: the entity that the request's first argument was taken for; None where it was not found (graph only).
-        near: where a relation gave no values: labels of properties that the linked entity has, the likest first, at
+        linked: the entity that the request's first argument was taken for; None if it was not found (graph only).
+        near: where a relation gave no values: labels of properties that the linked entity has, the nearest first, at
             most :data:`MOST_NEAR` (graph only).
         type_fit: how well the values' types suit what the question asks for, 0 (a date where a person is asked for) to
-            1; None where either is not known (graph only).
+            1; None if either is not known (graph only).
     """
 
     evidence: tuple[Evidence, ...] = ()

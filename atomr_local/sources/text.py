@@ -86,7 +86,7 @@ class TextSource:
 
         Args:
             page_first: whether the page of the entity itself goes before pages that mention it.
-            reranker: orders what was found anew.
+            reranker: orders what was found again.
 
         Raises:
             KnowledgeIndexError: it is not whole, or was built with another embedder.

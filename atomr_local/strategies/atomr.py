@@ -43,7 +43,7 @@ class AtomR:
         selection = AnswerSelection(
             tools.operators,
             tools.reader,
-            # A person's own answer is not to be weighed, nor outvoted by what is found for the whole question.
+            # A user's own answer is not to be weighed, nor outvoted by what is found for the whole question.
             None if reused is not None and reused.corrected else tools.calibration,
             direct=features.rival and bool(tools.sources),
             guess=features.guess,

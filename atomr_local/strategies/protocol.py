@@ -31,11 +31,11 @@ class Toolbox:
 
     Attributes:
         revision: what a person changed of an earlier answer, for a strategy that `revises`.
-        earlier: what the run of that answer knew, as far as it is at hand.
+        earlier: what the run of that answer knew, as far as it is available.
         cache: what this run knows at its end.
         conversation: the turns before this question.
         verifies: whether the model can be asked if the evidence says what it answered.
-        span_reader: judges what the model reads; None where there is none.
+        span_reader: judges what the model reads; None if there is none.
     """
 
     backbone: Backbone

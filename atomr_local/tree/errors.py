@@ -8,7 +8,7 @@ class TreeError(ValueError):
 
     Attributes:
         message: what is wrong, in one line.
-        line: 1-based line of the text at fault, or None where the notation has no lines.
+        line: 1-based line of the text at fault, or None if the notation has no lines.
     """
 
     def __init__(self, message: str, *, line: int | None = None) -> None:

@@ -101,12 +101,12 @@ class Tree:
 
     @property
     def question(self) -> str:
-        """The question as understood; what the person typed may be worded otherwise."""
+        """The question as understood; what the user typed may be worded otherwise."""
         return self.root.question
 
     @property
     def expects(self) -> Expects | None:
-        """The answer that the question asks for; None where the plan does not state it."""
+        """The answer that the question asks for; None if the plan does not state it."""
         return self.root.expects
 
     @property

@@ -180,12 +180,12 @@ class OperationCall:
         return tuple(dict.fromkeys(i for operand in self.operands for i in operand.references))
 
     def word(self, slot: WordRole) -> str | None:
-        """The word that fills this slot; None where the operation has no such word, or it was left out."""
+        """The word that fills this slot; None if the operation has no such word, or it was left out."""
         return dict(zip(self.signature.words, self.words, strict=False)).get(slot)
 
     @property
     def direction(self) -> str | None:
-        """The direction, condition or relation: "earlier", "same", …; None where the operation takes none."""
+        """The direction, condition or relation: "earlier", "same", …; None if the operation takes none."""
         return self.word(WordRole.DIRECTION) or self.word(WordRole.CONDITION) or self.word(WordRole.RELATION)
 
     @property
@@ -273,7 +273,7 @@ def _without_words(operation: Operation, parts: list[Argument]) -> tuple[list[Ar
 
 
 def _word(slot: WordRole, text: str) -> str | None:
-    """The text as a word of this slot; None where it is none."""
+    """The text as a word of this slot; None if it is none."""
     plain = " ".join(text.split())
     if slot is WordRole.NUMBER:
         return str(int(plain)) if plain.isdecimal() and plain.isascii() and len(plain) < 5 else None

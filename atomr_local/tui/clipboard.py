@@ -55,7 +55,7 @@ def copy_text(app: App[Any], text: str) -> str:
 def clipboard_program(
     environment: Mapping[str, str] | None = None, *, platform: str = sys.platform
 ) -> list[str] | None:
-    """The command that puts its input in the clipboard; None where there is no display, or no such program."""
+    """The command that puts its input in the clipboard; None if there is no display, or no such program."""
     env = os.environ if environment is None else environment
     candidates: list[list[str]] = []
     if platform == "darwin":
@@ -126,7 +126,7 @@ def _question(state: QuestionState) -> list[str]:
 
 
 def _declined(state: QuestionState, ready: AnswerReady) -> str:
-    """Why the question was declined, and the guess apart; empty where it was not."""
+    """Why the question was declined, and the guess apart; empty if it was not."""
     if not ready.reason:
         return ""
     lines = [*_question(state), "", f"{NOT_FOUND.capitalize()}: {sanitize_line(ready.reason)}"]
@@ -137,13 +137,13 @@ def _declined(state: QuestionState, ready: AnswerReady) -> str:
 
 
 def evidence_text(state: QuestionState, evidence_id: str) -> str:
-    """The piece with its title, source and place, its text, and its query with rows; empty where there is none."""
+    """The piece with its title, source and place, its text, and its query with rows; empty if there is none."""
     piece = state.evidence.get(evidence_id)
     return f"{_whole(piece)}\n" if piece is not None else ""
 
 
 def sparql_text(state: QuestionState, node_id: int) -> str:
-    """The graph queries of the node's evidence, each once, laid out; empty where there are none."""
+    """The graph queries of the node's evidence, each once, laid out; empty if there are none."""
     names = state.nodes[node_id].evidence if node_id in state.nodes else []
     queries = dict.fromkeys(_query(state.evidence[name]) for name in names if name in state.evidence)
     return "".join(f"{query}\n\n" for query in queries if query)[:-1]

@@ -94,7 +94,7 @@ def _is_first_run(settings: Settings) -> bool:
 
 
 def only_the_starter(settings: Settings) -> bool:
-    """Whether no model and no index of the user's own is at hand or chosen. It reads the disk."""
+    """Whether no model and no index of the user's own is available or chosen. It reads the disk."""
     from atomr_local import paths
     from atomr_local.indexing.store import STARTER, list_indexes
 

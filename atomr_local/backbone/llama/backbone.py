@@ -83,7 +83,7 @@ class LlamaBackbone:
             storage: how prepared weights are stored (see `weights.py`); None: run the file as it is.
             cache: the directory for prepared weights and snapshots; None: neither is kept.
             cpu_variant: llama.cpp's CPU backend (see `cpu_variants.py`); the first load in a process decides.
-            notify: takes a message for the user, for example that damaged weights are made anew.
+            notify: takes a message for the user, for example that damaged weights are rebuilt.
             extra_buffers: see :class:`Engine`.
 
         Raises:

@@ -18,7 +18,7 @@ from atomr_local.backbone.llama.snapshots import Snapshots
 
 # Processor time to read 512 tokens of the starter: 128 at a time as little as all at once, 64 at a time 6% more.
 GRID_TOKENS = 128
-# How many of the first tokens are the static part, and how many an earlier prompt that this one goes on from.
+# How many of the first tokens are the static part, and how many an earlier prompt that this one continues from.
 Marks = tuple[int, int]
 
 
@@ -59,7 +59,7 @@ class PrefixCache:
         Args:
             static: how many of the first tokens are the static part.
             flag: passed to the sequence's decode.
-            continued: how many of the first tokens are an earlier prompt; 0: the prompt goes on from none.
+            continued: how many of the first tokens are an earlier prompt; 0: the prompt continues from none.
 
         Returns:
             how many tokens had to be evaluated; at least 1.

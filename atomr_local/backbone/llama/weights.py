@@ -113,7 +113,7 @@ def prepare(
     """The prepared weights, made now if they are not there. Two processes may make them at once; each is whole.
 
     Args:
-        notify: takes a sentence for the user when kept weights turn out to be damaged and are made anew.
+        notify: takes a sentence for the user when kept weights turn out to be damaged and are rebuilt.
 
     Raises:
         ModelError: they cannot be made: no room, a tensor that cannot be merged, or llama.cpp refused.

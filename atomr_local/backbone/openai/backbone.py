@@ -120,7 +120,7 @@ class OpenAIBackbone:
         """See :class:`atomr_local.backbone.protocol.Backbone`.
 
         Without log-probabilities from the server, the tokens are its fragments and `mean_probability` is None. Watched
-        texts are looked for among the likeliest tokens that the server lists; one that is not there gets the
+        texts are looked for among the most likely tokens that the server lists; one that is not there gets the
         probability of the least likely of them, for its own can be no larger. Token counts are the server's if it
         reports them, else estimates.
         """

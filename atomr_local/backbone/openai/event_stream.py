@@ -31,9 +31,9 @@ class Fragment:
 
     Attributes:
         pieces: text and natural log-probability of each token; nan where the server does not tell.
-        alternatives: for each token the likeliest ones at its place, itself included, with their log-probabilities;
-            empty where the server does not tell.
-        finish: the server's reason to end; None while it goes on.
+        alternatives: for each token the most likely ones at its place, itself included, with their log-probabilities;
+            empty if the server does not tell.
+        finish: the server's reason to end; None while it continues.
         prompt_tokens, cached_tokens: what the server says it read and took from its cache; None when it says nothing.
     """
 
@@ -163,7 +163,7 @@ def _pieces(content: str, logprobs: Any) -> tuple[_Listed, tuple[_Listed, ...]]:
     others = tuple(_alternatives(entry.get("top_logprobs")) for entry in entries)
     if told and "".join(text for text, _ in told) == content:
         return tuple(told), others
-    # Tokens that end within a character cannot be told apart in text.
+    # Tokens that end within a character cannot be distinguished in text.
     return ((content, sum(logprob for _, logprob in told) / len(told) if told else math.nan),), others[:1]
 
 

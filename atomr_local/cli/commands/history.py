@@ -229,7 +229,7 @@ def _one_of(numbers: Sequence[int], everything: bool) -> None:
 
 
 def _readable(opened: History, wanted: Sequence[int], *, skip: bool) -> tuple[list[StoredQuestion], int]:
-    """The questions; with `skip`, damaged ones are named on standard error and passed over."""
+    """The questions; with `skip`, damaged ones are named on standard error and skipped."""
     found = []
     for number in wanted:
         try:

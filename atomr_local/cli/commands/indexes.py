@@ -154,7 +154,7 @@ def remove(kind: str, name: str, unfinished: bool, yes: bool) -> None:
 
 
 def _embedder() -> str | None:
-    """Identity of the embedder that searches would use; None where there is none."""
+    """Identity of the embedder that searches would use; None if there is none."""
     from atomr_local.catalog.starter import find_embedder
     from atomr_local.errors import AtomrError
     from atomr_local.indexing.embedding.embedder import embedder_identity

@@ -163,7 +163,7 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
 
 
 def _tried_out(settings: Settings) -> Finding | None:
-    """What is remembered of trying the model out; None where that was not done yet."""
+    """What is remembered of trying the model out; None if that was not done yet."""
     from atomr_local.backbone.llama.probe.verdict import read_verdict, verdict_file
     from atomr_local.catalog.find import find_adapter, find_model
     from atomr_local.cli.doctor.findings import model_run

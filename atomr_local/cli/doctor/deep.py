@@ -39,7 +39,7 @@ def _processor(_settings: Settings) -> Iterator[Finding]:
 
 
 def _model(settings: Settings) -> Iterator[Finding]:
-    """Try the model out anew in a process of its own, whatever is remembered, and measure it."""
+    """Try the model out again in a process of its own, whatever is remembered, and measure it."""
     if settings.endpoint.url:
         return
     from atomr_local.backbone.llama.probe.runner import probe, run_probe

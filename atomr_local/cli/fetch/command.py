@@ -298,7 +298,7 @@ def wikidata_wish(*, text_index: str, entities: Path | None, to: Path | None, **
 
 
 def _at_hand(wish: WikidataWish) -> tuple[Path, Path] | None:
-    """What an earlier run of the same command has fetched, so that one whose build was stopped goes on with that."""
+    """What an earlier run of the same command has fetched, so that one whose build was stopped continues with that."""
     listed = wish.to.with_name(f"{wish.to.name}.entities.txt")
     if not wish.to.is_file() or not listed.is_file():
         return None
@@ -307,10 +307,10 @@ def _at_hand(wish: WikidataWish) -> tuple[Path, Path] | None:
 
 
 def fetch_wikidata(client: Client, wish: WikidataWish) -> tuple[Path, Path] | None:
-    """Ask and fetch; the file and the list of its entities, None where the user does not want to.
+    """Ask and fetch; the file and the list of its entities, None if the user does not want to.
 
     Raises:
-        AtomrError: the entities cannot be told, or something cannot be fetched or written.
+        AtomrError: the entities cannot be determined, or something cannot be fetched or written.
     """
     if wish.entities is not None:
         wanted, titles = read_entity_ids(wish.entities), list[str]()

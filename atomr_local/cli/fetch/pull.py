@@ -21,7 +21,7 @@ from atomr_local.settings import load_settings
 
 
 def pull_model(name: str, *, called: str, replace: bool, base_url: str, yes: bool) -> str | None:
-    """Get a model of the catalogue or by its address; what it is called then, None where the user does not want to.
+    """Get a model of the catalogue or by its address; what it is called then, None if the user does not want to.
 
     Args:
         called: another name for it; empty: the catalogue's, or the file's.

@@ -1,7 +1,7 @@
 """Imports trace files (`atomr.trace/1`). Every field is checked before use.
 
 What another program wrote is untrusted. Its form is checked here; its texts are kept as they are and sanitised wherever
-they are shown. What the trace class gives a default may be missing, and keys it does not know are passed over, so that
+they are shown. What the trace class gives a default may be missing, and keys it does not know are skipped, so that
 versions that differ a little can read each other.
 """
 

@@ -25,9 +25,9 @@ class RepairOutcome:
     """What was done about a damaged or emptied history.
 
     Attributes:
-        aside: where the damaged file is now; None where there was none, or nothing but the search was damaged.
-        saved: questions in the new file; None where the old file goes on.
-        lost: questions that could not be read; None where nobody knows how many there were.
+        aside: where the damaged file is now; None if there was none, or nothing but the search was damaged.
+        saved: questions in the new file; None if the old file goes on.
+        lost: questions that could not be read; None if nobody knows how many there were.
     """
 
     aside: Path | None = None
@@ -35,7 +35,7 @@ class RepairOutcome:
     lost: int | None = None
 
     def describe(self, what: str) -> str:
-        """In words, for the person whose history it is. `what` says what was wrong."""
+        """In words, for the user whose history it is. `what` says what was wrong."""
         if self.saved is None:
             return f"{what}. The search index was rebuilt; no question was lost."
         where = f"It is kept as {self.aside.name}, beside a new history. " if self.aside else ""
@@ -51,7 +51,7 @@ def repair(path: Path, *, search: bool) -> RepairOutcome | None:
     """Make the history at `path` usable again, which proved to be damaged; see :func:`emptied` for empty files.
 
     Returns:
-        None where it is whole after all: another program has mended it meanwhile.
+        None if it is whole after all: another program has repaired it meanwhile.
 
     Raises:
         HistoryError: it cannot be read, moved or written.
@@ -135,7 +135,7 @@ def _rebuild_search(path: Path) -> bool:
 
 
 def set_aside(path: Path) -> Path | None:
-    """Move a damaged file, with what belongs to it, to a name beside it. Its new path; None where it is gone."""
+    """Move a damaged file, with what belongs to it, to a name beside it. Its new path; None if it is gone."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     aside, count = path.with_name(f"{path.stem}.damaged-{stamp}{path.suffix}"), 1
     while any(aside.with_name(aside.name + ending).exists() for ending in ("", *COMPANIONS)):

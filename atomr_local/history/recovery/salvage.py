@@ -56,7 +56,7 @@ def salvage(damaged: Path, fresh: Path, *, search: bool, counts: HistoryCounts |
 
 
 def _copies(damaged: Path, fresh: Path) -> Iterator[Path]:
-    """Copies of the damaged file: as it is, and with the first page, which holds the schema, made anew.
+    """Copies of the damaged file: as it is, and with the first page, which holds the schema, rebuilt.
 
     Tables lie at the same pages in every history, because the schema is made by the same steps.
     """

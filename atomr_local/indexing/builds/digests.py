@@ -111,7 +111,7 @@ def record(directory: Path, manifest: str, *, base: Path | None = None) -> None:
 
 
 def read_record(directory: Path) -> Recorded | None:
-    """What is recorded of the index in `directory`; None where an earlier version built it and recorded nothing.
+    """What is recorded of the index in `directory`; None if an earlier version built it and recorded nothing.
 
     Raises:
         KnowledgeIndexError: the record is damaged or of another version.

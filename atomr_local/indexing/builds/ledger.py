@@ -34,7 +34,7 @@ class Ledger:
         inputs: the files as a manifest names them, hashed when the ledger was opened.
         state: JSON values only.
         resumed: an earlier, unfinished run of this build was found, and `state` is where it stopped.
-        note: why an earlier, unfinished build was thrown away, in words for the user; "" when none was.
+        note: why an earlier, unfinished build was discarded, in words for the user; "" when none was.
     """
 
     directory: Path
@@ -60,7 +60,7 @@ class Ledger:
         """The ledger in `directory`, which the caller holds by :func:`publishing.resumable`.
 
         Without one that fits these files (by content, in this order) and settings, the directory is emptied and the
-        build begins anew; `note` tells so. Nothing is written before the first :meth:`commit`.
+        build starts over; `note` tells so. Nothing is written before the first :meth:`commit`.
 
         Args:
             settings: all that decides what is built, as JSON values.
@@ -114,7 +114,7 @@ class Ledger:
 
 
 def read_ledger(directory: Path) -> Ledger | None:
-    """The ledger of an unfinished build, to look at; None where none can be read."""
+    """The ledger of an unfinished build, to look at; None if none can be read."""
     for kind in ("text", "graph"):
         found, _ = _read(directory, kind)
         if found is not None:

@@ -110,7 +110,7 @@ def publish(scratch: Path, manifest: Manifest) -> Path:
             old.rename(destination)
         raise
     sync_directory(destination.parent)
-    # Only now: until the rename, the ledger is what a killed build goes on from.
+    # Only now: until the rename, the ledger is what a killed build continues from.
     for helper in (LEDGER, LOCK):
         (destination / helper).unlink(missing_ok=True)
     shutil.rmtree(old, ignore_errors=True)
@@ -132,10 +132,10 @@ def put_back(kind: IndexKind, name: str) -> None:
 
 @dataclass(frozen=True)
 class Unfinished:
-    """A hidden directory beside the indexes: a build that can go on, or what a process left that died.
+    """A hidden directory beside the indexes: a build that can continue, or what a process left that died.
 
     Attributes:
-        resumable: the same build command goes on from it.
+        resumable: the same build command continues from it.
         running: a process is at work in it now.
         bytes: size on disk.
         set_aside: the index itself, which a process that died had moved out of the way of a new one.
@@ -245,7 +245,7 @@ def _same_file(handle: int, path: Path) -> bool:
 
 
 def _is_locked(directory: Path) -> bool:
-    """Whether a process holds the build in this directory; True where that cannot be told."""
+    """Whether a process holds the build in this directory; True if that is unknown."""
     try:
         import fcntl
     except ImportError:

@@ -42,7 +42,7 @@ def require_space(directory: Path, wanted: int, what: str) -> None:
 
 
 def write_error(what: str, error: BaseException, *, resumable: bool = False) -> KnowledgeIndexError:
-    """A failed write of `what` in words; `resumable` tells whether the same command goes on from what is kept."""
+    """A failed write of `what` in words; `resumable` tells whether the same command continues from what is kept."""
     number, text = getattr(error, "errno", None), str(error)
     full = number in (errno.ENOSPC, errno.EDQUOT) or any(mark in text.casefold() for mark in _FULL)
     broken = number == errno.EIO or any(mark in text.casefold() for mark in _BROKEN)
@@ -60,7 +60,7 @@ def write_error(what: str, error: BaseException, *, resumable: bool = False) -> 
 
 
 def something_done(directory: Path) -> bool:
-    """Whether a build in `directory` has got so far that the same command goes on from there."""
+    """Whether a build in `directory` has got so far that the same command continues from there."""
     from atomr_local.indexing.builds.ledger import read_ledger
 
     ledger = read_ledger(directory)

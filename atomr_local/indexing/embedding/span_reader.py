@@ -45,8 +45,8 @@ class SpanVerdict:
     Attributes:
         answerable: probability that one of the passages answers the question.
         answers: for each answer the probability, in the passage that speaks for it most, of spans that are this
-            answer; None where no passage holds its words.
-        best: the likeliest span of all passages; "" where none is likelier than that there is none.
+            answer; None if no passage holds its words.
+        best: the most likely span of all passages; "" where none is likelier than that there is none.
     """
 
     answerable: float
@@ -100,7 +100,7 @@ class SpanReader:
             passages: each "title: text".
 
         Returns:
-            None where there is nothing to read, or the question alone fills the encoder.
+            None if there is nothing to read, or the question alone fills the encoder.
         """
         with self._lock:
             read = [one for one in (self._read(question, passage) for passage in passages) if one is not None]
@@ -159,7 +159,7 @@ class _Read:
         self.best = (text, probability)
 
     def share(self, answer: str) -> float | None:
-        """Probability of the spans that are this answer, where it is likeliest; None: it stands nowhere."""
+        """Probability of the spans that are this answer, where it is most likely; None: it stands nowhere."""
         found = [self._near(first, last) for first, last in self._places(answer)]
         return max(found, default=None)
 

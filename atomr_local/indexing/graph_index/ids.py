@@ -54,7 +54,7 @@ class IdSet:
 
 
 def read_entity_ids(file: Path) -> IdSet:
-    """The Q-ids of a file, one at the beginning of each line; empty lines and comments (#) are passed over.
+    """The Q-ids of a file, one at the beginning of each line; empty lines and comments (#) are skipped.
 
     Raises:
         InputError: the file cannot be read, or a line contains no Q-id.

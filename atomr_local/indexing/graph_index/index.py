@@ -49,9 +49,9 @@ def build_graph_index(
     Args:
         format: "auto" recognises each file by its content.
         language: labels, aliases and descriptions of other languages are left out.
-        entities: file with a Q-id a line.
+        entities: file with a Q-id per line.
         text_index: name of a text index; its articles' entities, by id or else by title.
-        properties: file with a P-id a line; other properties are left out. Without it, external identifiers and media
+        properties: file with a P-id per line; other properties are left out. Without it, external identifiers and media
             are left out where the source tells which properties these are.
 
     Raises:
@@ -92,7 +92,7 @@ def build_graph_index(
             counts, said = build.run()
             ledger.check_inputs()
             settings.pop("layout")
-            # Not in the ledger: a build goes on though the lists lie elsewhere now.
+            # Not in the ledger: a build continues though the lists lie elsewhere now.
             lists = {"entities": entities, "properties": properties}
             asked = {what: str(file.absolute()) for what, file in lists.items() if file is not None}
             if format != "auto":

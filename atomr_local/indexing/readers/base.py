@@ -66,7 +66,7 @@ class ArticleReader(Protocol):
         disambiguation pages, pictures) is left out without being counted.
 
         Args:
-            after: records up to this ordinal are passed over, neither parsed nor counted (resuming).
+            after: records up to this ordinal are skipped, neither parsed nor counted (resuming).
 
         Raises:
             InputError: the file is missing, damaged or not what it claims; names the file and the place.

@@ -39,7 +39,7 @@ class FileReader:
     """A file read from its beginning, unpacked, and how far it has been read.
 
     Attributes:
-        after: lines up to this number are passed over (resuming).
+        after: lines up to this number are skipped (resuming).
         position: bytes read so far of the file as it lies on disk (compressed bytes of a compressed file).
     """
 
@@ -62,7 +62,7 @@ class LineReader(FileReader):
     """Iterates over (line number from 1, line as bytes) of one file.
 
     Args:
-        after: lines up to this number are passed over, unseen (resuming).
+        after: lines up to this number are skipped, unseen (resuming).
 
     Attributes:
         after: as given; where it is not 0, the file has shown before that it is what it claims.

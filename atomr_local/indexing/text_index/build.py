@@ -1,7 +1,7 @@
 """A text build: articles → passages → vectors → table, committed in batches.
 
 The ledger's last state names a place in the input and the version of the table at that place. What was written after it
-(by a run that was killed before it could commit) is undone when the build goes on.
+(by a run that was killed before it could commit) is undone when the build continues.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The catalogue of a text index: its articles with content hashes and redirects.
 
-One SQLite file beside the passages. While articles are added, an article that is read anew gets a row of its own with a
+One SQLite file beside the passages. While articles are added, an article that is read again gets a row with a
 higher number, and the row before it stays until :meth:`Catalog.settle`: so a killed run is undone by numbers alone.
 """
 

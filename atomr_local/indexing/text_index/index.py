@@ -68,7 +68,7 @@ def build_text_index(
         titles: take only articles with these titles (case, accents and punctuation aside).
         titles_file: where the titles come from, for the manifest.
         engine: "ray" reads and embeds with Ray's workers (see `ray_build.py`); the index is the same.
-        tell: called with what the user should know, such as that an unfinished build goes on.
+        tell: called with what the user should know, such as that an unfinished build continues.
 
     Raises:
         InputError: an input is missing, damaged or not what it claims; the old index stays as it was.
@@ -251,7 +251,7 @@ def _manifest(
         "trained_rows": state.trained,
         "skipped": asdict(build.skipped),
     }
-    if asked:  # not in the ledger: a build goes on though the list of titles lies elsewhere now
+    if asked:  # not in the ledger: a build continues though the list of titles lies elsewhere now
         settings["asked"] = asked
     if titles is not None:
         reader = CatalogReader(ledger.directory)

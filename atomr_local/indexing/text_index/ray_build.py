@@ -3,7 +3,7 @@
 One process decides, in the order of the input, as in :mod:`build`: what is new, what stands twice, what is wanted.
 It hands the workers whole files to read (several at once, where there are several), then waves of passages: Ray Data
 embeds them block by block, lance-ray writes a fragment for each block and commits the fragments of a wave together, in
-their order. The ledger is that of the local engine, wave by wave, so that either engine goes on with what the other
+their order. The ledger is that of the local engine, wave by wave, so that either engine continues with what the other
 began. Every machine of a cluster must find the inputs, the embedder and the indexes at the same paths.
 
 Ray is a program for clusters and opens sockets; it is started only when it is asked for. Where the variable RAY_ADDRESS
@@ -216,7 +216,7 @@ def _quiet() -> None:
     os.environ.setdefault("RAY_DATA_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"ray\.")
-    # Ray's processes are started from this one, and none of them goes on with Lance as it is here.
+    # Ray's processes are started from this one, and none of them continues with Lance as it is here.
     warnings.filterwarnings("ignore", message="lance is not fork-safe", category=UserWarning)
 
 

@@ -42,7 +42,7 @@ def check_before_publishing(scratch: Path, manifest: store.Manifest, cancellatio
 
 
 def after_failed_write(scratch: Path, error: KnowledgeIndexError) -> None:
-    """See to it that the next run can go on from what is in `scratch`, after a write failed there.
+    """Make sure that the next run can continue from what is in `scratch`, after a write failed there.
 
     Where the passages that the ledger counts cannot be read, the unfinished build is emptied, and the hint of `error`
     says so. Where the indexes were made already, the next run makes them again.

@@ -118,7 +118,7 @@ class PassageTable:
                 self._table.delete(f"id IN ({quoted})")
 
     def go_back(self, version: int) -> bool:
-        """Undo what was written after `version`; False where that is gone."""
+        """Undo what was written after `version`; False if that is gone."""
         try:
             if self.version != version:
                 self._table.restore(version)
@@ -142,7 +142,7 @@ class PassageTable:
         """Make the indexes that are missing and take all rows into those that are there.
 
         Args:
-            trained: rows that the vector index was trained on, 0 where there is none.
+            trained: rows that the vector index was trained on, 0 if there is none.
 
         Returns:
             `trained` as it is now.
@@ -166,7 +166,7 @@ class PassageTable:
         """Make all indexes again, whatever state they are in.
 
         Returns:
-            Rows that the vector index was trained on, 0 where there is none.
+            Rows that the vector index was trained on, 0 if there is none.
         """
         with writing(self.path.parent):
             for index in self._table.list_indices():

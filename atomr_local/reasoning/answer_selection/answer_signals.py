@@ -17,7 +17,7 @@ _MATCH = (names.LINK, names.RELATION)
 
 
 def raw_confidence(result: Result) -> float | None:
-    """How sure the reading of a step is by itself, or else the graph; None where nobody can say."""
+    """How sure the reading of a step is by itself, or else the graph; None if nobody can say."""
     signals = result.signals
     if names.READING in signals:
         return signals[names.READING]

@@ -33,7 +33,7 @@ def surest_pair(earlier: Result, result: Result, answer_after: Callable[[Result]
 
 
 def _together(earlier: float | None, result: Result) -> float:
-    """Confidence of two steps together; 0 where the second gave no answer by its operator."""
+    """Confidence of two steps together; 0 if the second gave no answer by its operator."""
     if not result.values or result.method != "operator":
         return 0.0
     return product_confidence(earlier, raw_confidence(result)) or 0.0

@@ -36,7 +36,7 @@ class AnswerSelection:
             calibration: None: results keep the figures of the model and of the graph, and no direct answer competes
                 with the tree's.
             direct: whether a direct answer may compete with the tree's.
-            guess: answer a question that stays Unknown with the likeliest words of its evidence.
+            guess: answer a question that stays Unknown with the most likely words of its evidence.
         """
         self._operators = operators
         self._reader = reader
@@ -54,7 +54,7 @@ class AnswerSelection:
         """The answer of the whole question, where the tree came to `result`.
 
         Args:
-            asked: the question in the person's own words, as far as it stands alone.
+            asked: the question in the user's own words, as far as it stands alone.
         """
         unasked = tree.expects is not None and tree.expects.type in NO_QUESTION
         if not result.values and not result.none and not unasked:
@@ -104,7 +104,7 @@ class AnswerSelection:
         return direct
 
     def _last_resort(self, node_id: int, question: str, result: Result) -> Result:
-        """The likeliest answer of the evidence; without evidence what the model knows by itself."""
+        """The most likely answer of the evidence; without evidence what the model knows by itself."""
         if result.evidence and self._guess:
             guessed = self._operators.guess(node_id, question, result.evidence)
             guessed.dropped = [*result.dropped, *guessed.dropped]

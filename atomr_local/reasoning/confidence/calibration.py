@@ -118,7 +118,7 @@ class LogisticModel:
     @classmethod
     def from_card(cls, given: object) -> LogisticModel | None:
         """A model as a card writes it: {"features": […], "coefficients": […], "means": […], "missing": […],
-        "intercept": …, "knots": [[x, y], …]}, the last three lists optional. None where it is not of this form.
+        "intercept": …, "knots": [[x, y], …]}, the last three lists optional. None if it is not of this form.
         """
         if not isinstance(given, dict):
             return None

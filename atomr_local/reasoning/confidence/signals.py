@@ -30,10 +30,10 @@ MENTIONED = "mentioned"
 # What the span reader says: the probability that the passages answer the question, and that they do with this answer.
 ANSWERABLE = "answerable"
 SPAN = "span"
-# 1 where the model was not allowed to say Unknown.
+# 1 if the model was not allowed to say Unknown.
 GUESS = "guess"
 
-# 1 where the model answered from its own knowledge.
+# 1 if the model answered from its own knowledge.
 MEMORY = "memory"
 
 # Of an answer that rests on several steps; the signals above are then those of the step that they speak against most.
@@ -41,7 +41,7 @@ MEMORY = "memory"
 LEAVES = "leaves"
 # Product of the steps' VERIFY.
 VERIFIED = "verified"
-# 1 where the answer was computed of the steps' answers.
+# 1 if the answer was computed of the steps' answers.
 COMPUTED = "computed"
 # Share of the steps that were answered by direct RAG, their operator having given nothing; and of those without answer.
 FALLBACK = "fallback"
@@ -49,7 +49,7 @@ UNFINISHED = "unfinished"
 # How many steps, and how many answers.
 STEPS = "steps"
 ANSWERS = "answers"
-# 1 where the answer only repeats what the question names.
+# 1 if the answer only repeats what the question names.
 NAMED = "named"
 # Whether another way to the whole question came to the same answer.
 RIVAL = "rival"
@@ -78,7 +78,7 @@ def null_score(completion: Generation, before: str) -> float | None:
         completion: made with Unknown as its first watched text, behind `before`.
 
     Returns:
-        None where the model does not tell, and where an answer begins with the same token as Unknown.
+        None if the model does not tell, and where an answer begins with the same token as Unknown.
     """
     unknown = completion.watched[0] if completion.watched else math.nan
     first = _logprob_behind(completion, before)
@@ -96,7 +96,7 @@ def said_yes(completion: Generation) -> float | None:
         completion: yes or no, with the watched texts yes, no, Yes and No.
 
     Returns:
-        None where the model does not tell.
+        None if the model does not tell.
     """
     watched = [-math.inf if math.isnan(logprob) else logprob for logprob in completion.watched]
     if len(watched) == 4 and max(watched) > -math.inf:

@@ -14,7 +14,7 @@ def confidence_word(confidence: float) -> str:
 
 
 def confidence_text(confidence: float | None) -> str:
-    """Word and figure, such as "probably, confidence 0.71"; empty where the confidence is not known."""
+    """Word and figure, such as "probably, confidence 0.71"; empty if the confidence is not known."""
     return "" if confidence is None else f"{confidence_word(confidence)}, confidence {confidence:.2f}"
 
 

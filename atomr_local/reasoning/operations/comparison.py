@@ -23,7 +23,7 @@ def sort_of(word: str) -> Sort:
 def alike(one: Value, other: Value, *, said: bool = False) -> bool | None:
     """Whether two values are one thing: by entity, date, amount, country or demonym, then by name.
 
-    None where it cannot be told: "Portland" may be "Portland, Oregon", 1950 may be 1950-03.
+    None if it is unknown: "Portland" may be "Portland, Oregon", 1950 may be 1950-03.
 
     Args:
         said: whether the other stands in the plan: a year there is any day of it.
@@ -59,7 +59,7 @@ def _same_name(one: str, other: str) -> bool | None:
 
 
 def stands_so(one: Measure, other: Measure, word: str, *, bare: bool = False) -> bool | None:
-    """Whether the one is earlier, later, smaller or larger than the other; None where it cannot be told.
+    """Whether the one is earlier, later, smaller or larger than the other; None if it is unknown.
 
     Args:
         bare: whether the other side stands in the plan: a bare number may then be in the unit that the one is written

@@ -22,7 +22,7 @@ class Computed:
     """What an operation came to.
 
     Attributes:
-        values: empty where there is no result.
+        values: empty if there is no result.
         computation: such as "1956-06-09 < 1993-10-26"; "" where nothing was computed.
         reason: why there is no result, a clause for people; "" where there is one.
         notes: what was left out.

@@ -40,7 +40,7 @@ def computed_node(tree: Tree, node: Node, results: Mapping[int, Result]) -> Resu
 
 
 def computed_question(tree: Tree, node: Node, ids: Sequence[int], results: Mapping[int, Result]) -> Result | None:
-    """The result of a question over other nodes that surely asks for an operation; None where it does not."""
+    """The result of a question over other nodes that surely asks for an operation; None if it does not."""
     operands = [_operand(tree, i, results) for i in ids]
     computed = symbolic.compute(node.instruction or node.question, operands, tree.question)
     return _result(computed, [results[i] for i in ids], "symbolic") if computed is not None else None

@@ -54,11 +54,11 @@ class Measure:
 
     @property
     def amount(self) -> Decimal | None:
-        """The quantity in the base unit; None where it is not one quantity."""
+        """The quantity in the base unit; None if it is not one quantity."""
         return self.quantity.in_base_unit().amount if self.quantity is not None else None
 
     def before(self, other: Measure) -> bool | None:
-        """Whether this is surely smaller or earlier (True), surely not (False), or cannot be told (None)."""
+        """Whether this is surely smaller or earlier (True), surely not (False), or is unknown (None)."""
         if self.high < other.low:
             return True
         if self.low >= other.high:
@@ -85,7 +85,7 @@ def _english() -> Mapping[str, Any]:
 
 
 def measure(value: Value, sort: Sort) -> Measure | None:
-    """The value as a date or as a number or quantity; None where the whole text is none."""
+    """The value as a date or as a number or quantity; None if the whole text is none."""
     return _measure(value.text, value.kind, sort)
 
 

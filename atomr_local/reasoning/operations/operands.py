@@ -64,7 +64,7 @@ class Entry:
     """One thing with what is known of it.
 
     Attributes:
-        entity: None where the values belong to nothing known: then they stand for themselves.
+        entity: None if the values belong to nothing known: then they stand for themselves.
         values: of the fact, as found.
         node_id: the step that they come from.
     """

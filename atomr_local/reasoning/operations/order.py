@@ -27,7 +27,7 @@ def compare(operands: Sequence[Operand], word: str, asked: str) -> tuple[tuple[V
     """What has the extreme value; all that tie for it.
 
     Raises:
-        NotComputed: fewer than two things are measured, or which is the extreme cannot be told.
+        NotComputed: fewer than two things are measured, or which is the extreme is unknown.
     """
     # One operand is a set, and a set of one has its extreme.
     ordered = _ordered(operands, word, asked, least=min(2, len(operands)))
@@ -75,7 +75,7 @@ def _ordered(operands: Sequence[Operand], word: str, asked: str, least: int = 2)
 
 
 def _first(one: Measured, other: Measured, word: str) -> None:
-    """Refuse two of which it cannot be told that the one comes first."""
+    """Refuse two of which it is unknown that the one comes first."""
     low, high = (one.measure, other.measure) if word in UPWARDS else (other.measure, one.measure)
     if low.before(high) is None:
         raise NotComputed(f"{one.shown} and {other.shown} cannot be put in an order")
@@ -116,7 +116,7 @@ def select(
     """The things whose value stands so to the last operand.
 
     Raises:
-        NotComputed: a value or the bound is not of the sort needed, or how they stand cannot be told.
+        NotComputed: a value or the bound is not of the sort needed, or how they stand is unknown.
     """
     known = [operand for operand in operands if isinstance(operand, Operand) and operand is not bound]
     found = entries(known, asked)

@@ -42,7 +42,7 @@ def stands(first: Operand | str, second: Operand | str, word: str) -> tuple[tupl
     Of several values one that is shared makes two answers the same; "among" asks it of all of the first.
 
     Raises:
-        NotComputed: how they stand cannot be told.
+        NotComputed: how they stand is unknown.
     """
     if word in _ORDERS:
         return _ordered(first, second, word)

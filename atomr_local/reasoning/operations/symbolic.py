@@ -42,7 +42,7 @@ def _has(name: str, question: str, *, opening: bool = False) -> bool:
 
 
 def compute(question: str, operands: Sequence[Operand], root_question: str = "") -> Computed | None:
-    """The answer to `question` over earlier answers, or None where it is not surely one of the operations.
+    """The answer to `question` over earlier answers, or None if it is not surely one of the operations.
 
     Args:
         question: the node's question; references in it may stand as `[i]`.

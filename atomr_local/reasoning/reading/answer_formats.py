@@ -66,7 +66,7 @@ class AnswerFormat(Protocol):
 
     Attributes:
         before: what stands before the first answer in the output.
-        json_schema: of the output; None where it is no JSON.
+        json_schema: of the output; None if it is no JSON.
         check: what the model is asked about its own answer, as the next turn; it says yes or no.
     """
 

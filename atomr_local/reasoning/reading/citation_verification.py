@@ -29,7 +29,7 @@ def holds(answer: str, evidence: Evidence) -> bool:
 
 def mentioned_share(question: str, evidence: Iterable[Evidence]) -> float | None:
     """The share of the question's telling words that titles and texts of the evidence hold, in any of their forms or in
-    the words that tell the same; None where the question has no telling word.
+    the words that tell the same; None if the question has no telling word.
 
     Of questions that a passage seems to answer and does not, many ask about something that it does not mention
     (Rajpurkar, Jia and Liang, ACL 2018, section 3: what unanswerable questions are made of).
@@ -52,7 +52,7 @@ def supported(answers: Sequence[str], cited: Sequence[Evidence]) -> bool | None:
 def agreement(answers: Sequence[str], evidence: Sequence[Evidence]) -> float | None:
     """Share of the answers that evidence from two places holds: two pages, or a page and the graph.
 
-    None where there are no two places to compare, and for yes/no.
+    None if there are no two places to compare, and for yes/no.
     """
     places = {(item.source, item.title) for item in evidence}
     if len(places) < 2 or not answers or all(answer.casefold() in _VERDICTS for answer in answers):

@@ -54,7 +54,7 @@ class SpanJudge(Protocol):
     """Reads passages beside the model and judges its answers. Thread-safe."""
 
     def judge(self, question: str, passages: Sequence[str], answers: Sequence[str]) -> SpanVerdict | None:
-        """What the passages, each "title: text", say of the answers; None where there is nothing to read."""
+        """What the passages, each "title: text", say of the answers; None if there is nothing to read."""
         ...
 
 

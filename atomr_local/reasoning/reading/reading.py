@@ -21,7 +21,7 @@ class Reading:
     Attributes:
         answers: empty when the model says Unknown or its output could not be read.
         each: for each of the answers exp of its own tokens' mean log-probability; () where that is not known.
-        null: probability that the model would have said Unknown, against what it began to write; None where no
+        null: probability that the model would have said Unknown, against what it began to write; None if no
             Unknown was possible or its probability is not known.
         verified: for each of the answers the probability that the model says yes when asked whether the evidence
             says so; () where it was not asked.

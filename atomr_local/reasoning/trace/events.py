@@ -201,7 +201,7 @@ class NodeJudged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarningRaised(Event):
-    """Something that the user should know; the question goes on."""
+    """Something that the user should know; the question continues."""
 
     message: str
 
@@ -209,7 +209,7 @@ class WarningRaised(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerReady(Event):
     """The whole question's answer. Status "unknown": `answer` and `answers` are empty, `reason` says why in a sentence,
-    `advice` what a person may do about it, and `guess` is the best answer that was found all the same."""
+    `advice` what a user can do about it, and `guess` is the best answer that was found all the same."""
 
     status: Status
     answer: str

@@ -62,7 +62,7 @@ class Guess:
 
     Attributes:
         answers: the bare answers.
-        confidence: probability that it is right; None where it is not known.
+        confidence: probability that it is right; None if it is not known.
         basis: whether it comes from evidence or from the model's own knowledge.
     """
 
@@ -88,29 +88,29 @@ class NodeTrace:
         refs: ids of the nodes that it refers to.
         sources: names of the sources that were chosen.
         answer: the answers as text.
-        answers: the bare answers; empty where nothing was found.
+        answers: the bare answers; empty if nothing was found.
         method: how the answer came about.
-        confidence: probability that the answer is right; None where it is not known.
+        confidence: probability that the answer is right; None if it is not known.
         evidence: ids of the evidence that was retrieved.
         cited: ids of the evidence that the answer rests on.
-        supported: whether the cited evidence contains the answer; None where that was not checked.
+        supported: whether the cited evidence contains the answer; None if that was not checked.
         computation: what was computed, such as "2010-10-19 > 2000-01-01".
         dropped: what a limit left out, in words.
         error: {"title", "message"} of what failed.
         seconds: how long the node took.
         llm: how much it used the model.
-        outcome: how the step ended; None where it did not end, failed, or the trace is of an earlier version.
+        outcome: how the step ended; None if it did not end, failed, or the trace is of an earlier version.
         reason: for "not found": what was looked for and where, in a sentence.
         signals: what speaks for and against the answer, by name, such as "link", "relation" or "verify"; 0 to 1.
         arguments: of the operator, as the plan has them: texts, and lists of node ids for references.
-        operation: name of the typed operation that computes the node, such as "Compare"; None where there is none.
+        operation: name of the typed operation that computes the node, such as "Compare"; None if there is none.
         operands: of the operation, in the form of `arguments`.
         words: of the operation, such as the direction "earlier".
-        of: for each answer what it is a value of, such as the rivers of a length; empty where that is not known.
-        scores: for each of several answers how sure it is by itself, 0 to 1; empty where that is not known.
-        entities: for each answer the graph entity that it names, or None; empty where the graph gave none.
+        of: for each answer what it is a value of, such as the rivers of a length; empty if that is not known.
+        scores: for each of several answers how sure it is by itself, 0 to 1; empty if that is not known.
+        entities: for each answer the graph entity that it names, or None; empty if the graph gave none.
         linked: labels of the entities that the graph took the operator's first arguments for.
-        near: where the graph has the entity and not what was asked: labels of properties that it has, the likest first.
+        near: if the graph has the entity but not what was asked: labels of its properties, the nearest first.
     """
 
     id: int
@@ -217,23 +217,23 @@ class Trace:
         status: how the question ended; "interrupted" where the program was killed.
         answer: the answer as a sentence.
         answers: the bare answers.
-        confidence: probability that the answer is right; None where it is not known.
+        confidence: probability that the answer is right; None if it is not known.
         basis: "model" where the answer comes from the model's own knowledge and not from evidence.
         plan: the plan that was executed.
         nodes: the nodes of the plan, with their results.
         evidence: all evidence that was retrieved.
         totals: sums over the whole question.
         warnings: what the user was warned of.
-        left_machine: what was sent to other machines; empty where nothing was.
+        left_machine: what was sent to other machines; empty if nothing was.
         reason: for status "unknown": why there is no answer, in a sentence; `answer` and `answers` are empty then.
-        advice: what a person may do about it, one sentence each.
-        guess: the best answer that was found all the same; None where there is none.
-        question: what the person typed.
+        advice: what a user can do about it, one sentence each.
+        guess: the best answer that was found all the same; None if there is none.
+        question: what the user typed.
         understood_as: the question as the plan understood it; "" where there was no plan.
         id: a random name of this trace, by which a later one refers to it; "" in traces of earlier versions.
-        conversation: id of the first trace of the conversation that this one goes on with; "" for a first question.
+        conversation: id of the first trace of the conversation that this one continues with; "" for a first question.
         took_from: ids of the earlier traces that gave what the question left out, oldest first.
-        expects: {"type", "several"} of the answer that the plan expects; None where it does not say.
+        expects: {"type", "several"} of the answer that the plan expects; None if it does not say.
     """
 
     question: str

@@ -109,7 +109,7 @@ class _Judge:
         return AnswerVerdict("unknown", reason, (advice,), self._guess() if kind == "language" else None, nodes)
 
     def _cause(self, root: NodeTrace) -> str | None:
-        """Why the root's answer does not stand; None where it does."""
+        """Why the root's answer does not stand; None if it does."""
         if not root.answers or root.outcome == "not found":
             return "nothing"
         if root.outcome != "computed" and self._repeats(root):

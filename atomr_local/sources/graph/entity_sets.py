@@ -52,7 +52,7 @@ class EntitySetGraph(KnowledgeGraph):
         return f"SELECT DISTINCT ?head ?value WHERE {{\n  VALUES ?head {{ {heads} }}\n  {pattern}\n}}"
 
     def _of_set(self, prop: str, inverse: bool) -> dict[str, SelectResult] | None:
-        """By entity, what the query found; None where it finds more than one query may give."""
+        """By entity, what the query found; None if it finds more than one query may give."""
         with self._reading:
             key = (prop, inverse)
             if key not in self._read:

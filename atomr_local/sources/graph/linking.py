@@ -90,7 +90,7 @@ class Linker:
         return _normalised(judged or scored, _MEANING_TIE if judged else _TIE)[:limit]
 
     def namesakes(self, iri: str) -> list[EntityRow]:
-        """Other entities of the same name, qualifiers aside, where one of the two was never told apart by an id.
+        """Other entities of the same name, qualifiers aside, where one of the two was never distinguished by an id.
 
         A label without an id may stand for the same thing as one with: facts about it are then found under either.
         """
@@ -184,7 +184,7 @@ class Linker:
     def _by_similarity(self, scored: list[Candidate], descriptor: str, said: set[str]) -> list[Candidate] | None:
         """The candidates, those near the best judged by how near the descriptor comes to what each is said to be.
 
-        None where words decide, or there is no telling.
+        None if words decide, or there is no telling.
         """
         near = [item for item in scored if scored[0].score - item.score <= _MEANING_WINDOW]
         if len(near) < 2 or not said or not self._semantic.usable:

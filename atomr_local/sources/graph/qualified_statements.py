@@ -63,7 +63,7 @@ def requested_time(wording: str, question: str, name: str) -> tuple[str, TimeCon
 
 @dataclass(frozen=True, slots=True)
 class QualifiedStatement:
-    """One statement: its value, and what qualifies it, None where nothing does."""
+    """One statement: its value, and what qualifies it, None if nothing does."""
 
     value: Term
     start: Date | None
@@ -116,7 +116,7 @@ class QualifiedStatements:
 
 
 def qualified_statements(graph: KnowledgeGraph, head: str, prop: str, *, inverse: bool) -> QualifiedStatements | None:
-    """The statements of the property that have a qualifier; None where there are none.
+    """The statements of the property that have a qualifier; None if there are none.
 
     Args:
         inverse: the head is the property's value.

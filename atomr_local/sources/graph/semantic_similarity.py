@@ -41,7 +41,7 @@ class SemanticSimilarity:
         return self._embedder is not None
 
     def similarities(self, text: str, others: Sequence[str]) -> list[float] | None:
-        """Cosine of each of the others with the text, -1 to 1; None where that cannot be told."""
+        """Cosine of each of the others with the text, -1 to 1; None if that is unknown."""
         vectors = self.vectors([text, *others])
         return None if vectors is None else [float(vectors[0] @ other) for other in vectors[1:]]
 

@@ -74,7 +74,7 @@ class QuestionState:
     trace: Trace | None = None
     replayed: bool = False  # opened from the history: prompts were not kept
     _users: dict[str, set[int]] = field(default_factory=dict)  # evidence to the nodes that have it
-    _draft_ended: bool = False  # a plan that is begun anew takes the place of the rejected one
+    _draft_ended: bool = False  # a plan that is started again takes the place of the rejected one
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -104,7 +104,7 @@ class QuestionState:
 
     @property
     def left_machine(self) -> str:
-        """What was sent to other machines so far, on one line; empty where nothing was."""
+        """What was sent to other machines so far, on one line; empty if nothing was."""
         if not self.leaving:
             return ""
         from atomr_local.reasoning.trace.schema import Departure, left_machine

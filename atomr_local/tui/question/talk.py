@@ -46,7 +46,7 @@ class Turn:
 
 @dataclass
 class Talk:
-    """Turns of the conversation that the next question goes on with."""
+    """Turns of the conversation that the next question continues with."""
 
     turns: list[Turn] = field(default_factory=list)
 
@@ -74,11 +74,11 @@ class Talk:
             self.turns[place] = turn
 
     def place(self, trace: Trace | None) -> int | None:
-        """Where the question stands; None where it is none of these."""
+        """Where the question stands; None if it is none of these."""
         return next((place for place, turn in enumerate(self.turns) if turn.trace is trace), None)
 
     def conversation(self, again: Trace | None = None) -> Conversation | None:
-        """What the next question may refer to; None where nothing was answered before.
+        """What the next question may refer to; None if nothing was answered before.
 
         Args:
             again: a question of this conversation that is asked again: only what came before it counts.

@@ -38,7 +38,7 @@ class PathSuggester(Suggester):
 
 
 def completed(value: str, directory: Path) -> str | None:
-    """The path with its last part completed, a directory with its slash; None where nothing begins like it."""
+    """The path with its last part completed, a directory with its slash; None if nothing begins like it."""
     head, beginning = os.path.split(value)
     if not beginning:
         return None

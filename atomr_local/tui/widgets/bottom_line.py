@@ -13,7 +13,7 @@ from atomr_local.tui.widgets.status_line import show_text
 
 
 class SteadyFooter(Footer):
-    """Textual's footer makes all its widgets anew with every change of the focus: most of what a key press cost."""
+    """Textual's footer makes all its widgets again with every change of the focus: most of what a key press cost."""
 
     def __init__(self) -> None:
         super().__init__(show_command_palette=False)

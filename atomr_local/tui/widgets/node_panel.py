@@ -86,7 +86,7 @@ class NodePanel(OptionList):
         return [option.id for option in self.options if option.id is not None]
 
     def go_to(self, evidence_id: str) -> bool:
-        """Put the cursor on this piece; False where it is not shown."""
+        """Put the cursor on this piece; False if it is not shown."""
         if evidence_id not in self.pieces:
             return False
         self.highlighted = self.get_option_index(evidence_id)
@@ -122,7 +122,7 @@ def describe(view: NodeView, asked: str = "") -> Iterable[RenderableType]:
     """Everything known of the node but its evidence, sanitised.
 
     Args:
-        asked: what the person typed; shown of the root, where the plan understood it otherwise.
+        asked: what the user typed; shown of the root, where the plan understood it otherwise.
     """
     yield Text(sanitize_line(view.node.question), "bold")
     if asked and view.node.id == ROOT_ID and " ".join(asked.split()) != view.node.question:

@@ -46,7 +46,7 @@ class ReasoningTree(Tree[int]):
         self._views: dict[int, NodeView] = {}
 
     def show_plan(self, state: QuestionState, first: int = 0) -> None:
-        """Lay the plan out anew, with the cursor on this node."""
+        """Lay the plan out again, with the cursor on this node."""
         self.clear()
         self._lines = {}
         self._views = state.nodes

@@ -106,7 +106,7 @@ class ReasoningView(Container):
         self._citation = -1
 
     def next_user(self) -> bool:
-        """Show the next step that uses the piece under the cursor; False where there is no other."""
+        """Show the next step that uses the piece under the cursor; False if there is no other."""
         chosen = self.evidence.chosen
         if chosen is None:
             return True

@@ -13,7 +13,7 @@ _WIDEST = 200  # characters of one value
 
 
 class MeasuredTable(DataTable[Text]):
-    """A table drawn anew when its columns have been measured.
+    """A table drawn again when its columns have been measured.
 
     The library measures new rows when the table next idles, and keeps the lines it drew before at the old widths: rows
     that a busy machine draws in between would stay cut at the widths of their headings.

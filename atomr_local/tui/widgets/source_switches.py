@@ -44,7 +44,7 @@ class SourceSwitches(Horizontal):
             text: whether the next question may use the text index.
             graph: whether the next question may use the graph index.
             web: whether the next question may use the web.
-            running: whether the running question uses the web; None where none runs.
+            running: whether the running question uses the web; None if none runs.
         """
         # The clock may tick before the switches are there, or after they have gone.
         for switch in self.query(_Switch):

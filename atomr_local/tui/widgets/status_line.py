@@ -33,10 +33,10 @@ class StatusLine(Horizontal):
         yield SourceSwitches()
 
     def show_sources(self, assistant: Assistant, running_web: bool | None) -> str:
-        """Show which sources may be used, and give the other machine that the model is on, empty where it is this one.
+        """Show which sources may be used, and give the other machine that the model is on, empty if it is this one.
 
         Args:
-            running_web: whether the running question uses the web; None where none runs.
+            running_web: whether the running question uses the web; None if none runs.
         """
         host = assistant.settings.endpoint.url.remote_host()
         for static in self.query("#remote").results(Static):
@@ -55,7 +55,7 @@ class StatusLine(Horizontal):
 
 
 def show_text(line: Widget, part: str, text: Text) -> None:
-    """Show the text in that part where it is another one: every update lays the screen out anew."""
+    """Show the text in that part where it is another one: every update lays the screen out again."""
     # The clock may tick before the part is there, or after it has gone.
     for static in line.query(part).results(Static):
         if static.content != text:

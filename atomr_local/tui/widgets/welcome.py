@@ -39,7 +39,7 @@ _LOCAL = f"{_WELCOME} While web is off, nothing leaves this machine."
 def example_questions() -> list[str]:
     """Questions that the starter answers rightly from the knowledge that it ships with, as its file marks them.
 
-    None where the file is missing or not readable.
+    None if the file is missing or not readable.
     """
     questions: list[str] = []
     file = paths.starter_knowledge_dir() / "questions.jsonl"

@@ -30,7 +30,7 @@ class EncodedPrompt:
 
     Attributes:
         static: how many of the first tokens are its static part.
-        continued: how many of the first tokens are those of the call that it goes on from; 0: it goes on from none.
+        continued: how many of the first tokens are those of the call that it continues from; 0: it continues from none.
     """
 
     tokens: tuple[int, ...]

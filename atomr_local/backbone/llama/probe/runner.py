@@ -104,7 +104,7 @@ def probe(task: ProbeTask, *, run: Run) -> ProbeVerdict | None:
     """Try one way after the other until one works.
 
     Returns:
-        None where the child did not come so far as to say anything: loading will tell.
+        None if the child did not come so far as to say anything: loading will tell.
 
     Raises:
         ModelError: no way works.

@@ -129,7 +129,7 @@ class ProbeVerdict:
 
     @property
     def note(self) -> str:
-        """What the user should know; empty where nothing had to be changed."""
+        """What the user should know; empty if nothing had to be changed."""
         if not self.failed:
             return ""
         first = self.failed[0]
@@ -145,7 +145,7 @@ _VERDICT = TypeAdapter(ProbeVerdict)
 def verdict_file(task: ProbeTask) -> Path | None:
     """Where the verdict of this task lies: another name when the library, processor, model or adapter changes.
 
-    None where llama.cpp is not installed or a file is missing.
+    None if llama.cpp is not installed or a file is missing.
     """
     files = _library_files()
     if not files:
@@ -175,7 +175,7 @@ def _library_files() -> list[Path]:
 
 
 def read_verdict(path: Path) -> ProbeVerdict | None:
-    """The verdict in a file; None where there is none or it is damaged."""
+    """The verdict in a file; None if there is none or it is damaged."""
     try:
         text = read_regular(path, _MOST_BYTES)
         if json.loads(text)["schema"] != SCHEMA:

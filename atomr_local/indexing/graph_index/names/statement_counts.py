@@ -1,6 +1,6 @@
 """Counts the statements of each entity during a build.
 
-To add to each entity's row at once would write most rows of the name database anew for every piece of a build.
+To add to each entity's row at once would write most rows of the name database again for every piece of a build.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ class TypedClaim(NamedTuple):
 
 
 def claims_of(entity: dict[str, Any]) -> Iterator[TypedClaim]:
-    """The statements of an entity that have a value that can be kept; what is no statement is passed over."""
+    """The statements of an entity that have a value that can be kept; what is no statement is skipped."""
     for group in entity["claims"].values():
         for statement in group if isinstance(group, list) else ():
             snak = statement.get("mainsnak") if isinstance(statement, dict) else None

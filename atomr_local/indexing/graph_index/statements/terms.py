@@ -127,7 +127,7 @@ class FactStatements:
 
 
 def _literal(fact: Fact, known: KnownProperty | None) -> tuple[str, str, str] | None:
-    """(N-Triples term, kind of value, its normal form), or None where the object is an entity."""
+    """(N-Triples term, kind of value, its normal form), or None if the object is an entity."""
     text, said = fact.object.label, fact.object_type
     if said in _ENTITY_TYPES:
         return None

@@ -188,7 +188,7 @@ class TripleStatements:
             self._sink.fact(line)
 
     def _value(self, pid: str, value: Term) -> tuple[str, str | None, str] | None:
-        """(term, the entity it is, kind of value), or None where it is unknown or not wanted."""
+        """(term, the entity it is, kind of value), or None if it is unknown or not wanted."""
         from pyoxigraph import Literal, NamedNode
 
         if isinstance(value, Literal):

@@ -76,7 +76,7 @@ class LineBlocks(FileReader):
     """Iterates over blocks of a file's lines, cut at the same places at every reading.
 
     Args:
-        after: lines up to this number are passed over (resuming).
+        after: lines up to this number are skipped (resuming).
 
     Attributes:
         position: bytes read so far of the file as it lies on disk.

@@ -29,7 +29,7 @@ class TurtleReader:
     """The triples of one file in blocks; records are triples, counted from 1.
 
     Args:
-        after: triples up to this ordinal are parsed and passed over (resuming).
+        after: triples up to this ordinal are parsed and skipped (resuming).
 
     Attributes:
         position: bytes read so far of the file as it lies on disk.

@@ -11,7 +11,7 @@ from atomr_local.errors import InputError
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 
 _ID = re.compile(r"[QP][1-9]\d{0,11}")
-# How each line of a dump begins; what begins so can be passed over without being parsed.
+# How each line of a dump begins; what begins so can be skipped without being parsed.
 _HEAD = re.compile(
     rb'\s*\{\s*"type"\s*:\s*"(?:item|property)"\s*,\s*(?:"datatype"\s*:\s*"[^"]*"\s*,\s*)?"id"\s*:\s*"([QP]\d+)"'
 )
@@ -28,7 +28,7 @@ class Record(NamedTuple):
 def read_entities(
     lines: LineReader, skipped: Skipped, wanted: Callable[[str, bytes], bool] | None = None
 ) -> Iterator[Record]:
-    """The file's items and properties; unusable lines are counted in `skipped`, lexemes are passed over.
+    """The file's items and properties; unusable lines are counted in `skipped`, lexemes are skipped.
 
     Each entity is an object with "id", and "labels", "descriptions", "aliases", "claims" and "sitelinks" that are
     objects where they are there at all.

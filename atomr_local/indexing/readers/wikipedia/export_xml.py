@@ -54,7 +54,7 @@ def read_pages(lines: LineReader, site: Site, *, after: int = 0) -> Iterator[Pag
     for block in _blocks(lines):
         handler.parser.Parse(block, False)
         fed += len(block)
-        # Expat reads an unfinished tag or comment anew with every block.
+        # Expat reads an unfinished tag or comment again with every block.
         if fed - handler.parser.CurrentByteIndex > _MAX_TAG + len(block):
             raise InputError(
                 f"{lines.path}, line {handler.parser.CurrentLineNumber}: a tag or comment longer than 1 MiB"

@@ -63,7 +63,7 @@ class ZimReader:
             raise InputError(f"{self.path}: no ZIM file, or damaged or cut short: {error}") from error
 
     def _record(self, entry: Any, record: int, old_scheme: bool) -> Article | Redirect | None:
-        """The entry as an article or redirect; None where it is neither.
+        """The entry as an article or redirect; None if it is neither.
 
         Raises:
             ValueError: it should be one and cannot be read.

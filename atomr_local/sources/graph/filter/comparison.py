@@ -25,7 +25,7 @@ class ComparisonCheck:
         self._matcher = matcher
 
     def check(self, head: Head, compare: Compare) -> ConditionResult | None:
-        """Whether the entity satisfies the comparison; None where no property is compared."""
+        """Whether the entity satisfies the comparison; None if no property is compared."""
         for match in self._compared_properties(head, compare):
             operand = compare.operand
             if isinstance(operand, Span) and match.kind != "time":
@@ -116,7 +116,7 @@ def _yes(satisfied: bool | None) -> str:
 
 
 def compare_dates(date: Date, comparison: Comparison, span: Span) -> bool | None:
-    """Whether every day that the date may mean stands so to the span; None where some days do and some do not."""
+    """Whether every day that the date may mean stands so to the span; None if some days do and some do not."""
     first, last = date.first, date.last
     if comparison is Comparison.MORE:
         return _settled(first > span.last, last > span.last)
@@ -134,7 +134,7 @@ def _settled(all_days: bool, some_day: bool) -> bool | None:
 
 
 def compare_quantities(value: Quantity, comparison: Comparison, operand: Quantity | Range) -> bool | None:
-    """Whether the value stands so to the operand; None where their units cannot be compared."""
+    """Whether the value stands so to the operand; None if their units cannot be compared."""
     if isinstance(operand, Range):
         low = compare_quantities(value, Comparison.AT_LEAST, operand.low)
         high = compare_quantities(value, Comparison.AT_MOST, operand.high)

@@ -41,7 +41,7 @@ Operand = Span | Quantity | Range
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """`wording` names the property; empty where the condition leaves it open ("after 1950")."""
+    """`wording` names the property; empty if the condition leaves it open ("after 1950")."""
 
     wording: str
     comparison: Comparison
@@ -100,7 +100,7 @@ _CONNECTIVE = re.compile(r"\s*,?\s+(?P<word>and|or|but)\s+(?:also\s+)?", re.IGNO
 
 
 def negated(text: str) -> str | None:
-    """The condition without its negation, or None where it is not negated."""
+    """The condition without its negation, or None if it is not negated."""
     match = _NEGATION.match(text)
     return match["rest"].strip() if match else None
 

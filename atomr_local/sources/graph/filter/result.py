@@ -12,7 +12,7 @@ class ConditionResult:
     """The result of a condition for one entity.
 
     Attributes:
-        satisfied: None where the graph does not tell.
+        satisfied: None if the graph does not tell.
         score: how surely the condition was matched to properties, 0 to 1.
         reasons: (sentence, the query behind it) of what was looked at.
     """

@@ -90,7 +90,7 @@ class ValueCheck:
         reading: tuple[str, str],
         time: TimeConstraint | None,
     ) -> ConditionResult | None:
-        """Whether a statement has the value, of what is said, at the time; None where none has the value at all."""
+        """Whether a statement has the value, of what is said, at the time; None if none has the value at all."""
         value, of = reading
         targets, of_targets = self._targets(value), self._targets(of)
         named = [item for item in statements.found if not of or not of_targets.isdisjoint(item.of)]
@@ -264,7 +264,7 @@ class ValueCheck:
     def _sibling_value(
         self, head: Head, keys: frozenset[str], known: Sequence[tuple[str, SelectResult]]
     ) -> ConditionResult | None:
-        """False where the entity has another value of the property that such a value belongs to."""
+        """False if the entity has another value of the property that such a value belongs to."""
         graph = self._graph
         for candidate in sorted(self._iris_of(keys)):
             for use in graph.statements(tail=candidate, limit=20):

@@ -1,6 +1,6 @@
 """The learnt probability that a property is the one that a wording asks for.
 
-Without it, a role that the entity does not have would be answered with the likest of those that it has. A logistic
+Without it, a role that the entity does not have would be answered with the nearest of those that it has. A logistic
 model over a few features and their products judges each property that the entity has: by how the wording and the
 question agree with its names, and by how much better another property agrees, one that the entity lacks included.
 Coefficients: relation_match.json, written by scripts/train_relation_match.py; the file says what they were learnt on.
@@ -179,7 +179,7 @@ def _with_similarity(
 def score_properties(
     matcher: PropertyMatcher, wording: str, question: str, head: str, own: Sequence[PropertyPath], *, semantic: bool
 ) -> list[ScoredProperty]:
-    """Every property that the entity has, the likeliest to be asked for first; see :func:`match_features`."""
+    """Every property that the entity has, the most likely to be asked for first; see :func:`match_features`."""
     model = match_model()
     key = name_key(wording)
     found = []

@@ -24,7 +24,7 @@ def entity_properties(graph: KnowledgeGraph, iri: str) -> list[str]:
 def nearest_properties(
     graph: KnowledgeGraph, semantic: SemanticSimilarity | None, iri: str, wording: str, limit: int = MOST_NEAR
 ) -> tuple[str, ...]:
-    """Labels of what the entity has, the likest to the wording first: by meaning where that is given, else by
+    """Labels of what the entity has, the nearest to the wording first: by meaning where that is given, else by
     letters."""
     labels = list(dict.fromkeys(map(graph.property_label, entity_properties(graph, iri))))[:_MOST_JUDGED]
     similarities: Iterable[float] | None = (

@@ -62,7 +62,7 @@ def picks_out(words: Collection[str]) -> frozenset[str]:
 
 
 def fits_kind(kind: str, expected: str) -> bool | None:
-    """Whether values of the kind are what is expected; None where nothing is, or where it may be.
+    """Whether values of the kind are what is expected; None if nothing is, or where it may be.
 
     Args:
         kind: what a property's values are; see KnownProperty.kind.

@@ -131,7 +131,7 @@ class QuestionMatcher:
                 best[path] = max(best.get(path, 0.0), _TURNED * score)
 
     def _in_domain(self, prop: str, noun: str) -> bool | None:
-        """Whether what has the property is such a thing; None where that is not known."""
+        """Whether what has the property is such a thing; None if that is not known."""
         known = {"work" if piece in _WORKS else piece for piece in self._domains.get(prop, ())}
         return noun in known if known else None
 

@@ -45,7 +45,7 @@ class PropertySelector:
         question: str = "",
     ) -> list[PropertyMatch]:
         """The matches to follow from this head: the one that is probably asked for, and its equals; their score is the
-        probability that they are right. None where the head has nothing that is likely enough.
+        probability that they are right. None if the head has nothing that is likely enough.
 
         Args:
             head: the entity.

@@ -57,7 +57,7 @@ class ClassMembers:
         self._apart = lru_cache(maxsize=2048)(self._apart_uncached)
 
     def _named(self, wording: str) -> NamedClass | None:
-        """The class that a wording names in the plural, the longest name first; None where it names none."""
+        """The class that a wording names in the plural, the longest name first; None if it names none."""
         tokens = name_key(wording).split()[:12]
         for size in range(min(_MOST_WORDS, len(tokens)), 0, -1):
             for start in range(len(tokens) - size + 1):
@@ -78,7 +78,7 @@ class ClassMembers:
         )
 
     def is_of(self, iri: str, named: NamedClass) -> bool | None:
-        """Whether the entity is of the class; None where the graph does not surely say so or otherwise."""
+        """Whether the entity is of the class; None if the graph does not surely say so or otherwise."""
         kind = kind_named(named.name.split()[-1])
         if kind:  # what works are called says little: a "literary work" may be a novel
             return None if not is_other(self._graph.types(iri), kind) else False
@@ -132,7 +132,7 @@ class ClassMembers:
         return kept, f"left out, each is no {named.name}: {', '.join(left[:_SHOWN])}{more}"
 
     def lying_in(self, head: str, link: float, wording: str, query: str) -> Retrieval | None:
-        """What is of the class that the wording names and lies in the head; None where nothing is.
+        """What is of the class that the wording names and lies in the head; None if nothing is.
 
         Args:
             link: how surely the head was linked, 0 to 1.
@@ -145,7 +145,7 @@ class ClassMembers:
 
         Args:
             link: how surely the head was linked, 0 to 1.
-            asked: of several properties, the one that the question likeliest asks for, and whether it clearly does.
+            asked: of several properties, the one that the question most likely asks for, and whether it clearly does.
         """
         named = self.named(wording)
         if named is None:

@@ -38,7 +38,7 @@ class Level:
 
     Attributes:
         said: the wording of the relation says so itself, rather than the question around it.
-        place_wording: the wording with "place" in the level's stead; empty where it is nothing but the level.
+        place_wording: the wording with "place" in the level's stead; empty if it is nothing but the level.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Containment:
         return not match.inverse and match.property == _STATED.get(level.name)
 
     def containing(self, iri: str, level: Level) -> ContainingPlaces | None:
-        """What of the level contains the place, itself included; None where the graph does not tell."""
+        """What of the level contains the place, itself included; None if the graph does not tell."""
         risen = self._containing(iri, level.name)
         if risen is None:
             for row in self._linker.namesakes(iri):

@@ -35,7 +35,7 @@ class PropertyFollower:
     def follow_at(
         self, time: TimeConstraint, head: Head, match: PropertyMatch, request: Request, found: FollowedValues
     ) -> bool:
-        """Take the values that held at the time; False where no statement of the property says when it holds."""
+        """Take the values that held at the time; False if no statement of the property says when it holds."""
         graph = self._graph
         statements = qualified_statements(graph, head.iri, match.property, inverse=match.inverse)
         timed = [item for item in statements.found if item.timed] if statements is not None else []

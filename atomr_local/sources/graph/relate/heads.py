@@ -31,7 +31,7 @@ class HeadLinker:
         self._linker = linker
 
     def candidates(self, value: Value, question: str, *, fuzzy: bool = True) -> list[Head]:
-        """Entities that a value may be, likeliest first; then those of the same name that it may have become.
+        """Entities that a value may be, most likely first; then those of the same name that it may have become.
 
         Args:
             fuzzy: names that are only written alike will do.
@@ -52,5 +52,5 @@ class HeadLinker:
         return heads
 
     def _of_set(self, value: Value) -> bool:
-        """Whether the value is one of a set of entities that the graph itself has told apart."""
+        """Whether the value is one of a set of entities that the graph itself has distinguished."""
         return isinstance(self._graph, EntitySetGraph) and value.iri is not None and self._graph.resolved(value.iri)

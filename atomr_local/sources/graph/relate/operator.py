@@ -94,7 +94,7 @@ class Relate:
         request: Request,
         cancellation: Cancellation,
     ) -> Retrieval | None:
-        """What is stated of the first of the heads that has what is asked for; None where none has."""
+        """What is stated of the first of the heads that has what is asked for; None if none has."""
         taken: list[tuple[Head, Retrieval]] = []
         for candidate in heads:
             if taken and taken[0][0].score - candidate.score > _EQUAL:
@@ -279,7 +279,7 @@ class Relate:
         return [Value(str(len(of_kind)), ValueKind.NUMBER, None, values[0].score)]
 
     def _between(self, heads: Sequence[Head], other: Value, request: Request, is_entity: bool) -> Retrieval | None:
-        """The relations between head and `other`, or None where `other` seems to be no entity."""
+        """The relations between head and `other`, or None if `other` seems to be no entity."""
         tails = self._heads.candidates(other, request.question, fuzzy=is_entity)
         if not is_entity:
             tails = [tail for tail in tails if tail.score >= SURE]

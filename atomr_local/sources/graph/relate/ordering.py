@@ -57,7 +57,7 @@ def requested_order(wording: str) -> tuple[str, Order | None]:
 
 
 def by_order(statements: QualifiedStatements | None, plain: SelectResult, order: Order) -> SelectResult | None:
-    """Of the values of a property those that the order asks for; None where the evidence gives no such order.
+    """Of the values of a property those that the order asks for; None if the evidence gives no such order.
 
     Args:
         statements: those with qualifiers, if any.
@@ -83,7 +83,7 @@ def by_order(statements: QualifiedStatements | None, plain: SelectResult, order:
 
 
 def _placed(begun: Sequence[tuple[Date, str]], place: int) -> str | None:
-    """The value at the place in the order of beginnings; None where there is none, or it cannot be told."""
+    """The value at the place in the order of beginnings; None if there is none, or it is unknown."""
     in_order = sorted(begun, key=lambda pair: (pair[0].first, pair[0].last))
     distinct: list[tuple[Date, str]] = []
     for start, text in in_order:

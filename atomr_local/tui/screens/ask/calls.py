@@ -29,7 +29,7 @@ class CallsScreen(ModalScreen[None]):
     ]
 
     def __init__(self, title: str, calls: Sequence[ModelCalled], *, kept: bool = True) -> None:
-        """Make the screen; `kept`: False where the question was opened from the history, which keeps no prompts."""
+        """Make the screen; `kept`: False if the question was opened from the history, which keeps no prompts."""
         super().__init__()
         self._title = title
         self._calls = list(calls)

@@ -30,7 +30,7 @@ _NONE = "none"
 
 @dataclass(frozen=True)
 class Changed:
-    """The step as the user wants it; `sources` and `answers` are empty where they stay the program's."""
+    """The step as the user wants it; `sources` and `answers` are empty if they stay the program's."""
 
     tree: Tree
     node_id: int

@@ -34,7 +34,7 @@ _HELP = (
 
 
 def _plan_text(tree: Tree, question: str) -> str:
-    """The plan as it is edited; with line 0 where it understood the question otherwise than it was typed."""
+    """The plan as it is edited; with line 0 if it understood the question otherwise than it was typed."""
     return to_compact(tree, with_root=tree.question != question)
 
 

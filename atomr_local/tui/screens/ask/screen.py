@@ -315,7 +315,7 @@ class AskScreen(Screen[None]):
     # The conversation
 
     def open_trace(self, trace: Trace, conversation: Sequence[Trace] = ()) -> bool:
-        """Show a question of before with all that it found, and go on with its conversation; False while one runs."""
+        """Show an earlier question with its results and continue its conversation; False while one runs."""
         if self._is_busy():
             return False
         from atomr_local.tui.question.replay import replay
@@ -411,7 +411,7 @@ class AskScreen(Screen[None]):
 
     @property
     def moved_share(self) -> int | None:
-        """Percent that the user gave the tree; None where the bar was not moved."""
+        """Percent that the user gave the tree; None if the bar was not moved."""
         return self._view.share if self.furnished and self._view.share_moved else None
 
     def open_console(self, sparql: str = "") -> None:

@@ -63,7 +63,7 @@ class _Questions(OptionList):
 
 
 class HistoryScreen(Screen[HistoryChoice | None]):
-    """Gives None when it is closed without a choice. The history is opened for each thing anew, on a thread."""
+    """Gives None when it is closed without a choice. The history is opened again for each access, on a thread."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "read('open')", "Open", tooltip="Open the question with its whole trace", id="history.open"),
@@ -183,7 +183,7 @@ class HistoryScreen(Screen[HistoryChoice | None]):
     # The list
 
     def reload(self) -> None:
-        """Read the list anew, with the words that stand in the search box."""
+        """Read the list again, with the words that stand in the search box."""
         self._turn += 1
         self._searched = self.query_one("#search", Input).value.strip()
         self._load(None)
@@ -331,7 +331,7 @@ class HistoryScreen(Screen[HistoryChoice | None]):
         self.action_read("open")
 
     def action_read(self, purpose: Purpose) -> None:
-        """Read the question with its trace and all others of its conversation, and go on with `purpose`."""
+        """Read the question with its trace and all others of its conversation, and continue with `purpose`."""
         number = self.chosen
         if number is None:
             return

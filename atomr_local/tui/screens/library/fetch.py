@@ -69,7 +69,7 @@ class FetchScreen(ModalScreen[Command | None]):
     ]  # fmt: skip
 
     def __init__(self, *, find: Callable[[], list[TextIndex]] | None = None) -> None:
-        """Make the screen; `find` gives the text indexes at hand, and runs on a thread."""
+        """Make the screen; `find` gives the text indexes available, and runs on a thread."""
         super().__init__()
         self._find = find or text_indexes
         self._indexes: list[TextIndex] = []

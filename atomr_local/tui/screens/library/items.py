@@ -15,7 +15,7 @@ Kind = Literal["model", "adapter", "embedder", "text", "graph"]
 
 @dataclass(frozen=True)
 class LibraryItem:
-    """One thing that is at hand, as shown. `setting` is the key that chooses it, empty where it cannot be chosen."""
+    """One thing that is available, as shown. `setting` is the key that chooses it, empty if it cannot be chosen."""
 
     kind: Kind
     name: str
@@ -33,7 +33,7 @@ class LibraryItem:
 
 
 def library_items(settings: Settings) -> list[LibraryItem]:
-    """Everything at hand. It reads the disk: call it from a worker."""
+    """Everything available. It reads the disk: call it from a worker."""
     return [*_models(settings), *_indexes(settings)]
 
 

@@ -24,7 +24,7 @@ FREE = frozenset({"model", "adapter", "embedder", "text_index", "graph_index"}) 
 
 
 def at_hand() -> Choices:
-    """What is at hand, by dotted key. Reads the header of every model file: for a thread of its own.
+    """What is available, by dotted key. Reads the header of every model file: for a thread of its own.
 
     Raises:
         AtomrError: a directory cannot be read.

@@ -73,7 +73,7 @@ class _Line:
 
 
 class _Choice:
-    """What is at hand, and where the setting is free, a line for something else, made when it is wanted."""
+    """What is available, and where the setting is free, a line for something else, made when it is wanted."""
 
     def __init__(self, entry: SettingEntry) -> None:
         self._entry = entry
@@ -88,7 +88,7 @@ class _Choice:
 
     def show(self) -> None:
         entered, offered = self._entry.entered, self._entry.offered
-        # While it is not known what is at hand, nothing can be said to be another thing.
+        # While it is not known what is available, nothing can be said to be another thing.
         other = self._entry.free and offered is not None and all(choice.value != entered for choice in offered)
         self._picker.show(entered, offered or (), other=other)
         self._arrange()

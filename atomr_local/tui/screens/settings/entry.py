@@ -15,7 +15,7 @@ class SettingEntry:
 
     Attributes:
         entered: as :meth:`FormField.parse` takes it, and as an editor holds it.
-        problem: why what is entered is not usable; empty where it is.
+        problem: why what is entered is not usable; empty if it is.
         warning: what is wrong with the value as it was, which may stay so; see :meth:`look_again`.
         offered: what there is to choose from; None: not known yet, or nothing is.
     """

@@ -36,7 +36,7 @@ class FormField:
     Attributes:
         key: dotted, as in the settings file.
         group: the first part of the key; `general` for a setting in no group.
-        bounds: what a number must keep to, in words; empty where there is no bound.
+        bounds: what a number must keep to, in words; empty if there is no bound.
         choices: the only values, for `choice` and `several`.
         secret: never shown.
     """
@@ -238,7 +238,7 @@ def _nearest(name: str, ids: frozenset[str]) -> str:
 
 
 def checked(check: Check, value: Any) -> None:
-    """Run a check of what is at hand; its error becomes one of the field.
+    """Run a check of what is available; its error becomes one of the field.
 
     Raises:
         FieldError: the value is not usable.
@@ -258,7 +258,7 @@ def value_of(settings: Settings, key: str) -> Any:
 
 
 def where_from(settings: Settings) -> dict[str, str]:
-    """Where each value comes from, by dotted key, as far as it can be told.
+    """Where each value comes from, by dotted key, as far as known.
 
     `default`, `settings file`, the name of an environment variable, or `command line or this session` for a value
     that neither the file nor the environment gives.

@@ -81,7 +81,7 @@ class SettingsScreen(Screen[dict[str, Any]]):
         Args:
             settings: what is in force.
             save: writes settings by dotted key, None for the default; raises SettingsError.
-            find: what is at hand for the settings that name something; runs on a thread.
+            find: what is available for the settings that name something; runs on a thread.
         """
         super().__init__()
         self._save = save
@@ -167,7 +167,7 @@ class SettingsScreen(Screen[dict[str, Any]]):
         return Static(told, name=wanted, classes=kind, markup=False)
 
     async def _show(self) -> None:
-        """Mount what is wanted, and nothing else; what stays is not made anew."""
+        """Mount what is wanted, and nothing else; what stays is not rebuilt."""
         form = self.query_one("#settings-form", VerticalScroll)
         wanted = self._wanted()
         there = [child.name for child in form.children if child.name in wanted]
