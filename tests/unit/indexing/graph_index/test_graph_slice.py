@@ -13,8 +13,9 @@ from support.places import SHARED
 
 from atomr_local.errors import InputError
 from atomr_local.indexing import store
+from atomr_local.indexing.graph_index.bulk_loading import STORE
 from atomr_local.indexing.graph_index.ids import HIGHEST, IdSet, read_entity_ids, read_property_ids
-from atomr_local.indexing.graph_index.index import STORE, build_graph_index
+from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.indexing.graph_index.qualifiers import QUALIFIER_GRAPH
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
