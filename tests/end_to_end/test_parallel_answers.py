@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,10 +69,10 @@ def ask_all(parallel: int, sources: tuple[LocalSource, ...]) -> dict[str, Asked]
 
 
 @pytest.fixture(scope="module", params=SOURCES, ids=list(SOURCES))
-def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
+def both(request: pytest.FixtureRequest, starter_home: Path) -> Both:
     """The traces of one at a time and of four at once; the starter's indexes are built once for all tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(tmp_path_factory.getbasetemp() / "starter-home"))
+        patch.setenv("ATOMR_HOME", str(starter_home))
         return ask_all(1, SOURCES[request.param]), ask_all(4, SOURCES[request.param])
 
 

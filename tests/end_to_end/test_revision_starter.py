@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,10 +28,10 @@ PLAN = """1. Who composed Swan Lake?
 
 
 @pytest.fixture(scope="module")
-def assistant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assistant]:
+def assistant(starter_home: Path) -> Iterator[Assistant]:
     """With the home that other tests of the starter share, so that its indexes are built once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(tmp_path_factory.getbasetemp() / "starter-home"))
+        patch.setenv("ATOMR_HOME", str(starter_home))
         with Assistant.open() as assistant:
             try:
                 assistant.preload()

@@ -31,11 +31,10 @@ SOURCES = {"graph": ("graph",), "text and graph": ("text", "graph")}
 
 
 @pytest.fixture(scope="module", params=SOURCES, ids=list(SOURCES))
-def assistant(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assistant]:
+def assistant(request: pytest.FixtureRequest, starter_home: Path) -> Iterator[Assistant]:
     """Both source sets share one home, so that the starter's indexes are built once."""
-    home = tmp_path_factory.getbasetemp() / "starter-home"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATOMR_HOME", str(home))
+        patch.setenv("ATOMR_HOME", str(starter_home))
         with Assistant.open(sources=SOURCES[request.param]) as opened:
             try:
                 opened.preload()
@@ -72,7 +71,7 @@ def test_what_the_empty_screen_offers_is_right_with_the_models_own_plan(
 
 @pytest.mark.parametrize("assistant", ["text and graph"], indirect=True)
 def test_what_the_empty_screen_offers_is_right_on_another_build_of_llama_cpp(
-    assistant: Assistant, tmp_path: Path
+    assistant: Assistant, starter_home: Path, tmp_path: Path
 ) -> None:
     here = loaded_cpu_variant()
     usable = [variant.name for variant in variants(library_directory(library())) if variant.score > 0]
@@ -85,7 +84,7 @@ def test_what_the_empty_screen_offers_is_right_on_another_build_of_llama_cpp(
         [sys.executable, "-m", "atomr_local", "eval", "run", "--questions", str(asked), "--out", str(tmp_path / "run"),
          "--sources", "text,graph", "--text-index", "starter", "--graph-index", "starter", "--no-web"],
         capture_output=True, text=True, timeout=600, check=False,
-        env=os.environ | {"ATOMR_LLM__CPU_VARIANT": other, "ATOMR_HOME": str(tmp_path.parent / "starter-home")},
+        env=os.environ | {"ATOMR_LLM__CPU_VARIANT": other, "ATOMR_HOME": str(starter_home)},
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     traces = [json.loads(line) for line in (tmp_path / "run" / "traces.jsonl").read_text("utf-8").splitlines()]

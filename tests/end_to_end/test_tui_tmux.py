@@ -106,7 +106,7 @@ def stopped_at(terminal: Terminal, moment: str) -> str:
     raise AssertionError(f"it was not stopped:\n{screen}")
 
 
-def test_escape_stops_planning_and_reading_and_what_was_found_stays(start: Start) -> None:
+def test_escape_stops_planning_and_reading_and_what_was_found_stays(built_home: Path, start: Start) -> None:
     # Text alone: the model has to read passages at every step, which takes it a while.
     terminal = start({"ATOMR_SOURCES": '["text"]'})
     terminal.ready()
