@@ -76,7 +76,7 @@ class Studio:
 async def shoot(studio: Studio) -> None:
     """Every flow once, in the order in which a person would come by."""
     app, screen = studio.app, studio.app.ask_screen
-    await studio.until(lambda: screen.furnished and screen.loading_stage == "")
+    await studio.until(lambda: screen.widgets_mounted and screen.loading_stage == "")
     studio.take("first-start")
     await studio.press("f5")
     await studio.hide_paths()
@@ -141,7 +141,7 @@ async def run(out: Path, size: tuple[int, int], only: list[str], shot: Callable[
         app = AtomrApp(assistant)
         async with app.run_test(size=size) as pilot:
             studio = Studio(app, pilot, out, only)
-            await studio.until(lambda: app.ask_screen.furnished and app.ask_screen.loading_stage == "")
+            await studio.until(lambda: app.ask_screen.widgets_mounted and app.ask_screen.loading_stage == "")
             studio.take("empty")
 
 

@@ -38,8 +38,8 @@ def answer_text(trace: Trace, *, guess: bool = False, earlier: Mapping[str, str]
     if trace.plan.origin == "fallback" and trace.strategy == "atomr":
         lines += ["", "No valid plan was found: the question was answered by direct RAG."]
     lines += [f"Note: {warning}" for warning in _folded(trace.warnings)]
-    if told := departures_text(trace):
-        lines += ["", told]
+    if text := departures_text(trace):
+        lines += ["", text]
     return "\n".join(lines)
 
 
@@ -52,8 +52,8 @@ def _not_found(trace: Trace, guess: bool) -> list[str]:
     if not guess:
         return [*lines, "  There is a guess: --guess shows it."]
     whence = " from the model's own knowledge" if trace.guess.basis == "model" else ""
-    told = f"A guess{whence}, not an answer: {sanitize_line(trace.guess.text)}"
-    return [*lines, "", _sure(told, trace.guess.confidence)]
+    text = f"A guess{whence}, not an answer: {sanitize_line(trace.guess.text)}"
+    return [*lines, "", _sure(text, trace.guess.confidence)]
 
 
 def _sure(text: str, confidence: float | None) -> str:
@@ -62,8 +62,8 @@ def _sure(text: str, confidence: float | None) -> str:
 
 def departures_text(trace: Trace) -> str:
     """What was sent to other machines, on one line; empty if nothing was."""
-    told = sanitize_line(left_machine(trace.left_machine))
-    return f"Left the machine: {told}" if told else ""
+    text = sanitize_line(left_machine(trace.left_machine))
+    return f"Left the machine: {text}" if text else ""
 
 
 def _folded(warnings: list[str]) -> list[str]:
@@ -73,8 +73,8 @@ def _folded(warnings: list[str]) -> list[str]:
         match = _STEP.fullmatch(warning)
         steps.setdefault(match[2] if match else warning, []).extend([match[1]] if match else [])
     return [
-        f"step{'s' if len(numbers) > 1 else ''} {', '.join(dict.fromkeys(numbers))}: {told}" if numbers else told
-        for told, numbers in steps.items()
+        f"step{'s' if len(numbers) > 1 else ''} {', '.join(dict.fromkeys(numbers))}: {text}" if numbers else text
+        for text, numbers in steps.items()
     ]
 
 
@@ -95,8 +95,8 @@ def _branch(trace: Trace, node: NodeTrace, depth: int, guess: bool) -> list[str]
     error = f"  ! {sanitize_line(node.error['message'])}" if node.error else ""
     line = f"  {'  ' * depth}{label}{sanitize_line(node.resolved_question)} → "
     if lost:
-        told = f"  (a guess: {sanitize_line(node.answer)})" if guess and node.answers else ""
-        lines = [f"{line}{NOT_FOUND}{told}{error}"]
+        text = f"  (a guess: {sanitize_line(node.answer)})" if guess and node.answers else ""
+        lines = [f"{line}{NOT_FOUND}{text}{error}"]
     else:
         memory = "  (from the model's own knowledge)" if node.outcome == "memory" else ""
         answer = sanitize_line(node.answer or "—")

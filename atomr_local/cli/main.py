@@ -91,8 +91,8 @@ def atomr(ctx: click.Context, log_level: LogLevel) -> None:
         from atomr_local.settings import Settings
         from atomr_local.settings_problems import unknown_variables
 
-        for told in unknown_variables(Settings):
-            click.echo(sanitize(told), err=True)
+        for problem in unknown_variables(Settings):
+            click.echo(sanitize(problem), err=True)
     _note_old_names()
     if ctx.invoked_subcommand is None:
         from atomr_local.cli.terminal import no_terminal
@@ -177,10 +177,10 @@ def main(arguments: list[str] | None = None) -> None:
         report(AtomrError(f"{what}{error.strerror or error}", title="Reading or writing failed"))
         sys.exit(1)
     except Exception as error:  # ours: nobody is to meet a traceback on the terminal
-        from atomr_local.tui.faults import fault
+        from atomr_local.tui.internal_errors import internal_error
 
         _log(error)
-        report(fault(error, kept=""))
+        report(internal_error(error, kept=""))
         sys.exit(1)
     finally:
         at_end.close()
@@ -200,8 +200,8 @@ def _panics_told() -> Iterator[None]:
 
         if not is_panic(error):
             raise
-        told = "`atomr indexes verify` looks for damaged files."
-        raise AtomrError(f"a library failed: {error}", hint=told, title="A library failed") from error
+        text = "`atomr indexes verify` looks for damaged files."
+        raise AtomrError(f"a library failed: {error}", hint=text, title="A library failed") from error
 
 
 def _write_whole() -> None:

@@ -33,7 +33,7 @@ def permission_advice(file: Path, settings: Settings) -> str:
     from atomr_local.settings_file import holds_secrets
 
     try:
-        told = holds_secrets(settings) and file.stat().st_mode & 0o077
+        readable = holds_secrets(settings) and file.stat().st_mode & 0o077
     except OSError:
         return ""
-    return f"Others on this machine may read it, and a key or password is set: chmod 600 {file}" if told else ""
+    return f"Others on this machine may read it, and a key or password is set: chmod 600 {file}" if readable else ""

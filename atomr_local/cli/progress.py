@@ -170,8 +170,8 @@ def report_skipped(skipped: dict[str, object], kind: Callable[[str], str] = lamb
     # Only the first are known one by one: where these are of several kinds, all are called by a word for any.
     each = next(iter(kinds.values())) if len(set(kinds.values())) == 1 else "record"
     single = skipped["count"] == 1
-    told = f"1 {each} was skipped" if single else f"{skipped['count']} {_plural(each)} were skipped, such as"
-    click.echo(f"{told}:", err=True)
+    text = f"1 {each} was skipped" if single else f"{skipped['count']} {_plural(each)} were skipped, such as"
+    click.echo(f"{text}:", err=True)
     for file, number, reason in samples:
         place = f":{number}" if kinds[file] == "line" else f", {kinds[file]} {number}"
         click.echo(f"  {sanitize_line(file)}{place}: {sanitize_line(reason)}", err=True)

@@ -177,9 +177,9 @@ def _read(data: bytes) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in data.splitlines():
         with contextlib.suppress(ValueError, RecursionError):
-            told: Any = json.loads(line)
-            if isinstance(told, dict):
-                found |= {str(key): value for key, value in told.items() if isinstance(value, str)}
+            entry: Any = json.loads(line)
+            if isinstance(entry, dict):
+                found |= {str(key): value for key, value in entry.items() if isinstance(value, str)}
     return found
 
 

@@ -63,7 +63,7 @@ class BertPairs:
 def _shape(directory: Path, longest: int) -> BertShape:
     """The shape of the encoder. Raises Unsuited for any that is not of the plain kind."""
     config, tokens = _object(directory, "config.json"), _object(directory, "tokenizer_config.json")
-    sentence, told = (
+    sentence, prompts = (
         _object(directory, name) if (directory / name).is_file() else {}
         for name in ("sentence_bert_config.json", "config_sentence_transformers.json")
     )
@@ -75,7 +75,7 @@ def _shape(directory: Path, longest: int) -> BertShape:
         and not config.get("is_decoder")
         and not sentence.keys() - _SENTENCE_KEYS
         and not sentence.get("do_lower_case")
-        and not told.get("default_prompt_name")
+        and not prompts.get("default_prompt_name")
     )
     if not plain:
         raise Unsuited("it is not a plain BERT cross-encoder")

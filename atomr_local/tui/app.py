@@ -19,7 +19,7 @@ from textual.widgets import TextArea
 from textual.worker import Worker, WorkerState
 
 from atomr_local.errors import AtomrError
-from atomr_local.tui.faults import fault
+from atomr_local.tui.internal_errors import internal_error
 from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.screens.ask.keys import GROUPS
 from atomr_local.tui.screens.ask.screen import AskScreen
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from atomr_local.assistant import Assistant
     from atomr_local.tui.screens.library.screen import LibraryScreen
-    from atomr_local.tui.widgets.welcome import Beginning
+    from atomr_local.tui.widgets.welcome import FirstRunChoices
 
 
 class AtomrApp(App[None]):
@@ -77,12 +77,12 @@ class AtomrApp(App[None]):
         """Make the app of an assistant, or of what opens one: it is called on a thread, behind the first frame."""
         super().__init__()
         self.animation_level = "none"  # quick keys would overtake a scroll that glides
-        self.jobs = Jobs(self._tell_job)
-        self.fault: AtomrError | None = None  # ours, that ended the program
+        self.jobs = Jobs(self._job_updated)
+        self.fatal_error: AtomrError | None = None  # ours, that ended the program
         self.ask_screen = AskScreen(clock=clock)
         self._startup = Startup(self, assistant)
         self._opened: Assistant | None = None
-        self._beginning = False  # the first start's choice is open
+        self._first_run_open = False  # the first start's choice is open
         register(self)
         self.theme = choose("")
 
@@ -118,7 +118,7 @@ class AtomrApp(App[None]):
         try:
             save_settings(changes)
         except AtomrError as error:
-            self.ask_screen.tell(f"Not remembered: {error.message}")
+            self.ask_screen.show_notice(f"Not remembered: {error.message}")
 
     # The sources
 
@@ -128,19 +128,19 @@ class AtomrApp(App[None]):
 
     def action_toggle_source(self, name: str) -> None:
         """Turn a source on or off for the next question."""
-        told = self._toggle_web() if name == "web" else self._toggle_local(name)
+        text = self._toggle_web() if name == "web" else self._toggle_local(name)
         self.ask_screen.show_switches()
-        self.ask_screen.tell(told)
+        self.ask_screen.show_notice(text)
 
     def _toggle_web(self) -> str:
         state = self.ask_screen.state
         enabled = not self.assistant.web_enabled
         self.assistant.set_web(enabled)
         self._remember({"web.enabled": enabled})
-        told = "Web search is on: questions may be sent to DuckDuckGo." if enabled else "Web search is off."
+        text = "Web search is on: questions may be sent to DuckDuckGo." if enabled else "Web search is off."
         if state.running and state.web != enabled:
-            told += " The running question is not affected" + ("." if enabled else "; Escape cancels it.")
-        return told
+            text += " The running question is not affected" + ("." if enabled else "; Escape cancels it.")
+        return text
 
     def _toggle_local(self, name: str) -> str:
         sources = self.assistant.settings.sources
@@ -171,14 +171,14 @@ class AtomrApp(App[None]):
 
     # The first start
 
-    def offer_beginning(self) -> None:
+    def offer_first_run(self) -> None:
         """Let the user choose how to begin."""
-        self._beginning = True
-        self.ask_screen.offer_beginning()
+        self._first_run_open = True
+        self.ask_screen.offer_first_run()
 
-    def on_beginning_chosen(self, message: Beginning.Chosen) -> None:
+    def on_first_run_choices_chosen(self, message: FirstRunChoices.Chosen) -> None:
         """Go the way that was chosen; asking a question is choosing the starter."""
-        self._begun()
+        self._finish_first_run()
         if message.way == "starter":
             self.ask_screen.action_focus_question()
             return
@@ -186,10 +186,10 @@ class AtomrApp(App[None]):
         library.call_after_refresh(library.action_pull if message.way == "get" else library.action_build)
 
     @on(AskScreen.AnswerFinished)
-    def _begun(self) -> None:
-        if self._beginning:
-            self._beginning = False
-            self.ask_screen.end_beginning()
+    def _finish_first_run(self) -> None:
+        if self._first_run_open:
+            self._first_run_open = False
+            self.ask_screen.end_first_run()
             self._remember({"ui.first_run_done": True})
 
     # The windows
@@ -212,7 +212,7 @@ class AtomrApp(App[None]):
         from atomr_local.tui.screens.settings.screen import SettingsScreen
 
         if self.ask_screen.state.running:
-            self.ask_screen.tell("A question is being answered. Escape cancels it.")
+            self.ask_screen.show_notice("A question is being answered. Escape cancels it.")
             return
         self.push_screen(SettingsScreen(self.assistant.settings, save=save_settings), self._settings_changed)
 
@@ -246,7 +246,7 @@ class AtomrApp(App[None]):
     def _use(self, setting: str, name: str) -> None:
         """Take this model or index from now on, and remember it."""
         if self.ask_screen.state.running:
-            self.ask_screen.tell("A question is being answered. Escape on the main screen cancels it.")
+            self.ask_screen.show_notice("A question is being answered. Escape on the main screen cancels it.")
             return
         try:
             self.assistant.reconfigure(**{setting: name})
@@ -254,10 +254,10 @@ class AtomrApp(App[None]):
             self.show_error(error)
             return
         self._remember({setting: name})
-        self.ask_screen.tell(f"{name} is used from now on.")
+        self.ask_screen.show_notice(f"{name} is used from now on.")
         self._startup.load(again=True)
 
-    def _tell_job(self, job: Job) -> None:
+    def _job_updated(self, job: Job) -> None:
         self.call_later(self._job_changed, job)  # from the thread that follows the job
 
     def _job_changed(self, job: Job) -> None:
@@ -266,7 +266,7 @@ class AtomrApp(App[None]):
         if isinstance(self.screen, LibraryScreen):
             self.screen.job_changed(job)
         elif job.state is not JobState.RUNNING:
-            self.ask_screen.tell(f"{job.title}: {job.state}. {job.last_line}")
+            self.ask_screen.show_notice(f"{job.title}: {job.state}. {job.last_line}")
 
     def action_examples(self) -> None:
         from atomr_local.tui.screens.examples import ExamplesScreen
@@ -321,8 +321,8 @@ class AtomrApp(App[None]):
         from atomr_local.tui.screens.confirm import confirm
 
         titles = "\n".join(job.title for job in self.jobs.running)
-        told = f"{titles}\n\nStopped builds and downloads resume when you start them again."
-        confirm(self, "Stop what runs in the background?", told, self._leave, yes="Stop and quit", no="Stay")
+        text = f"{titles}\n\nStopped builds and downloads resume when you start them again."
+        confirm(self, "Stop what runs in the background?", text, self._leave, yes="Stop and quit", no="Stay")
 
     def _leave(self) -> None:
         self.jobs.close()
@@ -349,14 +349,14 @@ class AtomrApp(App[None]):
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A fault of ours on a thread is told as any error is."""
         if event.state is WorkerState.ERROR and event.worker.error is not None:
-            self.show_error(fault(event.worker.error))
+            self.show_error(internal_error(event.worker.error))
 
     def _handle_exception(self, error: Exception) -> None:
         # Textual would print a traceback over the terminal. Headless it shall: tests need it.
         if self.is_headless:
             super()._handle_exception(error)
             return
-        self.fault = fault(error)
+        self.fatal_error = internal_error(error)
         self.exit(return_code=1)
 
 
@@ -376,5 +376,5 @@ def run() -> None:
     finally:
         for assistant in opened:
             assistant.close()
-    if app.fault is not None:
-        raise app.fault
+    if app.fatal_error is not None:
+        raise app.fatal_error

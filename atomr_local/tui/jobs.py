@@ -133,14 +133,14 @@ class Jobs:
                 clean = sanitize_line(line)
                 if clean:
                     job.lines.append(clean)
-                    self._tell(job)
+                    self._notify(job)
         code = process.wait()
         if job.state is JobState.RUNNING:
             job.state = JobState.DONE if code == 0 else JobState.FAILED
         job.ended = self._clock()
-        self._tell(job)
+        self._notify(job)
 
-    def _tell(self, job: Job) -> None:
+    def _notify(self, job: Job) -> None:
         if not self._closing:
             self._changed(job)
 

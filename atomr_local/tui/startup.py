@@ -38,9 +38,9 @@ class Startup:
         app.use_assistant(assistant)
         app.call_after_refresh(self.load)
         if ui.keys:
-            in_background(app, partial(_wrong_keys, ui.keys), self._tell_wrong_keys, group="keys")
+            in_background(app, partial(_wrong_keys, ui.keys), self._warn_of_wrong_keys, group="keys")
         if not ui.first_run_done:
-            in_background(app, partial(_is_first_run, assistant.settings), self._offer_beginning, group="look")
+            in_background(app, partial(_is_first_run, assistant.settings), self._offer_first_run, group="look")
 
     def load(self, *, again: bool = False) -> None:
         """Load the model and the indexes; `again`: others than before."""
@@ -64,20 +64,20 @@ class Startup:
         self._app.ask_screen.show_loading("not ready")
         self._app.show_error(error)
 
-    def _tell_wrong_keys(self, problems: Sequence[str]) -> None:
+    def _warn_of_wrong_keys(self, problems: Sequence[str]) -> None:
         from atomr_local.sanitize import sanitize_line
 
         if not problems:
             return
-        told = [sanitize_line(problem) for problem in problems[:_TOLD]]
+        lines = [sanitize_line(problem) for problem in problems[:_TOLD]]
         if len(problems) > _TOLD:
-            told.append(f"… and {len(problems) - _TOLD} more")
-        told.append("Correct ui.keys in the settings (F4); F1 shows the keys.")
-        self._app.notify("\n".join(told), title="Your own keys", severity="warning", timeout=_NOTICE, markup=False)
+            lines.append(f"… and {len(problems) - _TOLD} more")
+        lines.append("Correct ui.keys in the settings (F4); F1 shows the keys.")
+        self._app.notify("\n".join(lines), title="Your own keys", severity="warning", timeout=_NOTICE, markup=False)
 
-    def _offer_beginning(self, first_run: bool) -> None:
+    def _offer_first_run(self, first_run: bool) -> None:
         if first_run:
-            self._app.offer_beginning()
+            self._app.offer_first_run()
 
 
 def _wrong_keys(keys: dict[str, str]) -> list[str]:

@@ -120,7 +120,7 @@ async def keys(nodes: int, evidence: int, size: tuple[int, int], clock: Callable
     trace = made_trace(nodes, evidence)
     app = AtomrApp(Unloaded.open())
     async with app.run_test(size=size) as pilot:
-        while not app.ask_screen.furnished:
+        while not app.ask_screen.widgets_mounted:
             await pilot.pause(0.05)
         begun = time.perf_counter()
         app.ask_screen.open_trace(trace)

@@ -46,7 +46,7 @@ from atomr_local.backbone.openai import OpenAIBackbone
 from atomr_local.errors import AtomrError
 from atomr_local.settings import load_settings
 from atomr_local.settings_file import save_settings
-from atomr_local.tui.faults import fault
+from atomr_local.tui.internal_errors import internal_error
 
 def atomr(*arguments):
     print("$", *arguments, flush=True)
@@ -75,7 +75,7 @@ try:
     crash(load_settings().endpoint.url, load_settings().endpoint.api_key, load_settings())
 except Exception as error:
     traceback.print_exc()
-    print(fault(error))
+    print(internal_error(error))
     for frame in error.__traceback__.tb_next, error.__traceback__.tb_next.tb_next:
         if frame is not None:  # as Textual tells of a crash; the outermost frame is this script's, with what it was given
             told = Traceback.from_exception(type(error), error, frame, show_locals=True, locals_max_string=None)

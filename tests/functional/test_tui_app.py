@@ -230,6 +230,6 @@ async def test_a_fault_in_the_interface_ends_the_program_with_words(monkeypatch:
         monkeypatch.setattr(type(app), "is_headless", property(lambda _self: False))
         app._handle_exception(ValueError("an oversight"))
         await pilot.pause()
-    assert app.fault is not None
-    assert "ValueError: an oversight" in app.fault.message
+    assert app.fatal_error is not None
+    assert "ValueError: an oversight" in app.fatal_error.message
     assert app.return_code == 1

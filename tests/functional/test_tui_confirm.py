@@ -11,9 +11,9 @@ from textual.app import App
 from textual.widgets import Input
 
 from atomr_local.errors import InputError
-from atomr_local.tui.screens.ask_path import AskPath, completed, path_from
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.error import ErrorScreen
+from atomr_local.tui.screens.path_dialog import PathDialog, completed, path_from
 
 
 class Bare(App[None]):
@@ -98,7 +98,7 @@ async def test_a_file_is_asked_for_completed_and_given(tmp_path: Path) -> None:
     (tmp_path / "shared.json").touch()
     app, given = Bare(), list[Path | None]()
     async with app.run_test(size=(80, 24)) as pilot:
-        await app.push_screen(AskPath("Import", directory=tmp_path), given.append)
+        await app.push_screen(PathDialog("Import", directory=tmp_path), given.append)
         await pilot.press("enter")  # nothing typed
         await until(pilot, lambda: isinstance(app.screen, ErrorScreen))
         await pilot.press("escape")
@@ -113,7 +113,7 @@ async def test_a_file_is_asked_for_completed_and_given(tmp_path: Path) -> None:
 async def test_what_is_pasted_is_clean_and_escape_gives_nothing() -> None:
     app, given = Bare(), list[Path | None]()
     async with app.run_test(size=(80, 24)) as pilot:
-        await app.push_screen(AskPath(HOSTILE, HOSTILE), given.append)
+        await app.push_screen(PathDialog(HOSTILE, HOSTILE), given.append)
         line = app.screen.query_one(Input)
         line.insert_text_at_cursor(HOSTILE)
         await pilot.pause()

@@ -36,7 +36,7 @@ def follow_up(
 
 async def turn(pilot: Pilot[None], question: str, events: list[Event] | None = None) -> None:
     app = pilot.app
-    await until(pilot, lambda: app.ask_screen.furnished and app.ask_screen.loading_stage == "")
+    await until(pilot, lambda: app.ask_screen.widgets_mounted and app.ask_screen.loading_stage == "")
     if events is not None:
         app.assistant.events = events
     count = len(app.assistant.questions)
@@ -114,7 +114,7 @@ async def test_a_new_conversation_clears() -> None:
     fake = FakeAssistant()
     app = AtomrApp(fake)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: app.ask_screen.furnished)
+        await until(pilot, lambda: app.ask_screen.widgets_mounted)
         assert not app.ask_screen.check_action("new_conversation", ())
         await two_turns(pilot)
         await pilot.press("ctrl+n")
@@ -136,7 +136,7 @@ async def test_a_running_question_stays_in_its_conversation() -> None:
         assert app.ask_screen.state.running
         await pilot.press("escape")
         await until(pilot, lambda: done(app))
-        assert app.ask_screen.talk.turns == [], "what was cancelled has no answer to refer to"
+        assert app.ask_screen.conversation.turns == [], "what was cancelled has no answer to refer to"
 
 
 async def test_what_was_understood_is_edited_and_asked_again() -> None:
@@ -188,7 +188,7 @@ async def test_a_whole_conversation_goes_on_with_what_was_reworded_and_ends_with
         await pilot.press("ctrl+n")
         assert not app.query_one(UnderstoodLine).display
         assert app.query_one(QuestionBox).value == ""
-        assert app.ask_screen.talk.turns == []
+        assert app.ask_screen.conversation.turns == []
         await turn(pilot, "and hers?", script("and hers?"))
         assert fake.extras[4]["conversation"] is None
         assert not app.query_one(UnderstoodLine).display
@@ -206,7 +206,7 @@ async def test_a_corrected_step_keeps_what_was_understood() -> None:
         await until(pilot, lambda: len(fake.questions) == 3 and done(app))
         assert fake.extras[2]["understood"] == STANDALONE
         assert len(fake.extras[2]["conversation"].turns) == 1
-        assert len(app.ask_screen.talk.turns) == 2
+        assert len(app.ask_screen.conversation.turns) == 2
 
 
 async def test_every_question_may_stand_alone() -> None:
@@ -232,7 +232,7 @@ async def test_a_kept_question_goes_on_with_its_conversation(key: str) -> None:
     fake.settings = Settings(history={"keep": False})
     app = AtomrApp(fake)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: app.ask_screen.furnished and app.ask_screen.loading_stage == "")
+        await until(pilot, lambda: app.ask_screen.widgets_mounted and app.ask_screen.loading_stage == "")
         await pilot.press("f3")
         await until(
             pilot,

@@ -19,11 +19,11 @@ from atomr_local.history.files.export import to_json, unkept
 from atomr_local.history.store import History, history_file
 from atomr_local.output_files import write_output
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace
-from atomr_local.tui.screens.ask_path import AskPath
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.history.export import ExportScreen
 from atomr_local.tui.screens.history.screen import HistoryChoice
+from atomr_local.tui.screens.path_dialog import PathDialog
 
 
 async def ready(pilot: Pilot[None], app: Bare, count: int = len(QUESTIONS)) -> None:
@@ -203,7 +203,7 @@ async def test_a_shared_file_is_imported_once(tmp_path: Path) -> None:
         await ready(pilot, app)
         for told in ("2 imported.", "0 imported. 2 were here before."):
             await pilot.press("i")
-            await until(pilot, lambda: isinstance(app.screen, AskPath))
+            await until(pilot, lambda: isinstance(app.screen, PathDialog))
             await pilot.press(*"shared", "full_stop", *"json", "enter")
             await until(pilot, lambda told=told: told in app.told)  # type: ignore[misc]
         await ready(pilot, app, 6)
@@ -221,7 +221,7 @@ async def test_a_hostile_file_is_refused_with_a_panel(content: str, tmp_path: Pa
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "No questions" in screen_text(app))
         await pilot.press("i")
-        await until(pilot, lambda: isinstance(app.screen, AskPath))
+        await until(pilot, lambda: isinstance(app.screen, PathDialog))
         await pilot.press("x", "enter")
         await until(pilot, lambda: isinstance(app.screen, ErrorScreen))
         assert "Input not usable" in screen_text(app)

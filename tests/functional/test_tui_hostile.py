@@ -54,7 +54,6 @@ from atomr_local.tui.screens.ask.node_editor import NodeEditor
 from atomr_local.tui.screens.ask.plan_editor import PlanEditor
 from atomr_local.tui.screens.ask.recall import RecallScreen
 from atomr_local.tui.screens.ask.reword import RewordScreen
-from atomr_local.tui.screens.ask_path import AskPath
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.console import ConsoleScreen
 from atomr_local.tui.screens.error import ErrorScreen
@@ -66,10 +65,11 @@ from atomr_local.tui.screens.library.build import BuildScreen
 from atomr_local.tui.screens.library.downloads import TextIndex
 from atomr_local.tui.screens.library.fetch import FetchScreen
 from atomr_local.tui.screens.library.screen import LibraryScreen
-from atomr_local.tui.screens.settings.choices import Choice
+from atomr_local.tui.screens.path_dialog import PathDialog
+from atomr_local.tui.screens.settings.choices import SettingChoice
 from atomr_local.tui.screens.settings.screen import SettingsScreen
 from atomr_local.tui.widgets.question_box import QuestionBox
-from atomr_local.tui.widgets.welcome import Beginning
+from atomr_local.tui.widgets.welcome import FirstRunChoices
 
 LARGE = (220, 110)
 SMALL = (80, 24)
@@ -250,13 +250,13 @@ async def test_nothing_of_it_can_be_clicked() -> None:
 async def test_what_the_program_tells_in_passing_is_harmless() -> None:
     async with main_screen(FakeAssistant()) as (app, pilot):
         await until(pilot, lambda: "ready" in screen_text(app))
-        app.ask_screen.tell(hostile("ztellz"))
+        app.ask_screen.show_notice(hostile("ztellz"))
         app.ask_screen.show_loading(hostile("zloadz"))
         await until(pilot, lambda: "ztellz" in screen_text(app))
         assert_harmless(app, "ztellz", "zloadz")
         job = Job(1, hostile("zjobz"), (), JobState.FAILED)
         job.lines.append("the last line")
-        app._tell_job(job)
+        app._job_updated(job)
         await until(pilot, lambda: "zjobz" in screen_text(app))
         assert_harmless(app, "zjobz")
 
@@ -291,7 +291,7 @@ async def test_the_first_starts_choice_beside_hostile_text_is_harmless(
     lines = [json.dumps(example).replace("\\ud800", "") for example in examples]
     (tmp_path / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
     async with main_screen(FakeAssistant(), size) as (app, pilot):
-        await until(pilot, lambda: bool(app.ask_screen.query(Beginning)))
+        await until(pilot, lambda: bool(app.ask_screen.query(FirstRunChoices)))
         app.ask_screen.show_loading(hostile("zloadz"))
         await until(pilot, lambda: "zloadz" in screen_text(app))
         assert_harmless(app, "zexamplez", "zotherz", "zloadz")
@@ -404,7 +404,7 @@ SCREENS: dict[str, Fed] = {
     "step": Fed(lambda: NodeEditor(TREE, NodeView(TREE.node(1), result=finished(1, hostile("zanswerz"))), LIMITS,
                                    ["text"]), ("zstepz", "zdoz", "zanswerz")),
     "export": Fed(lambda: ExportScreen(KEPT), ("zquestionz",)),
-    "path": Fed(lambda: AskPath(hostile("zheadz"), hostile("zmsgz"), yes=hostile("zyz")), ("zheadz", "zmsgz", "zyz")),
+    "path": Fed(lambda: PathDialog(hostile("zheadz"), hostile("zmsgz"), yes=hostile("zyz")), ("zheadz", "zmsgz", "zyz")),
     "build": Fed(lambda: BuildScreen([hostile("zindexz")]), ()),
     "fetch": Fed(lambda: FetchScreen(find=lambda: [TextIndex(hostile("zindexz"), 3, hostile("zsitez"))]), (), ("end",),
                  ("zindexz",)),
@@ -531,7 +531,7 @@ async def test_hostile_settings_and_choices_are_harmless(own_home: Path) -> None
         f"[ui]\ntheme = {toml('zthemez')}\n[ui.keys]\n{toml('zidz')} = 'f5'\n",
         encoding="utf-8",
     )
-    offered = {"model": (Choice(hostile("zofferedz"), hostile("zaboutz")),)}
+    offered = {"model": (SettingChoice(hostile("zofferedz"), hostile("zaboutz")),)}
     app = Alone(SettingsScreen(load_settings(), save_settings, find=lambda: offered))
     async with app.run_test(size=(200, 250)) as pilot:
         await app.workers.wait_for_complete()
@@ -549,6 +549,6 @@ def test_every_screen_is_given_hostile_text_somewhere_here() -> None:
         if isinstance(kind, type) and issubclass(kind, Screen) and kind.__module__.startswith(room.__name__)
     }
     # Those that show nothing from outside, and those that are tested as the screen that they are a part of.
-    found -= {"JumpScreen", "Unsaved", "AskScreen", "_PickOne"}
+    found -= {"JumpScreen", "UnsavedChanges", "AskScreen", "_PickOne"}
     missing = {name for name in found if f"{name}(" not in source and f", {name})" not in source}
     assert not missing, f"no hostile text is shown to {missing}"

@@ -15,10 +15,10 @@ from atomr_local.errors import InputError, SettingsError
 from atomr_local.settings import Settings, load_settings
 from atomr_local.settings_file import save_settings
 from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.screens.settings.choices import Choice, Choices
+from atomr_local.tui.screens.settings.choices import Choices, SettingChoice
 from atomr_local.tui.screens.settings.picker import Picker
 from atomr_local.tui.screens.settings.screen import SettingsScreen
-from atomr_local.tui.screens.settings.unsaved import Unsaved
+from atomr_local.tui.screens.settings.unsaved import UnsavedChanges
 
 
 def on_file(home: Path) -> dict[str, Any]:
@@ -297,7 +297,7 @@ async def test_escape_asks_when_something_is_not_saved(own_home: Path) -> None:
         await settle(pilot)
         await enter(pilot, "top_k", "7")
         await pilot.press("escape")
-        assert isinstance(app.screen, Unsaved)
+        assert isinstance(app.screen, UnsavedChanges)
         assert "One change is not saved." in app.shown()
         await pilot.press("escape")
         assert app.screen is app.form
@@ -365,7 +365,9 @@ async def test_hostile_values_are_shown_harmless(own_home: Path) -> None:
     )
     app = Form()
     app.form = SettingsScreen(
-        load_settings(), save_settings, find=lambda: {**OFFERED, "text_index": (Choice("\x1b[2J", "\x1b]0;x\x07[b]"),)}
+        load_settings(),
+        save_settings,
+        find=lambda: {**OFFERED, "text_index": (SettingChoice("\x1b[2J", "\x1b]0;x\x07[b]"),)},
     )
     async with app.run_test(size=(200, 50)) as pilot:
         await settle(pilot)

@@ -134,7 +134,7 @@ async def ready(pilot: Pilot[None]) -> None:
 
 async def offered(pilot: Pilot[None]) -> None:
     await ready(pilot)
-    await until(pilot, lambda: bool(pilot.app.query("#beginning")))
+    await until(pilot, lambda: bool(pilot.app.query("#first-run")))
 
 
 async def end(pilot: Pilot[None]) -> None:

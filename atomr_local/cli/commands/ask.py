@@ -138,8 +138,8 @@ def _print(trace: Trace, *, as_json: bool, as_jsonl: bool, guess: bool, earlier:
         print_json(trace.to_dict())
     elif trace.status == "failed":
         click.echo(sanitize("\n".join(trace.warnings).replace("\n→", "\n  →")), err=True)
-        if told := departures_text(trace):
-            click.echo(told, err=True)
+        if text := departures_text(trace):
+            click.echo(text, err=True)
     elif not as_jsonl:
         click.echo(answer_text(trace, guess=guess, earlier=earlier))
 

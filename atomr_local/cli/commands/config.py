@@ -28,14 +28,14 @@ def show(with_origins: bool) -> None:
     Example: atomr config show
     """
     settings = load_settings()
-    told = origins()
+    origin_of = origins()
     data = settings.model_dump(mode="json")
     if with_origins:
-        print_json({key: {"value": value, "origin": told.get(key, "default")} for key, value in leaves(data)})
+        print_json({key: {"value": value, "origin": origin_of.get(key, "default")} for key, value in leaves(data)})
         return
     print_json(data)
     places = {"settings file": str(paths.config_file()), "environment": "the environment"}
-    for key, origin in sorted(told.items()):
+    for key, origin in sorted(origin_of.items()):
         note(f"{key} comes from {places[origin]}.")
 
 

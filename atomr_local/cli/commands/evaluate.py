@@ -214,10 +214,10 @@ def _progress() -> Callable[[Progress], None]:
         overlap.append(progress.score.f1)
         means = f"EM {100 * sum(exact) / len(exact):.1f} F1 {100 * sum(overlap) / len(overlap):.1f}"
         mark = "✓" if progress.score.em else "✗"
-        told = progress.predicted or status_word(progress.trace.status)
+        text = progress.predicted or status_word(progress.trace.status)
         if not progress.predicted and (guess := guessed_answer(progress.trace)):
-            told += f" (a guess: {guess})"
-        line = f"{progress.question.question} → {told}"
+            text += f" (a guess: {guess})"
+        line = f"{progress.question.question} → {text}"
         seconds = progress.trace.totals.seconds
         click.echo(
             f"[{progress.done}/{progress.total}] {means} · {seconds:.1f} s · {mark} {sanitize_line(line)}", err=True

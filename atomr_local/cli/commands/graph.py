@@ -77,7 +77,7 @@ def build(
     from atomr_local.indexing.readers.detect import GRAPH_FORMATS
 
     chosen = next(item for item in GRAPH_FORMATS if item == format_)
-    told = ""
+    last_note = ""
 
     def triples(state: object) -> int:
         return getattr(state, "triples", 0)
@@ -90,10 +90,10 @@ def build(
     ):
 
         def show(state: BuildProgress) -> None:
-            nonlocal told
-            if state.note != told:
-                told = state.note
-                note(f"{told[:1].upper()}{told[1:]}.")
+            nonlocal last_note
+            if state.note != last_note:
+                last_note = state.note
+                note(f"{last_note[:1].upper()}{last_note[1:]}.")
             progress(state)
 
         manifest = build_graph_index(

@@ -50,7 +50,7 @@ def print_json(running: RunningQuery) -> None:
             before = ", "
     except AtomrError as error:
         if before != opening:
-            told = json.dumps({"title": error.title, "message": error.message})
-            click.echo(f'], "cut": true, "error": {told}}}')
+            text = json.dumps({"title": error.title, "message": error.message})
+            click.echo(f'], "cut": true, "error": {text}}}')
         raise
     click.echo(f'{opening if before == opening else ""}], "cut": {json.dumps(running.cut)}}}')

@@ -143,8 +143,8 @@ def verify(names: tuple[str, ...], as_json: bool, repair: bool) -> None:
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
     else:
         for name, _, verdict in checks + kept:
-            told = f"damaged: {verdict.problem}" if verdict.problem else f"whole: {verdict.note}"
-            click.echo(f"{sanitize_line(name)} {sanitize_line(told)}")
+            text = f"damaged: {verdict.problem}" if verdict.problem else f"whole: {verdict.note}"
+            click.echo(f"{sanitize_line(name)} {sanitize_line(text)}")
         installed = [check for check in damaged if check[1].resolve() in _installed()]
         if installed:
             click.echo(f"  → {REINSTALL}", err=True)

@@ -156,8 +156,8 @@ def _show_counts(manifest: Manifest) -> None:
 
 
 def _report_missing(count: int, samples: Sequence[str]) -> None:
-    told = "1 title was not found" if count == 1 else f"{count} of the titles were not found, such as"
-    click.echo(f"{told}: {sanitize_line('; '.join(samples))}", err=True)
+    message = "1 title was not found" if count == 1 else f"{count} of the titles were not found, such as"
+    click.echo(f"{message}: {sanitize_line('; '.join(samples))}", err=True)
 
 
 def _passages(state: BuildState) -> int:

@@ -33,10 +33,10 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """The finding for JSON; `facts` only where there are some."""
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "part": self.part, "state": self.state, "detail": self.detail, "advice": self.advice,
         }  # fmt: skip
-        return told | {"facts": self.facts} if self.facts else told
+        return fields | {"facts": self.facts} if self.facts else fields
 
 
 def looked_at(part: str, look: Callable[[], str], *, advice: str = "") -> Finding:

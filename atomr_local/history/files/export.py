@@ -61,8 +61,8 @@ def to_markdown(
 
 
 def _turn(trace: Trace) -> str:
-    told = "; ".join(trace.answers) or trace.answer
-    answer = f"**{_escaped(told)}**" if trace.status == "answered" else f"*{status_word(trace.status)}*"
+    text = "; ".join(trace.answers) or trace.answer
+    answer = f"**{_escaped(text)}**" if trace.status == "answered" else f"*{status_word(trace.status)}*"
     return f"{_escaped(understood(trace) or trace.question)} → {answer}"
 
 
@@ -99,8 +99,8 @@ def _answer(trace: Trace, root: NodeTrace | None, numbers: Mapping[str, int]) ->
     if trace.guess is not None and trace.guess.answers:
         whence = " from the model's own knowledge" if trace.guess.basis == "model" else ""
         sure = confidence_text(trace.guess.confidence)
-        told = f" ({sure})" if sure else ""
-        yield f"A guess{whence}, not an answer: {_escaped(trace.guess.text)}{told}{_cited(root, numbers)}"
+        text = f" ({sure})" if sure else ""
+        yield f"A guess{whence}, not an answer: {_escaped(trace.guess.text)}{text}{_cited(root, numbers)}"
 
 
 def _facts(kept: StoredQuestion, earlier: Mapping[str, str]) -> Iterable[tuple[str, str]]:
@@ -122,8 +122,8 @@ def _facts(kept: StoredQuestion, earlier: Mapping[str, str]) -> Iterable[tuple[s
         value = trace.settings.get(key)
         if value not in (None, "", []):
             yield key.replace("_", " "), _escaped(_plain(value))
-    if told := left_machine(trace.left_machine):
-        yield "left the machine", _escaped(told)
+    if text := left_machine(trace.left_machine):
+        yield "left the machine", _escaped(text)
     yield "time", f"{trace.totals.seconds:.1f} s, {trace.totals.llm_calls} model calls"
 
 

@@ -16,29 +16,31 @@ DIRECT = "Direct"
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedPlan:
     """What became of a plan's text: a tree that can be run, or what is wrong with it, by line where that is known."""
 
     tree: Tree | None
     problems: tuple[str, ...]
 
 
-def check_plan(text: str, question: str, limits: LimitSettings) -> Checked:
+def check_plan(text: str, question: str, limits: LimitSettings) -> CheckedPlan:
     """Read and check a plan in compact notation. Never raises for a bad plan: it says what is wrong."""
     if not text.strip():
-        return Checked(None, ('the plan is empty: write one step a line, such as 1. What is Petra? = Search("Petra")',))
+        return CheckedPlan(
+            None, ('the plan is empty: write one step a line, such as 1. What is Petra? = Search("Petra")',)
+        )
     try:
         tree = parse_compact(text, question)
     except TreeError as error:
-        return Checked(None, (str(error),))
+        return CheckedPlan(None, (str(error),))
     return check_tree(tree, limits)
 
 
-def check_tree(tree: Tree, limits: LimitSettings) -> Checked:
+def check_tree(tree: Tree, limits: LimitSettings) -> CheckedPlan:
     """Check a tree against the rules; what only makes it poor is told beside it."""
     found = validate(tree, Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out))
-    told = tuple(problem.message for problem in found)
-    return Checked(None if any(problem.fatal for problem in found) else tree, told)
+    problems = tuple(problem.message for problem in found)
+    return CheckedPlan(None if any(problem.fatal for problem in found) else tree, problems)
 
 
 def operation_of(node: Node) -> tuple[str, str]:

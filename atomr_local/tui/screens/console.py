@@ -32,7 +32,7 @@ class ConsoleScreen(Screen[None]):
     #console-title { height: 1; background: $panel; padding: 0 1; }
     #console-query { height: 2fr; border: round $panel-lighten-2; }
     #console-query:focus { border: round $accent; }
-    #console-told { height: 1; padding: 0 1; color: $text-muted; }
+    #console-status { height: 1; padding: 0 1; color: $text-muted; }
     #console-rows { height: 3fr; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -52,7 +52,7 @@ class ConsoleScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield Static(Text("SPARQL console: read-only, on the graph index in use", "bold"), id="console-title")
         yield CleanArea.code_editor(self._first, language=None, tab_behavior="indent", id="console-query")
-        yield Static(id="console-told", markup=False)
+        yield Static(id="console-status", markup=False)
         yield RowsTable(id="console-rows")
         yield Footer(show_command_palette=False)
 
@@ -61,22 +61,22 @@ class ConsoleScreen(Screen[None]):
 
     def action_run(self) -> None:
         if self._busy:
-            self._tell("A query is running. Escape stops it.")
+            self._show_status("A query is running. Escape stops it.")
             return
         self._number += 1
         self._busy = True
-        self._tell("running …")
+        self._show_status("running …")
         sparql, number = self.query_one("#console-query", TextArea).text, self._number
         work = partial(self._assistant.query_graph, sparql)
         failed = partial(self._failed, number)
         in_background(self, work, partial(self._ran, number), failed=failed, group="console")
 
-    def _ended(self, number: int, told: str) -> bool:
+    def _ended(self, number: int, text: str) -> bool:
         """Whether this is the query that is waited for; it is not any more."""
         if number != self._number or not self._busy:
             return False
         self._busy = False
-        self._tell(told)
+        self._show_status(text)
         return True
 
     def _ran(self, number: int, found: GraphRows) -> None:
@@ -93,15 +93,15 @@ class ConsoleScreen(Screen[None]):
         query.load_text(formatted(query.text))
 
     def action_copy(self) -> None:
-        self._tell(copy_text(self.app, self.query_one("#console-query", TextArea).text))
+        self._show_status(copy_text(self.app, self.query_one("#console-query", TextArea).text))
 
     def action_leave(self) -> None:
         if self._busy:
             self._busy = False
             self._assistant.cancel()
-            self._tell("stopped")
+            self._show_status("stopped")
         else:
             self.dismiss()
 
-    def _tell(self, text: str) -> None:
-        self.query_one("#console-told", Static).update(text)
+    def _show_status(self, text: str) -> None:
+        self.query_one("#console-status", Static).update(text)

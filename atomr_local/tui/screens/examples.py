@@ -59,9 +59,9 @@ class ExamplesScreen(Screen[None]):
             self.app.push_screen(ErrorScreen(error))
         options = self.query_one("#own-examples", OptionList)
         options.set_options([Option(Text(sanitize_line(example.question))) for example in self._found])
-        told = [] if self._found else [_EMPTY]
-        told += [f"skipped: {problem}" for problem in problems]
-        self.query_one("#example-plan", Static).update(Text(sanitize("\n".join(told)), "dim"))
+        lines = [] if self._found else [_EMPTY]
+        lines += [f"skipped: {problem}" for problem in problems]
+        self.query_one("#example-plan", Static).update(Text(sanitize("\n".join(lines)), "dim"))
         if self._found:
             options.highlighted = 0
         self.refresh_bindings()

@@ -20,25 +20,25 @@ _LETTERS = "asdfghjklqwertyuiopzxcvbnm"
 
 
 @dataclass(frozen=True)
-class Place:
+class JumpTarget:
     """Somewhere to go: where its letter stands, and how to go there."""
 
     offset: Offset
     go: Callable[[], object]
 
 
-def places_of(screen: Screen[object]) -> list[Place]:
+def places_of(screen: Screen[object]) -> list[JumpTarget]:
     """The widgets that can take the focus, and the lines of a reasoning tree, as far as they are seen."""
-    found: list[Place] = []
+    found: list[JumpTarget] = []
     bounds = screen.region
     for widget in screen.focus_chain:
         region = widget.region.intersection(bounds)
         if region.area:
-            found.append(Place(region.offset, lambda widget=widget: screen.set_focus(widget)))  # type: ignore[misc]
+            found.append(JumpTarget(region.offset, lambda widget=widget: screen.set_focus(widget)))  # type: ignore[misc]
     for tree in screen.query(ReasoningTree):
         if tree.is_on_screen:
             found.extend(
-                Place(offset, lambda node_id=node_id, tree=tree: (tree.focus(), tree.go_to(node_id)))  # type: ignore[misc]
+                JumpTarget(offset, lambda node_id=node_id, tree=tree: (tree.focus(), tree.go_to(node_id)))  # type: ignore[misc]
                 for node_id, offset in tree.lines_seen()
             )
     return found[: len(_LETTERS)]

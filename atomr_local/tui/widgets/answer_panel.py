@@ -86,8 +86,8 @@ def answer_of(state: QuestionState) -> str:
         if state.origin == "fallback":
             blocks.append("⚠ No valid plan was found; the question was answered in one step.")
     blocks.extend(f"⚠ {plain(warning)}" for warning in gathered(state.warnings))
-    if told := state.left_machine:
-        blocks.append(f"Left the machine: {plain(told)}")
+    if text := state.left_machine:
+        blocks.append(f"Left the machine: {plain(text)}")
     return "\n\n".join(blocks)
 
 
@@ -118,9 +118,9 @@ def gathered(warnings: Iterable[str]) -> list[str]:
     steps: dict[str, list[str]] = {}
     for warning in warnings:
         of_step = re.fullmatch(r"step (\d+): (.*)", warning, re.DOTALL)
-        told = steps.setdefault(of_step[2] if of_step else warning, [])
-        if of_step and of_step[1] not in told:
-            told.append(of_step[1])
+        message = steps.setdefault(of_step[2] if of_step else warning, [])
+        if of_step and of_step[1] not in message:
+            message.append(of_step[1])
     return [
         f"step{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {text}" if numbers else text
         for text, numbers in steps.items()

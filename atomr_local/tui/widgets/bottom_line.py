@@ -23,10 +23,10 @@ class SteadyFooter(Footer):
         if not self.is_attached or screen is not self.screen or not screen.app.app_focus:
             return
         active = screen.active_bindings.values()
-        told = [(self.app.get_key_display(one.binding), one.binding.description, one.enabled)
+        text = [(self.app.get_key_display(one.binding), one.binding.description, one.enabled)
                 for one in active if one.binding.show]  # fmt: skip
-        if told != self._told:
-            self._told = told
+        if text != self._told:
+            self._told = text
             super().bindings_changed(screen)
 
 

@@ -56,13 +56,13 @@ class NodePanel(OptionList):
     def show(self, view: NodeView | None, state: QuestionState) -> None:
         """Show the node, or nothing."""
         if view is None:
-            told = (
+            text = (
                 "The question is being broken down into steps."
                 if state.running
                 else "There is no step to show the evidence of."
             )
             self._shown = None
-            self.set_options([Option(Text(told, "dim"), disabled=True)])
+            self.set_options([Option(Text(text, "dim"), disabled=True)])
             return
         kept = self.chosen if view is self._shown else None
         at = self.scroll_offset.y

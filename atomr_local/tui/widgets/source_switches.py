@@ -78,10 +78,10 @@ class _Switch(Static):
             tooltip = f"The running question {uses} the web, the next one {next_uses}. {tooltip}"
         self.tooltip = tooltip
 
-    def _put(self, told: str, on: bool) -> None:
+    def _put(self, text: str, on: bool) -> None:
         self.set_class(on, "on")
         self.set_class(not on, "off")
-        self.update(told)
+        self.update(text)
 
     def on_click(self) -> None:
         self.post_message(SourceSwitches.Toggled(self._switch))

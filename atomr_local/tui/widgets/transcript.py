@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 
 from atomr_local.reasoning.confidence.words import NOT_FOUND
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tui.question.talk import Turn
+from atomr_local.tui.question.conversation import ShownTurn
 
 _LONGEST = 300  # characters of a question or an answer; a trace from elsewhere may hold a million
 
@@ -25,19 +25,19 @@ class Transcript(OptionList):
 
     def __init__(self) -> None:
         super().__init__(id="transcript", markup=False)
-        self._told: list[tuple[str, str, bool]] = []
+        self._shown_turns: list[tuple[str, str, bool]] = []
         self.display = False
 
-    def show(self, turns: Sequence[Turn], shown: int | None) -> None:
+    def show(self, turns: Sequence[ShownTurn], shown: int | None) -> None:
         """Show the turns, the one whose answer is on the screen marked; nothing where it is the only one."""
         self.display = len(turns) > (0 if shown is None else 1)
-        told = [(turn.question, turn.answer, place == shown) for place, turn in enumerate(turns)]
-        if told == self._told:
+        lines = [(turn.question, turn.answer, place == shown) for place, turn in enumerate(turns)]
+        if lines == self._shown_turns:
             return
-        self._told = told
-        self.set_options(Option(_line(*line)) for line in told)
-        if told:
-            self.highlighted = len(told) - 1 if shown is None else shown
+        self._shown_turns = lines
+        self.set_options(Option(_line(*line)) for line in lines)
+        if lines:
+            self.highlighted = len(lines) - 1 if shown is None else shown
             self.call_after_refresh(self.scroll_to_highlight)
 
 

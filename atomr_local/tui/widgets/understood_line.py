@@ -27,7 +27,7 @@ class UnderstoodLine(Static):
             earlier: the questions of the conversation by trace id.
             key: that opens the question as understood for editing.
         """
-        text = told(state, earlier)
+        text = understood_text(state, earlier)
         if text and state.trace is not None:
             text.append(f" · {sanitize_line(key)} rewords it", "dim")
         self.display = bool(text)
@@ -35,7 +35,7 @@ class UnderstoodLine(Static):
             self.update(text)
 
 
-def told(state: QuestionState, earlier: Mapping[str, str]) -> Text:
+def understood_text(state: QuestionState, earlier: Mapping[str, str]) -> Text:
     """The line; empty for a first question that is taken as it was typed."""
     text = Text()
     if state.reworded:

@@ -58,10 +58,10 @@ class Examples(OptionList):
         super().__init__(*(Option(Text(question)) for question in self.questions), id="examples")
 
 
-class Beginning(OptionList):
+class FirstRunChoices(OptionList):
     BORDER_TITLE = "How to begin? Type a question at any time; F5 offers the same later"
     DEFAULT_CSS = """
-    Beginning { height: auto; border: round $accent; scrollbar-size-vertical: 0; }
+    FirstRunChoices { height: auto; border: round $accent; scrollbar-size-vertical: 0; }
     """
 
     @dataclass
@@ -72,7 +72,7 @@ class Beginning(OptionList):
 
     def __init__(self) -> None:
         super().__init__(
-            *(Option(Text.assemble(title, ("  " + told, "dim")), id=way) for way, title, told in _WAYS), id="beginning"
+            *(Option(Text.assemble(title, ("  " + text, "dim")), id=way) for way, title, text in _WAYS), id="first-run"
         )
 
     @on(OptionList.OptionSelected)
@@ -104,11 +104,11 @@ class Welcome(Vertical):
         for about in self.query("#about").results(Static):
             about.update(Text(text))
 
-    def offer_beginning(self) -> None:
+    def offer_first_run(self) -> None:
         """Show the first start's choice above the examples."""
-        if not self.query("#beginning"):
-            self.mount(Beginning(), before=self._examples)
+        if not self.query("#first-run"):
+            self.mount(FirstRunChoices(), before=self._examples)
 
-    def end_beginning(self) -> None:
+    def end_first_run(self) -> None:
         """Take the choice away."""
-        self.query("#beginning").remove()
+        self.query("#first-run").remove()

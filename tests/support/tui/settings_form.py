@@ -11,16 +11,16 @@ from textual.widgets import Input
 
 from atomr_local.settings import load_settings
 from atomr_local.settings_file import save_settings
-from atomr_local.tui.screens.settings.choices import Choice, Choices
+from atomr_local.tui.screens.settings.choices import Choices, SettingChoice
 from atomr_local.tui.screens.settings.row import SettingRow
 from atomr_local.tui.screens.settings.screen import SettingsScreen
 
 OFFERED: Choices = {
-    "model": (Choice("starter", "98 MB"), Choice("other", "7 GB")),
-    "adapter": (Choice("auto"), Choice("none")),
-    "embedder": (Choice("starter"),),
-    "text_index": (Choice("", "the only one"), Choice("mine")),
-    "graph_index": (Choice("", "the only one"),),
+    "model": (SettingChoice("starter", "98 MB"), SettingChoice("other", "7 GB")),
+    "adapter": (SettingChoice("auto"), SettingChoice("none")),
+    "embedder": (SettingChoice("starter"),),
+    "text_index": (SettingChoice("", "the only one"), SettingChoice("mine")),
+    "graph_index": (SettingChoice("", "the only one"),),
 }
 
 

@@ -133,8 +133,10 @@ class Relate:
         if found is None or found.dropped or not asks_how_many(request.question):
             return found
         last, count = found.evidence[-1], str(len(found.values))
-        told = replace(last, text=f"{last.text} {count} in all.")
-        return replace(found, evidence=(told,), values=(Value(count, ValueKind.NUMBER, None, found.values[0].score),))
+        counted_evidence = replace(last, text=f"{last.text} {count} in all.")
+        return replace(
+            found, evidence=(counted_evidence,), values=(Value(count, ValueKind.NUMBER, None, found.values[0].score),)
+        )
 
     def _disambiguated(self, taken: Sequence[tuple[Head, Retrieval]], heads: Sequence[Head]) -> Retrieval:
         """The first of what entities of one name have. Where one alone has what is asked for, that tells it from the

@@ -39,12 +39,12 @@ class CallsScreen(ModalScreen[None]):
         with VerticalScroll(id="calls") as body:
             body.border_title = Text(sanitize_line(self._title))  # a str would be markup
             if not self._calls:
-                told = (
+                text = (
                     "The model was not asked for this step."
                     if self._kept
                     else "Prompts are not kept in the history. Ask again to see them."
                 )
-                yield Static(Text(told, "dim"))
+                yield Static(Text(text, "dim"))
             for number, call in enumerate(self._calls, 1):
                 made = call.completion
                 rate = f", {made.generated_tokens / made.seconds:.0f} tokens/s" if made.seconds > 0 else ""

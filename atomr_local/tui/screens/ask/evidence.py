@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class EvidenceChoice:
     """What the user wants next: a node by its number, or the query in the console."""
 
     kind: Literal["node", "console"]
@@ -43,7 +43,7 @@ class Chosen:
     sparql: str = ""
 
 
-class EvidenceScreen(ModalScreen[Chosen | None]):
+class EvidenceScreen(ModalScreen[EvidenceChoice | None]):
     DEFAULT_CSS = """
     EvidenceScreen { align: center middle; }
     #piece { width: 100; max-width: 96%; height: 90%; padding: 0 2; background: $surface; border: round $accent; }
@@ -96,7 +96,7 @@ class EvidenceScreen(ModalScreen[Chosen | None]):
                     yield RowsTable(id="piece-rows")
                 else:
                     yield Static(place_of(item.locator))
-                yield Static(id="piece-told", markup=False)
+                yield Static(id="piece-status", markup=False)
             users = OptionList(
                 *(
                     Option(Text(f"{number}. {sanitize_line(question)}"), id=str(number))
@@ -122,10 +122,10 @@ class EvidenceScreen(ModalScreen[Chosen | None]):
 
     @on(OptionList.OptionSelected, "#piece-users")
     def _user_chosen(self, message: OptionList.OptionSelected) -> None:
-        self.dismiss(Chosen("node", node_id=self._users[message.option_index][0]))
+        self.dismiss(EvidenceChoice("node", node_id=self._users[message.option_index][0]))
 
     def action_console(self) -> None:
-        self.dismiss(Chosen("console", sparql=self._sparql))
+        self.dismiss(EvidenceChoice("console", sparql=self._sparql))
 
     def action_copy(self) -> None:
         item = self._evidence
@@ -133,20 +133,20 @@ class EvidenceScreen(ModalScreen[Chosen | None]):
         self.notify(copy_text(self.app, f"{item.title}\n{item.text}\n{place}"), markup=False)
 
     def action_run_again(self) -> None:
-        self._tell("running …")
+        self._show_status("running …")
         work = partial(self._assistant.query_graph, self._sparql)
         in_background(self, work, self._ran, failed=self._failed, group="run-again", exclusive=True)
 
     def _ran(self, found: GraphRows) -> None:
         self.query_one(RowsTable).show(found.columns, found.rows)
-        self._tell(f"{len(found.rows)} rows now, in {found.seconds * 1000:.0f} ms")
+        self._show_status(f"{len(found.rows)} rows now, in {found.seconds * 1000:.0f} ms")
 
     def _failed(self, error: AtomrError) -> None:
-        self._tell("")
+        self._show_status("")
         self.app.push_screen(ErrorScreen(error))
 
-    def _tell(self, text: str) -> None:
-        self.query_one("#piece-told", Static).update(Text(text, "dim"))
+    def _show_status(self, text: str) -> None:
+        self.query_one("#piece-status", Static).update(Text(text, "dim"))
 
     def action_open_page(self) -> None:
         """Open the page, after asking: what was found there may have changed, and the browser goes online."""

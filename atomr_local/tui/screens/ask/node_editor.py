@@ -18,7 +18,7 @@ from atomr_local.sanitize import sanitize_line
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import ROOT_ID, Operator, Tree
 from atomr_local.tree.operations import Operation
-from atomr_local.tui.question.correction import DIRECT, Checked, check_tree, operation_of, with_step
+from atomr_local.tui.question.correction import DIRECT, CheckedPlan, check_tree, operation_of, with_step
 from atomr_local.tui.widgets.clean_text import CleanInput
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _NONE = "none"
 
 
 @dataclass(frozen=True)
-class Changed:
+class StepChange:
     """The step as the user wants it; `sources` and `answers` are empty if they stay the program's."""
 
     tree: Tree
@@ -38,7 +38,7 @@ class Changed:
     answers: tuple[str, ...] = ()
 
 
-class NodeEditor(ModalScreen[Changed | None]):
+class NodeEditor(ModalScreen[StepChange | None]):
     DEFAULT_CSS = """
     NodeEditor { align: center middle; }
     #step { width: 96; max-width: 96%; height: auto; max-height: 94%; padding: 0 2; background: $surface; border: round $accent; scrollbar-size-vertical: 1; }
@@ -59,7 +59,7 @@ class NodeEditor(ModalScreen[Changed | None]):
         self._view = view
         self._limits = limits
         self._sources = list(sources)
-        self._checked = Checked(tree, ())
+        self._checked = CheckedPlan(tree, ())
 
     def compose(self) -> ComposeResult:
         node = self._view.node
@@ -113,10 +113,10 @@ class NodeEditor(ModalScreen[Changed | None]):
             )
             self._checked = check_tree(tree, self._limits)
         except TreeError as error:
-            self._checked = Checked(None, (str(error),))
+            self._checked = CheckedPlan(None, (str(error),))
         lines = [f"{'⚠' if self._checked.tree else '✗'} {sanitize_line(line)}" for line in self._checked.problems]
-        told = Text("\n".join(lines) or "✓ can be run", "green" if self._checked.tree else "red")
-        self.query_one("#step-check", Static).update(told)
+        text = Text("\n".join(lines) or "✓ can be run", "green" if self._checked.tree else "red")
+        self.query_one("#step-check", Static).update(text)
 
     def action_run(self) -> None:
         if self._checked.tree is None:
@@ -127,4 +127,6 @@ class NodeEditor(ModalScreen[Changed | None]):
             self.query_one("#step-check", Static).update(Text("✗ choose at least one source", "red"))
             return
         narrowed = chosen if set(chosen) != set(self._sources) else ()
-        self.dismiss(Changed(self._checked.tree, self._view.node.id, narrowed, tuple(part for part in answers if part)))
+        self.dismiss(
+            StepChange(self._checked.tree, self._view.node.id, narrowed, tuple(part for part in answers if part))
+        )

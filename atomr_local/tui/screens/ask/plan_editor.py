@@ -113,5 +113,5 @@ class PlanEditor(Screen["Tree | None"]):
         if self.query_one(TextArea).text == self._first:
             leave()
             return
-        told = "Your changes are lost."
-        confirm(self.app, "Leave the plan as it was?", told, leave, yes="Leave", no="Keep editing")
+        text = "Your changes are lost."
+        confirm(self.app, "Leave the plan as it was?", text, leave, yes="Leave", no="Keep editing")

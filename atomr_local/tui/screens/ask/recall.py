@@ -68,8 +68,8 @@ class RecallScreen(ModalScreen[str | None]):
         if questions:
             options.highlighted = 0
         else:
-            told = error.message if error is not None else "No question asked before has these words."
-            options.set_options([Option(Text(sanitize_line(told), "dim"), disabled=True)])
+            text = error.message if error is not None else "No question asked before has these words."
+            options.set_options([Option(Text(sanitize_line(text), "dim"), disabled=True)])
 
     def action_cursor(self, by: int) -> None:
         options = self.query_one(OptionList)

@@ -17,9 +17,9 @@ from textual.worker import Worker, WorkerState
 
 from atomr_local.sanitize import sanitize
 from atomr_local.tui.background import in_background
-from atomr_local.tui.question.asked import Asked
+from atomr_local.tui.question.conversation import ShownConversation
+from atomr_local.tui.question.request import QuestionRequest
 from atomr_local.tui.question.state import QuestionState
-from atomr_local.tui.question.talk import Talk
 from atomr_local.tui.screens.ask.keys import CONVERSATION, CORRECTING, GUESS_KEY, LOOKING, REWORD, REWORD_KEY
 from atomr_local.tui.screens.ask.session import EventReceived, HistoryRefused, QuestionFailed, QuestionSession
 from atomr_local.tui.widgets.question_box import LONGEST, QuestionBox
@@ -54,11 +54,11 @@ class AskScreen(Screen[None]):
         """Make the screen; it takes questions at once, and asks them once `attach` has given it the assistant."""
         super().__init__()
         self.state = QuestionState()
-        self.talk = Talk()
+        self.conversation = ShownConversation()
         self.loading_stage = "loading"  # of the model and the indexes; empty when they are ready
-        self.furnished = False  # all widgets are there
+        self.widgets_mounted = False  # all widgets are there
         self._session: QuestionSession | None = None
-        self._waiting: Asked | None = None
+        self._waiting: QuestionRequest | None = None
         self._clock = clock
         self._started = 0.0
         self._number = 0  # of what is shown; events of an earlier question come too late
@@ -93,7 +93,7 @@ class AskScreen(Screen[None]):
         self._answer.display = False
         await self.mount(self._transcript, before="#question")
         await self.mount(self._understood, self._welcome, self._view, self._answer, self._bottom)
-        self.furnished = True
+        self.widgets_mounted = True
         self._view.show_share()
         self.set_interval(_TICK, self.show_status)
         self.show_status()
@@ -104,7 +104,7 @@ class AskScreen(Screen[None]):
         self.set_class(event.size.width < _NARROW, "narrow")
         self.set_class(event.size.height < _LOW, "low")
         self.set_class(event.size.height < _SHORT, "short")
-        if self.furnished:
+        if self.widgets_mounted:
             self._view.show_share()
 
     def on_paste(self, event: Paste) -> None:
@@ -126,8 +126,8 @@ class AskScreen(Screen[None]):
             "focus_evidence": bool(self._number) or None,
             "next_citation": bool(state.citations),
             "guess": state.has_guess,
-            "new_conversation": bool(state.question or self.talk.turns) and not state.running,
-            "focus_turns": self.furnished and self._transcript.display,
+            "new_conversation": bool(state.question or self.conversation.turns) and not state.running,
+            "focus_turns": self.widgets_mounted and self._transcript.display,
             "next_user": self.focused is not None and self.focused.id == "evidence",
             "reword": ended,
             "edit_step": can_correct,
@@ -161,22 +161,22 @@ class AskScreen(Screen[None]):
     def _recalled(self, questions: Sequence[str]) -> None:
         self.query_one(QuestionBox).recall(list(reversed(questions)))
 
-    def offer_beginning(self) -> None:
+    def offer_first_run(self) -> None:
         """Show the first start's choice, as long as nothing was asked."""
         if not self._number:
-            self._welcome.offer_beginning()
+            self._welcome.offer_first_run()
 
-    def end_beginning(self) -> None:
+    def end_first_run(self) -> None:
         """The choice is made."""
-        self._welcome.end_beginning()
+        self._welcome.end_first_run()
 
     # One question: asked, watched as its events come in, ended or stopped
 
     @on(QuestionBox.QuestionSubmitted)
     def _question_submitted(self, message: QuestionBox.QuestionSubmitted) -> None:
-        self.begin(Asked(message.question))
+        self.begin(QuestionRequest(message.question))
 
-    def begin(self, asked: Asked) -> None:
+    def begin(self, asked: QuestionRequest) -> None:
         """Ask; told to the user where that is not possible now."""
         question = asked.question.strip()
         box = self.query_one(QuestionBox)
@@ -189,7 +189,7 @@ class AskScreen(Screen[None]):
             box.value = question
         if self._session is None:
             self._waiting = asked
-            self.tell("The program is starting. The question is asked as soon as it is ready.")
+            self.show_notice("The program is starting. The question is asked as soon as it is ready.")
             return
         box.remember(question)
         self._started = self._clock()
@@ -197,8 +197,8 @@ class AskScreen(Screen[None]):
         self._before, self._again = (self.state, selected), asked.again
         self._first = selected if asked.revision is not None and selected is not None else 0
         if asked.again is None and not self.assistant.settings.conversation.follow:
-            self.talk.clear()
-        conversation = self.talk.conversation(asked.again)
+            self.conversation.clear()
+        conversation = self.conversation.context(asked.again)
         self._enter(QuestionState(question=question, running=True, stage="starting"))
         self._view.show_plan(None)
         self._view.steps.focus()
@@ -212,7 +212,7 @@ class AskScreen(Screen[None]):
         self._view.enter(state)
         if self._session is not None:
             state.guess_key = self.assistant.settings.ui.keys.get(GUESS_KEY, state.guess_key)
-            self.show_talk()
+            self.show_conversation()
         self._answer.show(state)
         self.refresh_bindings()
 
@@ -243,7 +243,7 @@ class AskScreen(Screen[None]):
                 self._view.show_draft(state.plan_text)
             case events.PlanReady():
                 self._view.show_plan(self._first if self._first in state.nodes else 0)
-                self.show_talk()
+                self.show_conversation()
                 self.refresh_bindings()  # what the model wrote of it can be looked at from now on
             case events.Finished():
                 self._answer.show(state)
@@ -251,7 +251,7 @@ class AskScreen(Screen[None]):
             case events.AnswerReady() | events.WarningRaised() | events.TextGenerated() | events.LeavesMachine():
                 self._answer.show(state)
             case events.QuestionUnderstood():
-                self.show_talk()
+                self.show_conversation()
             case events.QuestionAsked():
                 self.show_switches()
             case _:
@@ -266,18 +266,18 @@ class AskScreen(Screen[None]):
         if state.tree is None:
             self._view.evidence.show(None, state)
         if trace is not None:
-            self.talk.take(state, self._again)
+            self.conversation.take(state, self._again)
             self.post_message(self.AnswerFinished(trace))
-        self.show_talk()
+        self.show_conversation()
         self.show_switches()
         self.refresh_bindings()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A fault of ours on the thread that asks must not leave the question running for ever."""
         if event.state is WorkerState.ERROR and event.worker.error is not None:
-            from atomr_local.tui.faults import fault
+            from atomr_local.tui.internal_errors import internal_error
 
-            self.post_message(QuestionFailed(self._number, fault(event.worker.error)))
+            self.post_message(QuestionFailed(self._number, internal_error(event.worker.error)))
 
     @on(QuestionFailed)
     def _question_failed(self, message: QuestionFailed) -> None:
@@ -304,7 +304,7 @@ class AskScreen(Screen[None]):
     @on(HistoryRefused)
     def _history_refused(self, message: HistoryRefused) -> None:
         for note in message.notes:
-            self.tell(note)
+            self.show_notice(note)
 
     def action_cancel(self) -> None:
         if self.state.running and self._session is not None:
@@ -320,16 +320,16 @@ class AskScreen(Screen[None]):
             return False
         from atomr_local.tui.question.replay import replay
 
-        self.talk.open(conversation or [trace])
-        place = self.talk.place(trace)
-        self._look_at(replay(trace) if place is None else self.talk.turns[place].shown())
+        self.conversation.open(conversation or [trace])
+        place = self.conversation.place(trace)
+        self._look_at(replay(trace) if place is None else self.conversation.turns[place].shown())
         return True
 
     def ask_again(self, trace: Trace, conversation: Sequence[Trace] = ()) -> None:
         """Ask a question of before again, after those that came before it in its conversation."""
         if not self._is_busy():
-            self.talk.open(conversation or [trace])
-            self.begin(Asked(trace.question, again=trace))
+            self.conversation.open(conversation or [trace])
+            self.begin(QuestionRequest(trace.question, again=trace))
 
     def _look_at(self, state: QuestionState) -> None:
         self._show(state, 0)
@@ -340,21 +340,21 @@ class AskScreen(Screen[None]):
         if self._transcript.display:
             self.set_focus(self._transcript)
         else:
-            self.tell("There is no earlier question in this conversation.")
+            self.show_notice("There is no earlier question in this conversation.")
 
     def action_new_conversation(self) -> None:
         if self._is_busy():
             return
-        self.talk.clear()
+        self.conversation.clear()
         self._show_empty(QuestionState())
         box = self.query_one(QuestionBox)
         box.value = ""
         self.set_focus(box)
-        self.tell("New conversation.")
+        self.show_notice("New conversation.")
 
     def _is_busy(self) -> bool:
         if self.state.running:
-            self.tell("A question is being answered. Escape cancels it.")
+            self.show_notice("A question is being answered. Escape cancels it.")
         return self.state.running
 
     # Looking around
@@ -374,9 +374,9 @@ class AskScreen(Screen[None]):
         if chooser is self._view.evidence:
             self._windows.open_evidence(message.option_id or "")
         elif chooser is self._transcript and not self._is_busy():
-            self._look_at(self.talk.turns[message.option_index].shown())
+            self._look_at(self.conversation.turns[message.option_index].shown())
         elif chooser.id == "examples":
-            self.begin(Asked(self._welcome.questions[message.option_index]))
+            self.begin(QuestionRequest(self._welcome.questions[message.option_index]))
 
     def on_answer_panel_citation_chosen(self, message: AnswerPanel.CitationChosen) -> None:
         self._view.go_to_evidence(message.evidence_id)
@@ -392,7 +392,7 @@ class AskScreen(Screen[None]):
 
     def action_next_user(self) -> None:
         if not self._view.next_user():
-            self.tell("No other step uses this piece of evidence.")
+            self.show_notice("No other step uses this piece of evidence.")
 
     def action_focus_question(self) -> None:
         # At once, and with the last question selected here: the focus event comes later than what is typed next.
@@ -412,7 +412,7 @@ class AskScreen(Screen[None]):
     @property
     def moved_share(self) -> int | None:
         """Percent that the user gave the tree; None if the bar was not moved."""
-        return self._view.share if self.furnished and self._view.share_moved else None
+        return self._view.share if self.widgets_mounted and self._view.share_moved else None
 
     def open_console(self, sparql: str = "") -> None:
         """Open the SPARQL console with this query."""
@@ -424,17 +424,19 @@ class AskScreen(Screen[None]):
 
     # What is told
 
-    def tell(self, text: str) -> None:
+    def show_notice(self, text: str) -> None:
         """Tell the user in passing; only the newest counts."""
         self.app.clear_notifications()
         self.app.notify(sanitize(text), markup=False)
 
-    def show_talk(self) -> None:
+    def show_conversation(self) -> None:
         """Show the conversation so far, and how the question on the screen was understood."""
         state = self.state
-        self._transcript.show(self.talk.turns, self.talk.place(state.trace) if state.trace is not None else None)
+        self._transcript.show(
+            self.conversation.turns, self.conversation.place(state.trace) if state.trace is not None else None
+        )
         key = self.assistant.settings.ui.keys.get(REWORD_KEY, REWORD)
-        self._understood.show(state, self.talk.named(), key)
+        self._understood.show(state, self.conversation.named(), key)
 
     def show_switches(self) -> None:
         """Show which sources may be used, now and next."""
@@ -454,5 +456,5 @@ class AskScreen(Screen[None]):
         state = self.state
         for line in self.query(StatusLine):
             line.show(state.stage if state.running else self.loading_stage or "ready")
-        if self.furnished:
+        if self.widgets_mounted:
             self._bottom.show(state, self._clock() - self._started)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from atomr_local.reasoning.conversation import Conversation
     from atomr_local.reasoning.trace.events import Event
     from atomr_local.reasoning.trace.schema import Trace
-    from atomr_local.tui.question.asked import Asked
+    from atomr_local.tui.question.request import QuestionRequest
 
 
 @dataclass
@@ -54,7 +54,7 @@ class QuestionSession:
         self.assistant = assistant
         self._stopped = 0  # the number of the question that was stopped last
 
-    def ask(self, number: int, asked: Asked, conversation: Conversation | None) -> None:
+    def ask(self, number: int, asked: QuestionRequest, conversation: Conversation | None) -> None:
         """Ask; the screen is told of each event."""
         work = partial(self._ask, number, asked, conversation)
         self._screen.run_worker(work, thread=True, exit_on_error=False, group="ask")
@@ -64,7 +64,7 @@ class QuestionSession:
         self._stopped = number
         self.assistant.cancel()
 
-    def _ask(self, number: int, asked: Asked, conversation: Conversation | None) -> None:
+    def _ask(self, number: int, asked: QuestionRequest, conversation: Conversation | None) -> None:
         from atomr_local.history.pending import pending_question
 
         settings = self.assistant.settings
@@ -79,7 +79,7 @@ class QuestionSession:
             if trace is not None and settings.history.keep:
                 self._keep(trace, pending)
 
-    def _follow(self, number: int, asked: Asked, conversation: Conversation | None) -> Trace | None:
+    def _follow(self, number: int, asked: QuestionRequest, conversation: Conversation | None) -> Trace | None:
         from atomr_local.reasoning.trace.events import Finished, TextGenerated
 
         end: Finished | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from atomr_local.tui.question.asked import Asked
+from atomr_local.tui.question.request import QuestionRequest
 from atomr_local.tui.widgets.question_box import QuestionBox
 
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ class QuestionWindows:
 
     def open_evidence(self, evidence_id: str) -> None:
         """Show one piece whole."""
-        from atomr_local.tui.screens.ask.evidence import Chosen, EvidenceScreen
+        from atomr_local.tui.screens.ask.evidence import EvidenceChoice, EvidenceScreen
 
         state, view = self._screen.state, self._selected
         item = state.evidence.get(evidence_id)
         if item is None or view is None:
             return
 
-        def chosen(result: Chosen | None) -> None:
+        def chosen(result: EvidenceChoice | None) -> None:
             if result is None:
                 return
             if result.kind == "node":
@@ -80,13 +80,13 @@ class QuestionWindows:
 
     def edit_step(self) -> None:
         """Edit the step that is shown."""
-        from atomr_local.tui.screens.ask.node_editor import Changed, NodeEditor
+        from atomr_local.tui.screens.ask.node_editor import NodeEditor, StepChange
 
         tree, view, assistant = self._screen.state.tree, self._selected, self._screen.assistant
         if view is None or tree is None:
             return
 
-        def changed(result: Changed | None) -> None:
+        def changed(result: StepChange | None) -> None:
             if result is not None:
                 number = result.node_id
                 sources = {number: result.sources} if result.sources else {}
@@ -118,7 +118,7 @@ class QuestionWindows:
             return
         revision = Revision(base=state.trace, sources=sources or {}, answers=answers or {}, rerun=frozenset(rerun))
         meant = state.understood_as if state.conversation else None
-        self._screen.begin(Asked(state.question, tree, "user", revision, again=state.trace, understood=meant))
+        self._screen.begin(QuestionRequest(state.question, tree, "user", revision, again=state.trace, understood=meant))
 
     def reword(self) -> None:
         """Let the user say what the question means, and ask it again."""
@@ -130,7 +130,7 @@ class QuestionWindows:
 
         def meant(understood: str | None) -> None:
             if understood is not None:
-                self._screen.begin(Asked(state.question, again=state.trace, understood=understood))
+                self._screen.begin(QuestionRequest(state.question, again=state.trace, understood=understood))
 
         self._screen.app.push_screen(RewordScreen(state.question, state.understood_as or state.question), meant)
 
@@ -148,10 +148,10 @@ class QuestionWindows:
         else:
             text = clipboard.sparql_text(state, self._view.selected or 0)
         if text:
-            told = clipboard.copy_text(self._screen.app, text)
+            message = clipboard.copy_text(self._screen.app, text)
         else:
-            told = "Put the cursor on a piece of evidence first." if what == "evidence" else f"No {what} to copy."
-        self._screen.tell(told)
+            message = "Put the cursor on a piece of evidence first." if what == "evidence" else f"No {what} to copy."
+        self._screen.show_notice(message)
 
     def export(self) -> None:
         """Write the question to a file, or its whole conversation."""
@@ -159,7 +159,7 @@ class QuestionWindows:
 
         screen = self._screen
         if screen.state.trace is not None:
-            conversation = [turn.trace for turn in screen.talk.turns]
+            conversation = [turn.trace for turn in screen.conversation.turns]
             screen.app.push_screen(ExportScreen(screen.state.trace, conversation=conversation))
 
     def recall(self) -> None:

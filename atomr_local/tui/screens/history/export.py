@@ -25,9 +25,9 @@ from atomr_local.output_files import write_output
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.background import in_background
-from atomr_local.tui.screens.ask_path import PathSuggester, path_from
 from atomr_local.tui.screens.confirm import confirm
 from atomr_local.tui.screens.error import ErrorScreen
+from atomr_local.tui.screens.path_dialog import PathSuggester, path_from
 from atomr_local.tui.widgets.clean_text import CleanInput
 
 FORMATS = ("markdown", "json", "trace")
@@ -40,7 +40,7 @@ _TOLD = {
 _LONGEST_NAME = 48
 
 
-class _Choice(RadioButton):
+class _FormatButton(RadioButton):
     """Shows whether it is chosen without colours too."""
 
     def __init__(self, label: Text, value: bool, id: str) -> None:
@@ -99,7 +99,7 @@ class ExportScreen(ModalScreen[Path | None]):
             yield Static(Text(question, "dim"), id="export-question")
             with RadioSet(id="format"):
                 for form in FORMATS:
-                    yield _Choice(Text(_TOLD[form]), value=form == self._form, id=form)
+                    yield _FormatButton(Text(_TOLD[form]), value=form == self._form, id=form)
             if len(self._conversation) > 1:
                 yield Checkbox(Text(f"The whole conversation: {len(self._conversation)} questions"), id="whole")
             yield CleanInput(id="path", placeholder="Path of the file", suggester=PathSuggester(self._directory))
@@ -160,9 +160,9 @@ class ExportScreen(ModalScreen[Path | None]):
     def _written(self, path: Path, written: bool) -> None:
         shown = sanitize_line(str(path))
         if not written:
-            told = f"{shown} is there already. What it holds would be lost."
+            text = f"{shown} is there already. What it holds would be lost."
             replace = partial(self._write, path, over=True)
-            confirm(self.app, "Replace the file?", told, replace, yes="Replace", no="Keep")
+            confirm(self.app, "Replace the file?", text, replace, yes="Replace", no="Keep")
             return
         self.app.notify(f"Written to {shown}", markup=False)
         if self.is_attached:

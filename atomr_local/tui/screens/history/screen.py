@@ -26,11 +26,11 @@ from atomr_local.history.store import History
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.background import in_background
-from atomr_local.tui.screens.ask_path import AskPath
 from atomr_local.tui.screens.confirm import confirm
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.history.export import ExportScreen
 from atomr_local.tui.screens.history.preview import listed, previewed, unreadable
+from atomr_local.tui.screens.path_dialog import PathDialog
 from atomr_local.tui.widgets.clean_text import CleanInput
 
 _NARROW = 110  # columns below which the preview stands below the list
@@ -85,11 +85,11 @@ class HistoryScreen(Screen[HistoryChoice | None]):
     HistoryScreen #search { width: 1fr; }
     HistoryScreen #body { height: 1fr; layout: horizontal; }
     HistoryScreen.narrow #body { layout: vertical; }
-    HistoryScreen #list, HistoryScreen #told, HistoryScreen #preview { width: 1fr; height: 1fr; padding: 0 1;
+    HistoryScreen #list, HistoryScreen #message, HistoryScreen #preview { width: 1fr; height: 1fr; padding: 0 1;
         border: round $panel-lighten-2; scrollbar-size-vertical: 1; overflow-x: hidden; }
     HistoryScreen #list { text-wrap: nowrap; text-overflow: ellipsis; }
     HistoryScreen #list:focus, HistoryScreen #preview:focus { border: round $accent; }
-    HistoryScreen #told { display: none; color: $text-muted; }
+    HistoryScreen #message { display: none; color: $text-muted; }
     HistoryScreen #preview Static { width: 100%; height: auto; }
     """
 
@@ -128,14 +128,14 @@ class HistoryScreen(Screen[HistoryChoice | None]):
             yield Static(id="count")
         with Container(id="body"):
             yield _Questions(id="list", markup=False)
-            yield Static(id="told")
+            yield Static(id="message")
             with VerticalScroll(id="preview"):
                 yield Static(id="preview-text")
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
         self.query_one("#list").border_title = "Questions"
-        self.query_one("#told").border_title = "Questions"
+        self.query_one("#message").border_title = "Questions"
         self.query_one("#preview").border_title = "Answer, citations, plan"
         self.watch(self._list, "scroll_y", self._scrolled, init=False)
         self._list.focus()
@@ -171,12 +171,12 @@ class HistoryScreen(Screen[HistoryChoice | None]):
         def run() -> _Read:
             with self._opened() as history:
                 found = work(history)
-                self.call_later(self._tell_notes, history.notes)
+                self.call_later(self._show_notes, history.notes)
                 return found
 
         in_background(self, run, then, failed=failed, group=group, exclusive=group != "change")
 
-    def _tell_notes(self, notes: Sequence[str]) -> None:
+    def _show_notes(self, notes: Sequence[str]) -> None:
         for note in notes:
             self.app.notify(sanitize(note), severity="warning", markup=False)
 
@@ -206,7 +206,7 @@ class HistoryScreen(Screen[HistoryChoice | None]):
 
         self._with_history(work, then, failed=self._unlisted, group="list")
 
-    def _show_page(self, items: list[QuestionSummary], total: int, told: str, *, first: bool) -> None:
+    def _show_page(self, items: list[QuestionSummary], total: int, text: str, *, first: bool) -> None:
         self._loading = False
         self._more = len(items) == self._page
         self._total = total
@@ -219,7 +219,7 @@ class HistoryScreen(Screen[HistoryChoice | None]):
         if first and self._items:
             lines.highlighted = 0
             lines.scroll_home(animate=False)
-        self._show_count(told)
+        self._show_count(text)
 
     def _unlisted(self, error: AtomrError) -> None:
         self._loading = False
@@ -229,11 +229,11 @@ class HistoryScreen(Screen[HistoryChoice | None]):
         self._show_count("The history cannot be read.")
         self.app.push_screen(ErrorScreen(error))
 
-    def _show_count(self, told: str = "") -> None:
+    def _show_count(self, text: str = "") -> None:
         if not self._items:
-            told = told or self._nothing()
-        self.query_one("#told", Static).update(Text(sanitize(told)))
-        self.query_one("#told").display = not self._items
+            text = text or self._nothing()
+        self.query_one("#message", Static).update(Text(sanitize(text)))
+        self.query_one("#message").display = not self._items
         lines, preview = self._list, self.query_one("#preview")
         focused, hidden = self.focused, not lines.display
         lines.display = bool(self._items)
@@ -360,9 +360,9 @@ class HistoryScreen(Screen[HistoryChoice | None]):
             then = partial(self._deleted, number)
             self._with_history(lambda history: history.delete([number])[1], then, group="change")
 
-        told = next(sanitize_line(item.question)[:_LONGEST_TOLD] for item in self._items if item.id == number)
-        told += "\n\nIts text and its whole trace are overwritten on the disk. This cannot be undone."
-        confirm(self.app, "Delete this question for good?", told, delete)
+        text = next(sanitize_line(item.question)[:_LONGEST_TOLD] for item in self._items if item.id == number)
+        text += "\n\nIts text and its whole trace are overwritten on the disk. This cannot be undone."
+        confirm(self.app, "Delete this question for good?", text, delete)
 
     def _deleted(self, number: int, erased: bool) -> None:
         for place, item in enumerate(self._items):
@@ -372,10 +372,10 @@ class HistoryScreen(Screen[HistoryChoice | None]):
                 break
         self._total = max(0, self._total - 1)
         self._show_count()
-        told = "Deleted."
+        text = "Deleted."
         if not erased:
-            told += " Another program has the history open. The text is removed from the disk when that program closes."
-        self.app.notify(told, markup=False)
+            text += " Another program has the history open. The text is removed from the disk when that program closes."
+        self.app.notify(text, markup=False)
         if not self._items and self._total:
             self.reload()
 
@@ -384,13 +384,13 @@ class HistoryScreen(Screen[HistoryChoice | None]):
             if path is not None:
                 self._with_history(lambda history: _import(history, path), self._imported, group="change")
 
-        told = "A trace file of another installation, or a JSON export. It is checked field by field first."
-        self.app.push_screen(AskPath("Import a trace file", told, yes="Import", directory=self._directory), chosen)
+        text = "A trace file of another installation, or a JSON export. It is checked field by field first."
+        self.app.push_screen(PathDialog("Import a trace file", text, yes="Import", directory=self._directory), chosen)
 
     def _imported(self, counts: tuple[int, int]) -> None:
         new, known = counts
-        told = f" {known} {'was' if known == 1 else 'were'} here before." if known else ""
-        self.app.notify(sanitize_line(f"{new} imported.{told}"), markup=False)
+        text = f" {known} {'was' if known == 1 else 'were'} here before." if known else ""
+        self.app.notify(sanitize_line(f"{new} imported.{text}"), markup=False)
         self.reload()
 
 

@@ -19,8 +19,8 @@ from atomr_local.indexing.readers.detect import GRAPH_FORMATS, TEXT_FORMATS
 from atomr_local.indexing.store import check_name
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.jobs import Command
-from atomr_local.tui.screens.ask_path import PathSuggester, path_from
 from atomr_local.tui.screens.error import error_line
+from atomr_local.tui.screens.path_dialog import PathSuggester, path_from
 from atomr_local.tui.widgets.clean_text import CleanInput
 
 
@@ -29,7 +29,7 @@ class BuildScreen(ModalScreen[Command | None]):
     BuildScreen { align: center middle; }
     #build { width: 92; max-width: 96%; height: auto; max-height: 94%; padding: 0 2; background: $surface; border: round $accent; scrollbar-size-vertical: 1; }
     #build Label { width: 100%; color: $text-muted; }
-    #build-told { height: auto; }
+    #build-error { height: auto; }
     """  # noqa: E501
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close", tooltip="Build nothing", id="build.close"),
@@ -61,7 +61,7 @@ class BuildScreen(ModalScreen[Command | None]):
                 prompt="everything",
                 id="build-slice",
             )
-            yield Static(id="build-told", markup=False)
+            yield Static(id="build-error", markup=False)
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
@@ -84,7 +84,7 @@ class BuildScreen(ModalScreen[Command | None]):
         try:
             self.dismiss(self._made())
         except AtomrError as error:
-            self.query_one("#build-told", Static).update(error_line(error))
+            self.query_one("#build-error", Static).update(error_line(error))
 
     def _made(self) -> Command:
         path = path_from(self.query_one("#build-file", Input).value, Path.cwd())

@@ -43,7 +43,7 @@ class TextIndex:
 
 
 @dataclass(frozen=True)
-class Request:
+class DownloadRequest:
     """What was chosen and entered; `chosen` is a model's name, or one of ADDRESS, WIKIPEDIA and FACTS."""
 
     chosen: str
@@ -62,12 +62,12 @@ class Download:
     """What would be fetched: the command, and what is told about it before it starts."""
 
     command: Command
-    told: str
+    details: str
     host: str
     place: str
 
 
-def plan_download(request: Request, offers: Catalogue, indexes: Sequence[TextIndex]) -> Download:
+def plan_download(request: DownloadRequest, offers: Catalogue, indexes: Sequence[TextIndex]) -> Download:
     """What the request comes to.
 
     Args:
@@ -85,11 +85,11 @@ def plan_download(request: Request, offers: Catalogue, indexes: Sequence[TextInd
     model = next((item for item in offers.model if item.name == request.chosen), None)
     if model is None:
         raise InputError("nothing is chosen", hint="Choose something in the list.")
-    told = f"{model.about} About {human_size(model.size)}: {transfer_time(model.size)}. Licence: {model.licence}."
+    details = f"{model.about} About {human_size(model.size)}: {transfer_time(model.size)}. Licence: {model.licence}."
     if at_hand(model):
-        told += " ✓ Already downloaded. Getting it again compares it with the server."
+        details += " ✓ Already downloaded. Getting it again compares it with the server."
     command = Command(f"get {model.name}", ("models", "pull", model.name, "--yes"))
-    return Download(command, told, _host(model.url(offers.hub)), str(paths.models_dir()))
+    return Download(command, details, _host(model.url(offers.hub)), str(paths.models_dir()))
 
 
 def at_hand(model: OfferedModel) -> bool:
@@ -101,12 +101,12 @@ def _address(url: str) -> Download:
     host = _host(url)
     if not url.startswith(("https://", "http://")) or not host:
         raise InputError("no address of a file is given", hint="It begins with https://.")
-    told = "Its size is shown when the download starts. See its page for the licence."
+    details = "Its size is shown when the download starts. See its page for the licence."
     command = Command("get a model", ("models", "pull", url, "--yes"))
-    return Download(command, told, host, str(paths.models_dir()))
+    return Download(command, details, host, str(paths.models_dir()))
 
 
-def _wikipedia(request: Request, offered: Sequence[OfferedWikipedia]) -> Download:
+def _wikipedia(request: DownloadRequest, offered: Sequence[OfferedWikipedia]) -> Download:
     wikipedia = _in_language(request.language.lower(), offered)
     language, articles, limit = wikipedia.language, wikipedia.articles, _limit(request.limit)
     name = check_name(request.name or f"wikipedia-{language}")
@@ -118,14 +118,14 @@ def _wikipedia(request: Request, offered: Sequence[OfferedWikipedia]) -> Downloa
     if wikipedia not in offered:
         count = f"{limit:,}" if limit else "all"
         about = f"{wikipedia.name}, {count} articles. Its size is not known; the largest one is assumed."
-    told = (
+    details = (
         f"{about} At most "
         f"{human_size(size)} to fetch: {transfer_time(size)}. The index {name}: about "
         f"{human_size(wikipedia.index_bytes(limit))}, built in about {duration(wikipedia.build_seconds(limit))} "
         f"on two cores; stopped, it goes on. Licence: {TEXT_LICENCE}."
     )
     return _from_wikimedia(
-        f"get the {wikipedia.name} Wikipedia", command, request, told, DUMPS if request.kind == "dump" else DATA_HUB
+        f"get the {wikipedia.name} Wikipedia", command, request, details, DUMPS if request.kind == "dump" else DATA_HUB
     )
 
 
@@ -149,7 +149,7 @@ def _in_language(entered: str, offered: Sequence[OfferedWikipedia]) -> OfferedWi
     return largest.model_copy(update={"language": entered, "name": entered})
 
 
-def _facts(request: Request, indexes: Sequence[TextIndex]) -> Download:
+def _facts(request: DownloadRequest, indexes: Sequence[TextIndex]) -> Download:
     index = next((item for item in indexes if item.name == request.index), None)
     if index is None:
         raise InputError("there is no text index to fetch facts for", hint="Get a Wikipedia first, or build one.")
@@ -163,17 +163,19 @@ def _facts(request: Request, indexes: Sequence[TextIndex]) -> Download:
         )
     _, size, seconds = wikidata_slice(index.articles, index.articles)
     command = ["fetch", "wikidata", "--text-index", index.name, "--site", site, "--build", index.name, "--yes"]
-    told = (
+    details = (
         f"Facts about {index.articles:,} articles: about {human_size(size)} in {duration(seconds)}, asked for "
         f"politely, fifty at a time; then the graph index {index.name} is built. Licence: {FACTS_LICENCE}."
     )
-    return _from_wikimedia(f"get facts for {index.name}", command, request, told, WIKIDATA)
+    return _from_wikimedia(f"get facts for {index.name}", command, request, details, WIKIDATA)
 
 
-def _from_wikimedia(title: str, command: Sequence[str], request: Request, told: str, server: str) -> Download:
+def _from_wikimedia(
+    title: str, command: Sequence[str], request: DownloadRequest, details: str, server: str
+) -> Download:
     contact = ("--contact", request.contact) if request.contact else ()
     place = f"{paths.downloads_dir()} and {paths.indexes_dir()}"
-    return Download(Command(title, (*command, *contact)), told, _host(server), place)
+    return Download(Command(title, (*command, *contact)), details, _host(server), place)
 
 
 def _limit(entered: str) -> int | None:

@@ -28,7 +28,7 @@ from atomr_local.tui.screens.library.downloads import (
     FACTS,
     WIKIPEDIA,
     Download,
-    Request,
+    DownloadRequest,
     TextIndex,
     at_hand,
     plan_download,
@@ -40,7 +40,7 @@ _FORMS = {ADDRESS: "#fetch-url", WIKIPEDIA: "#fetch-language", FACTS: "#fetch-in
 _TOLD = "It goes online for this once; the web switch stays as it is. Sizes and times are estimates."
 
 
-class Offers(OptionList):
+class OfferList(OptionList):
     """Keeps what is highlighted in sight when it has less room: a form takes of it, or the terminal is made smaller."""
 
     def on_resize(self) -> None:
@@ -60,7 +60,7 @@ class FetchScreen(ModalScreen[Command | None]):
     #fetch-forms Label { color: $text-muted; width: auto; margin-right: 1; }
     #fetch-forms Input { width: 1fr; height: 1; border: none; background: $boost; margin-right: 2; }
     #fetch-forms Select { width: 1fr; margin-right: 2; }
-    #fetch-told { height: auto; max-height: 6; border-top: solid $panel-lighten-2; }
+    #fetch-details { height: auto; max-height: 6; border-top: solid $panel-lighten-2; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close", tooltip="Get nothing", id="fetch.close"),
@@ -84,7 +84,7 @@ class FetchScreen(ModalScreen[Command | None]):
         with Vertical(id="fetch") as body:
             body.border_title = "Get a model, a Wikipedia, facts"
             yield Static(Text(_TOLD), id="fetch-about")
-            yield Offers(*self._options(), id="fetch-list", markup=False)
+            yield OfferList(*self._options(), id="fetch-list", markup=False)
             with VerticalScroll(id="fetch-forms", can_focus=False):
                 with Vertical(id="form-address"):
                     yield Label("Address of a GGUF file")
@@ -112,7 +112,7 @@ class FetchScreen(ModalScreen[Command | None]):
                 with Horizontal(id="fetch-contact-row"):
                     yield Label("Your e-mail address or page, which Wikimedia asks for")
                     yield CleanInput(id="fetch-contact", placeholder="may be left out", compact=True)
-            yield Static(id="fetch-told", markup=False)
+            yield Static(id="fetch-details", markup=False)
         yield Footer(show_command_palette=False)
 
     def _options(self) -> list[Option]:
@@ -162,10 +162,10 @@ class FetchScreen(ModalScreen[Command | None]):
             self.query_one(f"#form-{name}").display = name == chosen
         self.query_one("#fetch-contact-row").display = chosen in {WIKIPEDIA, FACTS}
         try:
-            told = Text(sanitize_line(self._planned().told))
+            text = Text(sanitize_line(self._planned().details))
         except AtomrError as error:
-            told = error_line(error)
-        self.query_one("#fetch-told", Static).update(told)
+            text = error_line(error)
+        self.query_one("#fetch-details", Static).update(text)
 
     @on(Select.Changed, "#fetch-index")
     def _index_changed(self) -> None:
@@ -185,11 +185,11 @@ class FetchScreen(ModalScreen[Command | None]):
         try:
             download = self._planned()
         except AtomrError as error:
-            self.query_one("#fetch-told", Static).update(error_line(error))
+            self.query_one("#fetch-details", Static).update(error_line(error))
             return
         title = f"Go online and {download.command.title}?"
-        told = f"From {download.host}, into {download.place}.\n{download.told}"
-        confirm(self.app, title, told, lambda: self.dismiss(download.command), yes="Get it", no="Not now")
+        text = f"From {download.host}, into {download.place}.\n{download.details}"
+        confirm(self.app, title, text, lambda: self.dismiss(download.command), yes="Get it", no="Not now")
 
     def _planned(self) -> Download:
         """What the form comes to.
@@ -199,7 +199,7 @@ class FetchScreen(ModalScreen[Command | None]):
         """
         if self._broken is not None:
             raise self._broken
-        request = Request(
+        request = DownloadRequest(
             self._chosen,
             url=self._text("#fetch-url"),
             language=self._text("#fetch-language"),

@@ -72,8 +72,8 @@ def _indexes(settings: Settings) -> list[LibraryItem]:
     found = [_index(entry, (entry.kind, entry.name) in chosen) for entry in list_indexes()]
     for item in list_unfinished():
         report = unfinished_report(item)
-        told = (str(item.path), *report.problems, report.hint)
-        found.append(LibraryItem(item.kind, item.name, report.state, item.bytes, "", told, unfinished=True))
+        details = (str(item.path), *report.problems, report.hint)
+        found.append(LibraryItem(item.kind, item.name, report.state, item.bytes, "", details, unfinished=True))
     return found
 
 

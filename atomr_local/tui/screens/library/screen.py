@@ -188,8 +188,8 @@ class LibraryScreen(Screen[None]):
             f"remove {item.kind} {item.name}", ("indexes", "remove", item.kind, item.name, "--yes", *extra)
         )
         title = f"Remove {what}the {item.kind} index {item.name}?"
-        told = f"{human_size(item.size)} are freed. It can be built again from its files."
-        confirm(self.app, title, told, partial(self._start, command), yes="Remove")
+        text = f"{human_size(item.size)} are freed. It can be built again from its files."
+        confirm(self.app, title, text, partial(self._start, command), yes="Remove")
 
     def action_stop(self) -> None:
         running = self._jobs.running

@@ -12,14 +12,14 @@ from atomr_local.tui.themes import names
 
 
 @dataclass(frozen=True)
-class Choice:
+class SettingChoice:
     """A value, and what it is in a few words; both come from outside."""
 
     value: str
     about: str = ""
 
 
-Choices = Mapping[str, tuple[Choice, ...]]
+Choices = Mapping[str, tuple[SettingChoice, ...]]
 FREE = frozenset({"model", "adapter", "embedder", "text_index", "graph_index"})  # these take a path or name besides
 
 
@@ -32,31 +32,33 @@ def at_hand() -> Choices:
     from atomr_local.catalog.find import list_models
     from atomr_local.indexing.store import STARTER, list_indexes
 
-    found: dict[str, list[Choice]] = {
+    found: dict[str, list[SettingChoice]] = {
         "model": [],
-        "adapter": [Choice("auto", "the one made for the model"), Choice("none", "the model as it is")],
+        "adapter": [SettingChoice("auto", "the one made for the model"), SettingChoice("none", "the model as it is")],
         "embedder": [],
     }
     for entry in list_models():
         name = str(entry.path) if entry.kind == "embedder" and entry.name != STARTER else entry.name
-        found[entry.kind].append(Choice(name, f"unusable: {entry.problem}" if entry.problem else _size(entry.size)))
+        found[entry.kind].append(
+            SettingChoice(name, f"unusable: {entry.problem}" if entry.problem else _size(entry.size))
+        )
     for kind in ("text", "graph"):
-        found[f"{kind}_index"] = [Choice("", "the only one built, else the starter"), Choice(STARTER)]
+        found[f"{kind}_index"] = [SettingChoice("", "the only one built, else the starter"), SettingChoice(STARTER)]
     for index in list_indexes():
         offered = found[f"{index.kind}_index"]
         about = f"not usable: {index.problem}" if index.manifest is None else _size(index.manifest.bytes)
         if index.name not in {choice.value for choice in offered}:
-            offered.append(Choice(index.name, about))
+            offered.append(SettingChoice(index.name, about))
     return {key: tuple(choices) for key, choices in found.items()} | known()
 
 
-def known() -> dict[str, tuple[Choice, ...]]:
+def known() -> dict[str, tuple[SettingChoice, ...]]:
     """What is known without looking at files."""
     from atomr_local.strategies.registry import all_strategies
 
     return {
-        "strategy": tuple(Choice(name, strategy.summary) for name, strategy in all_strategies().items()),
-        "ui.theme": (Choice("", "chosen from the terminal"), *(Choice(name) for name in names())),
+        "strategy": tuple(SettingChoice(name, strategy.summary) for name, strategy in all_strategies().items()),
+        "ui.theme": (SettingChoice("", "chosen from the terminal"), *(SettingChoice(name) for name in names())),
     }
 
 

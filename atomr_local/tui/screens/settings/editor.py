@@ -28,13 +28,13 @@ class Editor(Protocol):
 def editor_of(entry: SettingEntry) -> Editor:
     """The editor for a setting of its kind."""
     if entry.field.kind in {"switch", "several"}:
-        return _Switches(entry)
+        return _SwitchesEditor(entry)
     if entry.field.kind == "table":
-        return _Table(entry)
-    return _Choice(entry) if entry.chosen_from_list else _Line(entry)
+        return _TableEditor(entry)
+    return _ChoiceEditor(entry) if entry.chosen_from_list else _LineEditor(entry)
 
 
-class _Switches:
+class _SwitchesEditor:
     """One for a setting that is on or off, or one for each of several values."""
 
     def __init__(self, entry: SettingEntry) -> None:
@@ -56,13 +56,13 @@ class _Switches:
         return name in self._entry.entered if name else bool(self._entry.entered)
 
 
-class _Line:
+class _LineEditor:
     """A number, a text or a secret."""
 
     def __init__(self, entry: SettingEntry) -> None:
         self._entry = entry
-        told = ("… set; what is typed here replaces it" if entry.is_set else "not set") if entry.field.secret else ""
-        self._input = CleanInput(entry.entered, placeholder=told, password=entry.field.secret, compact=True)
+        text = ("… set; what is typed here replaces it" if entry.is_set else "not set") if entry.field.secret else ""
+        self._input = CleanInput(entry.entered, placeholder=text, password=entry.field.secret, compact=True)
         self.widgets: list[Widget] = [self._input]
 
     def entered(self) -> str:
@@ -72,7 +72,7 @@ class _Line:
         self._input.value = self._entry.entered
 
 
-class _Choice:
+class _ChoiceEditor:
     """What is available, and where the setting is free, a line for something else, made when it is wanted."""
 
     def __init__(self, entry: SettingEntry) -> None:
@@ -108,7 +108,7 @@ class _Choice:
                 row.mount(self._input)
 
 
-class _Table:
+class _TableEditor:
     def __init__(self, entry: SettingEntry) -> None:
         self._entry = entry
         self._lines = _Lines(entry.entered, compact=True, highlight_cursor_line=False)

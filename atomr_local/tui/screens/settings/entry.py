@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from atomr_local.sanitize import sanitize, sanitize_line
-from atomr_local.tui.screens.settings.choices import Choice
+from atomr_local.tui.screens.settings.choices import SettingChoice
 from atomr_local.tui.screens.settings.form import Check, FieldError, FormField, checked
 
 
@@ -26,7 +26,7 @@ class SettingEntry:
         value: Any,
         origin: str = "default",
         *,
-        choices: Sequence[Choice] | None = None,
+        choices: Sequence[SettingChoice] | None = None,
         free: bool = False,
         check: Check | None = None,
     ) -> None:
@@ -42,7 +42,9 @@ class SettingEntry:
         self.field = field
         self.origin = origin
         self.free = free
-        self.offered = tuple(map(Choice, field.choices)) if field.kind == "choice" and choices is None else choices
+        self.offered = (
+            tuple(map(SettingChoice, field.choices)) if field.kind == "choice" and choices is None else choices
+        )
         self.chosen_from_list = free or self.offered is not None
         self.problem = self.warning = ""
         self._check = check

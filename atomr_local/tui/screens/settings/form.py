@@ -71,7 +71,7 @@ class FormField:
             blank = self.model.model_construct()
             checked = type(blank).__pydantic_validator__.validate_assignment(blank, self.name, value)
         except ValidationError as error:
-            raise FieldError(_told(error)) from error
+            raise FieldError(_validation_message(error)) from error
         return getattr(checked, self.name)
 
     def show(self, value: Any) -> Any:
@@ -80,7 +80,7 @@ class FormField:
             return "\n".join(f"{name} = {key}" for name, key in value.items())
         return value if self.kind in {"switch", "several"} else str(value)
 
-    def told(self, value: Any) -> str:
+    def summary(self, value: Any) -> str:
         """A value in a few words."""
         if self.secret:
             return f"{value} (set)" if value else "not set"
@@ -161,7 +161,7 @@ def _bounds(info: FieldInfo) -> str:
     return ", ".join(f"{words[name]} {limits[name]}" for name in words if name in limits)
 
 
-def _told(error: ValidationError) -> str:
+def _validation_message(error: ValidationError) -> str:
     """The first thing that is wrong, without the library's own preface."""
     first = error.errors()[0]
     if first["type"] in {"int_parsing", "int_from_float"}:
@@ -266,16 +266,16 @@ def where_from(settings: Settings) -> dict[str, str]:
     Raises:
         SettingsError: the settings file cannot be read any more.
     """
-    told, plain = origins(), load_settings()
+    origin_of, plain = origins(), load_settings()
     found = {}
     for field in form_fields():
         key = field.key
         if value_of(settings, key) != value_of(plain, key):
             found[key] = "command line or this session"
-        elif told.get(key) == "environment":
+        elif origin_of.get(key) == "environment":
             found[key] = _variable(key)
         else:
-            found[key] = told.get(key, "default")
+            found[key] = origin_of.get(key, "default")
     return found
 
 

@@ -19,7 +19,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tui.screens.settings.choices import Choice
+from atomr_local.tui.screens.settings.choices import SettingChoice
 
 _OTHER = "\0other"  # no setting can be this
 
@@ -43,7 +43,7 @@ class Picker(Widget, can_focus=True):
 
         picker: Picker
 
-    def __init__(self, title: str, value: str, choices: Sequence[Choice], *, free: bool = False) -> None:
+    def __init__(self, title: str, value: str, choices: Sequence[SettingChoice], *, free: bool = False) -> None:
         """Make the line.
 
         Args:
@@ -58,24 +58,24 @@ class Picker(Widget, can_focus=True):
         self._choices = tuple(choices)
         self._free = free
 
-    def show(self, value: str, choices: Sequence[Choice], *, other: bool) -> None:
+    def show(self, value: str, choices: Sequence[SettingChoice], *, other: bool) -> None:
         """Show a choice, or that something else is entered."""
         self.value, self.other, self._choices = value, other, tuple(choices)
         self.refresh()
 
     def render(self) -> Content:
-        choice = next((choice for choice in self._choices if choice.value == self.value), Choice(self.value))
-        told = Text("another…", "italic") if self.other else _told(choice)
+        choice = next((choice for choice in self._choices if choice.value == self.value), SettingChoice(self.value))
+        text = Text("another…", "italic") if self.other else _choice_text(choice)
         room = max(1, self.content_size.width - 2)
-        told.truncate(room, overflow="ellipsis", pad=True)
-        return Content.from_rich_text(told) + Content(" ▾")
+        text.truncate(room, overflow="ellipsis", pad=True)
+        return Content.from_rich_text(text) + Content(" ▾")
 
     def action_open(self) -> None:
         """Show what there is to choose from."""
-        options = [(_told(choice), choice.value) for choice in self._choices]
+        options = [(_choice_text(choice), choice.value) for choice in self._choices]
         if not self.other and all(choice.value != self.value for choice in self._choices):
             note = "" if self._free and not self._choices else "not found"
-            options.insert(0, (_told(Choice(self.value, note)), self.value))
+            options.insert(0, (_choice_text(SettingChoice(self.value, note)), self.value))
         if self._free:
             options.append((Text("another…", "italic"), _OTHER))
         self.app.push_screen(_PickOne(self._title, options, _OTHER if self.other else self.value), self._picked)
@@ -132,7 +132,7 @@ class _PickOne(ModalScreen[str | None]):
         self.dismiss(self._offered[message.option_index][1])
 
 
-def _told(choice: Choice) -> Text:
+def _choice_text(choice: SettingChoice) -> Text:
     text = Text(sanitize_line(choice.value) or "(none)", no_wrap=True, overflow="ellipsis")
     if choice.about:
         text.append(f"  {sanitize_line(choice.about)}", "dim")

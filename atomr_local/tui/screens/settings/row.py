@@ -115,12 +115,12 @@ class SettingRow(Widget):
 
     def _below(self) -> Content:
         entry, field = self.entry, self.entry.field
-        facts = [field.bounds, f"default: {field.told(field.default)}"]
+        facts = [field.bounds, f"default: {field.summary(field.default)}"]
         muted = "$text-muted"
         if entry.origin.startswith("ATOMR_"):
-            told = f"set by {entry.origin} in the environment, which wins over what is saved here"
+            message = f"set by {entry.origin} in the environment, which wins over what is saved here"
             facts_told = "; ".join(filter(None, facts))
-            text = Content.assemble((f"{field.description} ({facts_told}; ", muted), (told, "bold"), (")", muted))
+            text = Content.assemble((f"{field.description} ({facts_told}; ", muted), (message, "bold"), (")", muted))
         else:
             facts.append("" if entry.origin == "default" else f"from: {entry.origin}")
             text = Content.styled(f"{field.description} ({'; '.join(filter(None, facts))})", muted)

@@ -28,7 +28,7 @@ from atomr_local.tui.screens.settings.choices import FREE, Choices, at_hand, che
 from atomr_local.tui.screens.settings.entry import SettingEntry
 from atomr_local.tui.screens.settings.form import check_keys, form_fields, group_title, value_of, where_from
 from atomr_local.tui.screens.settings.row import SettingRow
-from atomr_local.tui.screens.settings.unsaved import Leaving, Unsaved
+from atomr_local.tui.screens.settings.unsaved import Leaving, UnsavedChanges
 from atomr_local.tui.widgets.bottom_line import SteadyFooter
 from atomr_local.tui.widgets.clean_text import CleanInput
 
@@ -163,8 +163,8 @@ class SettingsScreen(Screen[dict[str, Any]]):
         if wanted in self.entries:
             return SettingRow(self.entries[wanted])
         kind, _, what = wanted.partition(" ")
-        told = {"title": group_title(what), "more": f"{what} more have these words.", "none": _NONE}[kind]
-        return Static(told, name=wanted, classes=kind, markup=False)
+        text = {"title": group_title(what), "more": f"{what} more have these words.", "none": _NONE}[kind]
+        return Static(text, name=wanted, classes=kind, markup=False)
 
     async def _show(self) -> None:
         """Mount what is wanted, and nothing else; what stays is not rebuilt."""
@@ -216,8 +216,8 @@ class SettingsScreen(Screen[dict[str, Any]]):
     def _edited(self) -> None:
         changed = [entry for entry in self.entries.values() if entry.changed]
         wrong = sum(bool(entry.problem) for entry in changed)
-        told = f"{len(changed)} not saved" if changed else ""
-        self.query_one("#settings-state", Static).update(told + (f", {wrong} not usable" if wrong else ""))
+        text = f"{len(changed)} not saved" if changed else ""
+        self.query_one("#settings-state", Static).update(text + (f", {wrong} not usable" if wrong else ""))
         marked = {entry.field.group for entry in changed}
         sections = self.query_one("#settings-sections", OptionList)
         for group in self._marked ^ marked:
@@ -284,7 +284,7 @@ class SettingsScreen(Screen[dict[str, Any]]):
         if not changes:
             self.dismiss({})
             return
-        self.app.push_screen(Unsaved(changes), self._leave)
+        self.app.push_screen(UnsavedChanges(changes), self._leave)
 
     async def _leave(self, leaving: Leaving | None) -> None:
         if leaving == "save":

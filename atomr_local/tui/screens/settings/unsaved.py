@@ -15,7 +15,7 @@ from textual.widgets import Button, Static
 Leaving = Literal["save", "discard", "stay"]
 
 
-class Unsaved(ModalScreen[Leaving]):
+class UnsavedChanges(ModalScreen[Leaving]):
     """Escape stays."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

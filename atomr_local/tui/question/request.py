@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionRequest:
     """One thing to ask: a question, or a question with the plan and the changes that the user made.
 
     Attributes:

@@ -18,11 +18,11 @@ from atomr_local.tui.screens.library.fetch import FetchScreen
 from atomr_local.tui.screens.library.screen import LibraryScreen
 from atomr_local.tui.startup import only_the_starter
 from atomr_local.tui.widgets.question_box import QuestionBox
-from atomr_local.tui.widgets.welcome import Beginning
+from atomr_local.tui.widgets.welcome import FirstRunChoices
 
 
 def offered(app: AtomrApp) -> bool:
-    return bool(app.ask_screen.query(Beginning))
+    return bool(app.ask_screen.query(FirstRunChoices))
 
 
 def made(home: Path) -> bool:
@@ -50,7 +50,7 @@ async def test_the_starter(own_home: Path) -> None:
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: offered(app))
-        choice = app.ask_screen.query_one(Beginning)
+        choice = app.ask_screen.query_one(FirstRunChoices)
         choice.focus()
         choice.highlighted = 0
         await pilot.press("enter")
@@ -64,7 +64,7 @@ async def test_getting_and_building(own_home: Path, place: int, screen: type) ->
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: offered(app))
-        choice = app.ask_screen.query_one(Beginning)
+        choice = app.ask_screen.query_one(FirstRunChoices)
         choice.focus()
         choice.highlighted = place
         await pilot.press("enter")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Turn:
+class ShownTurn:
     """One question that has its answer, or that was declined.
 
     Attributes:
@@ -45,10 +45,10 @@ class Turn:
 
 
 @dataclass
-class Talk:
+class ShownConversation:
     """Turns of the conversation that the next question continues with."""
 
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[ShownTurn] = field(default_factory=list)
 
     def clear(self) -> None:
         self.turns.clear()
@@ -57,7 +57,7 @@ class Talk:
         """Go on with these questions, oldest first; of one that was asked again the last answer counts."""
         from atomr_local.reasoning.conversation import counting
 
-        self.turns = [Turn(trace) for trace in counting(traces)]
+        self.turns = [ShownTurn(trace) for trace in counting(traces)]
 
     def take(self, state: QuestionState, again: Trace | None = None) -> None:
         """Add a question that has ended; cancelled and failed ones are left out.
@@ -67,7 +67,7 @@ class Talk:
         """
         if state.trace is None or state.trace.status not in {"answered", "unknown"}:
             return
-        turn, place = Turn(state.trace, state), self.place(again)
+        turn, place = ShownTurn(state.trace, state), self.place(again)
         if place is None:
             self.turns.append(turn)
         else:
@@ -77,7 +77,7 @@ class Talk:
         """Where the question stands; None if it is none of these."""
         return next((place for place, turn in enumerate(self.turns) if turn.trace is trace), None)
 
-    def conversation(self, again: Trace | None = None) -> Conversation | None:
+    def context(self, again: Trace | None = None) -> Conversation | None:
         """What the next question may refer to; None if nothing was answered before.
 
         Args:

@@ -72,18 +72,19 @@ def path_from(typed: str, directory: Path) -> Path:
         raise InputError(f"{typed.strip()}: {error}", hint="Type the whole path.") from error
 
 
-class AskPath(ModalScreen[Path | None]):
+class PathDialog(ModalScreen[Path | None]):
     """Asks for a file that is to be read."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "Close", priority=True, tooltip="Choose no file", id="path.close"),
     ]
     DEFAULT_CSS = """
-    AskPath { align: center middle; }
-    AskPath > #ask-path { width: 90; max-width: 95%; height: auto; max-height: 95%; padding: 1 2; background: $surface;
+    PathDialog { align: center middle; }
+    PathDialog > #path-dialog { width: 90; max-width: 95%; height: auto; max-height: 95%; padding: 1 2;
+        background: $surface;
         border: round $accent; }
-    AskPath #ask-path-buttons { height: auto; }
-    AskPath Button { margin-right: 2; }
+    PathDialog #path-dialog-buttons { height: auto; }
+    PathDialog Button { margin-right: 2; }
     """
 
     def __init__(self, title: str, message: str = "", *, yes: str = "Open", directory: Path | None = None) -> None:
@@ -93,13 +94,13 @@ class AskPath(ModalScreen[Path | None]):
         self._directory = directory or Path.cwd()
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(id="ask-path", can_focus=False):
+        with VerticalScroll(id="path-dialog", can_focus=False):
             yield Static(Text(self._title, "bold"))
             if self._message:
                 yield Static(Text(self._message, "dim"))
             yield CleanInput(id="path", placeholder="Path of the file", suggester=PathSuggester(self._directory))
             yield Static(Text("→ takes the completion that is shown. Escape closes this.", "dim"))
-            with Horizontal(id="ask-path-buttons"):
+            with Horizontal(id="path-dialog-buttons"):
                 yield Button(Text(self._yes), id="open", variant="primary")
                 yield Button("Cancel", id="cancel")
 

@@ -6,10 +6,10 @@ from atomr_local.reasoning.trace.events import PlanReady, QuestionAsked, Questio
 from atomr_local.reasoning.trace.schema import NodeTrace, Status, Trace
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tui.clipboard import answer_text
+from atomr_local.tui.question.conversation import ShownConversation
 from atomr_local.tui.question.replay import replay
 from atomr_local.tui.question.state import QuestionState
-from atomr_local.tui.question.talk import Talk
-from atomr_local.tui.widgets.understood_line import told
+from atomr_local.tui.widgets.understood_line import understood_text
 
 
 def trace(question: str, name: str, status: Status = "answered", **fields: object) -> Trace:
@@ -22,7 +22,7 @@ def ended(one: Trace) -> QuestionState:
 
 
 def test_what_has_no_answer_is_no_turn_and_what_is_asked_again_keeps_its_place() -> None:
-    talk = Talk()
+    talk = ShownConversation()
     first, second, again = trace("a?", "1"), trace("b?", "2"), trace("a?", "3")
     for one in (first, trace("c?", "4", "cancelled"), trace("d?", "5", "failed"), second):
         talk.take(ended(one))
@@ -39,7 +39,7 @@ def test_what_has_no_answer_is_no_turn_and_what_is_asked_again_keeps_its_place()
 
 
 def test_of_a_question_asked_twice_in_a_row_the_later_answer_counts() -> None:
-    talk = Talk()
+    talk = ShownConversation()
     talk.open([trace("a?", "1"), trace("b?", "2"), trace(" b? ", "3"), trace("c?", "4", "failed")])
     assert [turn.trace.id for turn in talk.turns] == ["1", "3"]
 
@@ -67,12 +67,12 @@ def test_the_state_and_a_kept_trace_say_how_the_question_was_understood() -> Non
 
 def test_the_line_says_what_was_taken_from_where() -> None:
     state = QuestionState(question="and hers?", understood_as="Who is hers?", conversation="1", took_from=("1",))
-    assert told(state, {"1": "Who is it?"}).plain == "Understood as: Who is hers? · from “Who is it?”"
-    assert told(state, {}).plain == "Understood as: Who is hers? · from an earlier question"
+    assert understood_text(state, {"1": "Who is it?"}).plain == "Understood as: Who is hers? · from “Who is it?”"
+    assert understood_text(state, {}).plain == "Understood as: Who is hers? · from an earlier question"
     state.took_from = ()
-    assert told(state, {}).plain.endswith("· New topic: nothing is taken from the earlier questions")
+    assert understood_text(state, {}).plain.endswith("· New topic: nothing is taken from the earlier questions")
     state.understood_as = "and  hers?"
-    assert told(state, {}).plain == "New topic: nothing is taken from the earlier questions"
-    assert not told(QuestionState(question="a?", understood_as="a?"), {})
+    assert understood_text(state, {}).plain == "New topic: nothing is taken from the earlier questions"
+    assert not understood_text(QuestionState(question="a?", understood_as="a?"), {})
     first = QuestionState(question="can you say who", understood_as="Who?")
-    assert told(first, {}).plain == "Understood as: Who?", "a first question may be reworded too"
+    assert understood_text(first, {}).plain == "Understood as: Who?", "a first question may be reworded too"
