@@ -91,7 +91,7 @@ def atomr(ctx: click.Context, log_level: LogLevel) -> None:
         from atomr_local.settings import Settings
         from atomr_local.settings_problems import unknown_variables
 
-        for problem in unknown_variables(Settings):
+        for warning in unknown_variables(Settings):
             click.echo(sanitize(problem), err=True)
     _note_old_names()
     if ctx.invoked_subcommand is None:

@@ -29,11 +29,11 @@ def test_what_has_no_answer_is_no_turn_and_what_is_asked_again_keeps_its_place()
     assert [turn.trace.id for turn in talk.turns] == ["1", "2"]
     talk.take(ended(again), first)
     assert [turn.trace.id for turn in talk.turns] == ["3", "2"]
-    before = talk.conversation(second)
+    before = talk.context(second)
     assert before is not None
     assert [turn.trace_id for turn in before.turns] == ["3"]
-    assert talk.conversation(again) is None, "nothing came before the first question"
-    everything = talk.conversation(first)  # which is none of them any more
+    assert talk.context(again) is None, "nothing came before the first question"
+    everything = talk.context(first)  # which is none of them any more
     assert everything is not None
     assert len(everything.turns) == 2
 
