@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from atomr_local.tui.app import AtomrApp
 
 _NOTICE = 20.0  # seconds that a notice about the settings stays
-_TOLD = 3  # wrong entries told in one notice
+_MOST_SHOWN = 3  # wrong entries told in one notice
 
 
 class Startup:
@@ -69,9 +69,9 @@ class Startup:
 
         if not problems:
             return
-        lines = [sanitize_line(problem) for problem in problems[:_TOLD]]
-        if len(problems) > _TOLD:
-            lines.append(f"… and {len(problems) - _TOLD} more")
+        lines = [sanitize_line(problem) for problem in problems[:_MOST_SHOWN]]
+        if len(problems) > _MOST_SHOWN:
+            lines.append(f"… and {len(problems) - _MOST_SHOWN} more")
         lines.append("Correct ui.keys in the settings (F4); F1 shows the keys.")
         self._app.notify("\n".join(lines), title="Your own keys", severity="warning", timeout=_NOTICE, markup=False)
 

@@ -74,9 +74,9 @@ class AskScreen(Screen[None]):
     def on_mount(self) -> None:
         self.query_one(QuestionBox).focus()
         self.show_status()
-        self.call_after_refresh(self._furnish)
+        self.call_after_refresh(self._mount_widgets)
 
-    async def _furnish(self) -> None:
+    async def _mount_widgets(self) -> None:
         """Everything but the question box comes behind the first frame, and so does what it imports."""
         from atomr_local.tui.screens.ask.windows import QuestionWindows
         from atomr_local.tui.widgets.answer_panel import AnswerPanel

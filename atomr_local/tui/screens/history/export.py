@@ -32,7 +32,7 @@ from atomr_local.tui.widgets.clean_text import CleanInput
 
 FORMATS = ("markdown", "json", "trace")
 _ENDINGS = {"markdown": ".md", "json": ".json", "trace": ".trace.json"}
-_TOLD = {
+_DESCRIPTIONS = {
     "markdown": "Markdown: to read, with numbered citations",
     "json": "JSON: the whole trace, indented",
     "trace": "Trace file: to share; another installation imports it",
@@ -99,7 +99,7 @@ class ExportScreen(ModalScreen[Path | None]):
             yield Static(Text(question, "dim"), id="export-question")
             with RadioSet(id="format"):
                 for form in FORMATS:
-                    yield _FormatButton(Text(_TOLD[form]), value=form == self._form, id=form)
+                    yield _FormatButton(Text(_DESCRIPTIONS[form]), value=form == self._form, id=form)
             if len(self._conversation) > 1:
                 yield Checkbox(Text(f"The whole conversation: {len(self._conversation)} questions"), id="whole")
             yield CleanInput(id="path", placeholder="Path of the file", suggester=PathSuggester(self._directory))

@@ -36,7 +36,7 @@ from atomr_local.tui.widgets.clean_text import CleanInput
 _NARROW = 110  # columns below which the preview stands below the list
 _PAGE = 100
 _AHEAD = 20  # lines before the end of what is listed at which the next page is read
-_LONGEST_TOLD = 300
+_LONGEST_SHOWN = 300
 _TYPING = 0.15  # seconds without a key after which is searched
 _PASSING = 0.08  # seconds on one line after which it is read
 
@@ -360,7 +360,7 @@ class HistoryScreen(Screen[HistoryChoice | None]):
             then = partial(self._deleted, number)
             self._with_history(lambda history: history.delete([number])[1], then, group="change")
 
-        text = next(sanitize_line(item.question)[:_LONGEST_TOLD] for item in self._items if item.id == number)
+        text = next(sanitize_line(item.question)[:_LONGEST_SHOWN] for item in self._items if item.id == number)
         text += "\n\nIts text and its whole trace are overwritten on the disk. This cannot be undone."
         confirm(self.app, "Delete this question for good?", text, delete)
 

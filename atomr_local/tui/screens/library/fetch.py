@@ -37,7 +37,7 @@ from atomr_local.tui.screens.library.downloads import (
 from atomr_local.tui.widgets.clean_text import CleanInput
 
 _FORMS = {ADDRESS: "#fetch-url", WIKIPEDIA: "#fetch-language", FACTS: "#fetch-index"}  # each with its first field
-_TOLD = "It goes online for this once; the web switch stays as it is. Sizes and times are estimates."
+_ABOUT = "It goes online for this once; the web switch stays as it is. Sizes and times are estimates."
 
 
 class OfferList(OptionList):
@@ -83,7 +83,7 @@ class FetchScreen(ModalScreen[Command | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="fetch") as body:
             body.border_title = "Get a model, a Wikipedia, facts"
-            yield Static(Text(_TOLD), id="fetch-about")
+            yield Static(Text(_ABOUT), id="fetch-about")
             yield OfferList(*self._options(), id="fetch-list", markup=False)
             with VerticalScroll(id="fetch-forms", can_focus=False):
                 with Vertical(id="form-address"):
