@@ -92,7 +92,7 @@ def atomr(ctx: click.Context, log_level: LogLevel) -> None:
         from atomr_local.settings_problems import unknown_variables
 
         for warning in unknown_variables(Settings):
-            click.echo(sanitize(problem), err=True)
+            click.echo(sanitize(warning), err=True)
     _note_old_names()
     if ctx.invoked_subcommand is None:
         from atomr_local.cli.terminal import no_terminal
