@@ -97,7 +97,7 @@ async def record(size: tuple[int, int]) -> Film:
         app = AtomrApp(assistant)
         async with app.run_test(size=size) as pilot:
             studio, screen = Studio(app, pilot, Path(), ["none"]), app.ask_screen
-            await studio.until(lambda: screen.furnished and screen.loading_stage == "")
+            await studio.until(lambda: screen.widgets_mounted and screen.loading_stage == "")
             box = screen.query_one("#question")
             box.focus()
             await pilot.pause(0.3)
