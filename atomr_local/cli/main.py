@@ -117,8 +117,8 @@ def _note_old_names() -> None:
     with contextlib.suppress(AtomrError):  # a file that cannot be read is an error of the command that needs it
         path = config_file()
         groups = parse_toml(read_settings_text(path) or "", str(path))
-    for told in notes(os.environ, groups):
-        click.echo(sanitize(told), err=True)
+    for warning in notes(os.environ, groups):
+        click.echo(sanitize(warning), err=True)
 
 
 def _start_logging(level: LogLevel, command: str) -> None:
