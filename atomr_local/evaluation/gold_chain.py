@@ -14,7 +14,7 @@ from atomr_local.evaluation.metrics import same_value
 from atomr_local.language.literals import Date, parse_date
 from atomr_local.language.names import base_key, name_key
 from atomr_local.language.numbers import number_words
-from atomr_local.language.properties import vocabulary
+from atomr_local.language.properties import property_table
 
 # The longest of a month's names is the one that is no abbreviation.
 _MONTHS = {number: name for name, number in sorted(number_words().months.items(), key=lambda named: len(named[0]))}
@@ -109,7 +109,7 @@ def _with_tails(hop: Hop, tails: tuple[str, ...]) -> Hop:
 
 
 def _wordings(relation: str) -> frozenset[str]:
-    known = vocabulary().by_label.get(name_key(relation))
+    known = property_table().by_label.get(name_key(relation))
     wordings = (relation, *known.names, *known.inverse) if known else (relation,)
     return frozenset(name_key(wording) for wording in wordings)
 

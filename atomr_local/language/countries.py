@@ -14,7 +14,7 @@ _WORD = re.compile(r"[^\W_][\w'’.-]*")
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _CountryTable:
     """`language/en/countries.txt`, by keys.
 
     Attributes:
@@ -29,7 +29,7 @@ class _Table:
 
 
 @lru_cache(maxsize=1)
-def _table() -> _Table:
+def _table() -> _CountryTable:
     known: dict[str, str] = {}
     provinces: dict[str, str] = {}
     adjectives: dict[str, frozenset[str]] = {}
@@ -48,7 +48,7 @@ def _table() -> _Table:
             adjectives[name_key(word)] = adjectives.get(name_key(word), frozenset()) | keys
         if not head.startswith("+"):
             known.update((name_key(word), names[0]) for word in (*names, *others))
-    return _Table(known, provinces, adjectives)
+    return _CountryTable(known, provinces, adjectives)
 
 
 def adjectives() -> dict[str, frozenset[str]]:

@@ -52,7 +52,7 @@ class KnownProperty:
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class PropertyTable:
     """The table, with its look-ups.
 
     Attributes:
@@ -67,14 +67,14 @@ class Vocabulary:
 
 
 @cache
-def vocabulary() -> Vocabulary:
+def property_table() -> PropertyTable:
     """The shipped table, read once."""
     data = json.loads(files("atomr_local.language").joinpath("en/properties.json").read_text(encoding="utf-8"))
     known = []
     for pid, entry in data["properties"].items():
         fields: dict[str, Any] = {name: tuple(part) if isinstance(part, list) else part for name, part in entry.items()}
         known.append(KnownProperty(pid, **fields))
-    return Vocabulary(
+    return PropertyTable(
         by_iri={item.iri: item for item in known},
         by_label={name_key(item.label): item for item in known},
         compound=frozenset(data["compound"]),

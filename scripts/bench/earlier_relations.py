@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from atomr_local.language.names import name_key
-from atomr_local.language.properties import vocabulary
+from atomr_local.language.properties import property_table
 from atomr_local.sources.graph.properties.matching import SURE, UNDERSTOOD, PropertyMatch, PropertyMatcher
 from atomr_local.sources.graph.properties.question_matching import PropertyPath, QuestionMatch
 from atomr_local.sources.graph.properties.selection import clear_match
@@ -49,7 +49,7 @@ def followed(
 def by_meaning(matcher: PropertyMatcher, wording: str, properties: Sequence[str]) -> list[PropertyMatch]:
     """The one of these properties that is clearly nearest in meaning, or none."""
     names = {iri: names[0] for iri in properties if iri in matcher.rows and (names := matcher.names((iri, False)))}
-    if not names or vocabulary().compound.intersection(name_key(wording).split()):
+    if not names or property_table().compound.intersection(name_key(wording).split()):
         return []
     pairs = {iri: _without_shared_opening(name_key(wording), text) for iri, text in names.items()}
     vectors = matcher.semantic.vectors([text for pair in pairs.values() for text in pair])

@@ -45,7 +45,7 @@ def _no_question() -> None:
 def _countries() -> None:
     from atomr_local.language import countries
 
-    empty = countries._Table({}, {}, {})
+    empty = countries._CountryTable({}, {}, {})
     _put(countries, "_table", lambda: empty)
 
 

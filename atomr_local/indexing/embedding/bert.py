@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atomr_local.errors import ModelError
-from atomr_local.indexing.embedding.onnx_model import FLOAT32, FUSED, INT32, Graph
+from atomr_local.indexing.embedding.onnx_model import FLOAT32, FUSED, INT32, OnnxGraph
 from atomr_local.input_files import read_regular
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def build_graph(shape: BertShape, weights: dict[str, NDArray[np.float32]]) -> tu
     """
     import numpy as np
 
-    graph = Graph()
+    graph = OnnxGraph()
 
     def known(name: str) -> str:
         return graph.constant(name, weights[name])

@@ -54,7 +54,7 @@ def _value(name: str, kind: int, shape: tuple[str | int, ...]) -> bytes:
 
 
 @dataclass
-class Graph:
+class OnnxGraph:
     """A graph under construction, nodes in the order in which they are computed.
 
     Attributes:

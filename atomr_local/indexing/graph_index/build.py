@@ -30,8 +30,8 @@ from atomr_local.indexing.graph_index.statements.label_ids import LabelIds
 from atomr_local.indexing.graph_index.statements.lines import LineStatements
 from atomr_local.indexing.graph_index.statements.terms import FactStatements, LabelWords, label_triples
 from atomr_local.indexing.graph_index.statements.triples import LineFilter, TripleStatements
-from atomr_local.indexing.graph_index.subset import Role, Selection
-from atomr_local.indexing.graph_index.subset_selection import Chooser, TitleMatcher, choosing_line, title_line
+from atomr_local.indexing.graph_index.subset import Role, Subset
+from atomr_local.indexing.graph_index.subset_selection import SubsetSelector, TitleMatcher, choosing_line, title_line
 from atomr_local.indexing.graph_index.titles import FILE as TITLES_FILE
 from atomr_local.indexing.graph_index.titles import Titles, read_articles
 from atomr_local.indexing.readers.facts.json_lines import read_facts
@@ -73,7 +73,7 @@ ProgressCallback = Callable[[BuildProgress], None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class GraphBuildPlan:
     """What is to be built.
 
     Attributes:
@@ -83,7 +83,7 @@ class Plan:
 
     files: Sequence[tuple[Path, str]]
     language: str
-    selection: Selection
+    selection: Subset
     text_index: Path | None = None
 
 
@@ -96,7 +96,7 @@ class GraphBuild:
     """See the module. `run` may be called once."""
 
     def __init__(
-        self, ledger: Ledger, plan: Plan, progress: ProgressCallback | None, cancellation: Cancellation
+        self, ledger: Ledger, plan: GraphBuildPlan, progress: ProgressCallback | None, cancellation: Cancellation
     ) -> None:
         self._ledger = ledger
         self._scratch = ledger.directory
@@ -174,7 +174,7 @@ class GraphBuild:
         selection = self._plan.selection
         self._pass(
             "choosing the slice",
-            Chooser(selection),
+            SubsetSelector(selection),
             lambda line: choosing_line(selection, line),
             lambda: selection.save(self._scratch),
         )
@@ -184,7 +184,7 @@ class GraphBuild:
     def _pass(
         self,
         stage: str,
-        taker: Chooser | TitleMatcher,
+        taker: SubsetSelector | TitleMatcher,
         line_filter: Callable[[bytes], bool],
         save: Callable[[], None],
     ) -> None:
@@ -288,7 +288,7 @@ class GraphBuild:
     def _clean(self) -> None:
         """Leave nothing but the index; may be repeated."""
         NamesWriter(self._scratch).seal()
-        Selection.remove(self._scratch)
+        Subset.remove(self._scratch)
         for pattern in ("piece-*", "labels.sqlite*", TITLES_FILE + "*"):
             for file in self._scratch.glob(pattern):
                 file.unlink()

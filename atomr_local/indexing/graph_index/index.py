@@ -14,9 +14,9 @@ from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
 from atomr_local.indexing.builds.ledger import Ledger
 from atomr_local.indexing.builds.space import something_done, write_error
-from atomr_local.indexing.graph_index.build import GraphBuild, Plan, ProgressCallback
+from atomr_local.indexing.graph_index.build import GraphBuild, GraphBuildPlan, ProgressCallback
 from atomr_local.indexing.graph_index.ids import read_entity_ids, read_property_ids
-from atomr_local.indexing.graph_index.subset import Selection
+from atomr_local.indexing.graph_index.subset import Subset
 from atomr_local.indexing.readers.detect import GraphFormat, detect_graph_format
 
 # Facts without ids join the entities that dumps name, so they are read last.
@@ -69,7 +69,7 @@ def build_graph_index(
         ((file, detect_graph_format(file) if format == "auto" else format) for file in files),
         key=lambda item: _ORDER.get(item[1], 0),
     )
-    selection = Selection(
+    selection = Subset(
         sliced=entities is not None or text_index is not None,
         allowed=read_property_ids(properties) if properties is not None else None,
     )
@@ -88,7 +88,7 @@ def build_graph_index(
         with publishing.resumable("graph", name) as scratch:
             switch = cancellation or Cancellation()
             ledger = Ledger.open(scratch, "graph", [file for file, _ in formats], settings, cancellation=switch)
-            build = GraphBuild(ledger, Plan(formats, language, selection, directory), progress, switch)
+            build = GraphBuild(ledger, GraphBuildPlan(formats, language, selection, directory), progress, switch)
             counts, said = build.run()
             ledger.check_inputs()
             settings.pop("layout")

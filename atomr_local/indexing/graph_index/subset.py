@@ -32,7 +32,7 @@ class Role(IntEnum):
 
 
 @dataclass
-class Selection:
+class Subset:
     """What is kept.
 
     Attributes:

@@ -15,7 +15,7 @@ from atomr_local.indexing.graph_index.qualifiers import NODE, OF, PROP_QUALIFIER
 from atomr_local.indexing.graph_index.statements.entities import claims_of
 from atomr_local.indexing.graph_index.statements.terms import RDFS_LABEL, LabelWords
 from atomr_local.indexing.graph_index.statements.triples import ABOUT, ONTOLOGY
-from atomr_local.indexing.graph_index.subset import TYPE_IDS, Selection
+from atomr_local.indexing.graph_index.subset import TYPE_IDS, Subset
 from atomr_local.indexing.graph_index.titles import Titles
 from atomr_local.language.properties import ENTITY, PROPERTY
 
@@ -38,10 +38,10 @@ _RDF_NAMES = {
 }  # fmt: skip
 
 
-class Chooser:
+class SubsetSelector:
     """Finds what the subjects of the selection point to, all classes, and the datatypes of properties."""
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: Subset) -> None:
         self._selection = selection
 
     def triples(self, triples: Iterable[Quad]) -> None:
@@ -172,8 +172,8 @@ def _json_text(match: re.Match[bytes] | None) -> str:
         return ""
 
 
-def choosing_line(selection: Selection, line: bytes) -> bool:
-    """Whether :class:`Chooser` can learn from a line of N-Triples."""
+def choosing_line(selection: Subset, line: bytes) -> bool:
+    """Whether :class:`SubsetSelector` can learn from a line of N-Triples."""
     if b"/P31>" in line or b"/P279>" in line or b"propertyType>" in line:
         return True
     owner = _LINE_OWNER.match(line)

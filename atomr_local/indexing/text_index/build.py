@@ -54,7 +54,7 @@ class TextBuildProgress:
 
 
 @dataclass(frozen=True)
-class Selection:
+class ArticleSelection:
     """Which articles are wanted: at most `limit`, and only those whose title has one of these keys."""
 
     format: TextFormat = "auto"
@@ -112,7 +112,7 @@ class TextBuild:
         ledger: Ledger,
         files: Sequence[Path],
         embedder: Embedder,
-        selection: Selection,
+        selection: ArticleSelection,
         progress: Callable[[TextBuildProgress], None],
         cancellation: Cancellation,
         *,

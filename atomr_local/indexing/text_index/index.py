@@ -20,7 +20,7 @@ from atomr_local.indexing.builds.space import something_done, write_error
 from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.readers.detect import TextFormat, open_articles
 from atomr_local.indexing.readers.wikipedia.page_props import page_props_beside
-from atomr_local.indexing.text_index.build import PASSAGE_WORDS, Selection, TextBuild, TextBuildProgress
+from atomr_local.indexing.text_index.build import PASSAGE_WORDS, ArticleSelection, TextBuild, TextBuildProgress
 from atomr_local.indexing.text_index.catalog import CATALOG, Catalog, CatalogReader
 from atomr_local.indexing.text_index.recovery import after_failed_write, check_before_publishing
 from atomr_local.indexing.text_index.table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, PassageTable, connect, nearest
@@ -170,7 +170,7 @@ def _run(
     for file in files:  # what cannot be read at all is told before anything is loaded
         open_articles(file, format)
     wanted = list(dict.fromkeys(titles)) if titles is not None else None
-    selection = Selection(format, limit, frozenset(map(name_key, wanted)) if wanted is not None else None)
+    selection = ArticleSelection(format, limit, frozenset(map(name_key, wanted)) if wanted is not None else None)
     settings: dict[str, Any] = {
         "mode": mode,
         "layout": LAYOUT,

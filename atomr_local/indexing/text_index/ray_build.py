@@ -34,7 +34,7 @@ from atomr_local.indexing.readers.base import Article
 from atomr_local.indexing.readers.detect import TextFormat, open_articles
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.text_index import build
-from atomr_local.indexing.text_index.build import Read, Selection, TextBuild, cut_article, encode_all
+from atomr_local.indexing.text_index.build import ArticleSelection, Read, TextBuild, cut_article, encode_all
 from atomr_local.indexing.text_index.table import SEARCHED, VECTOR
 from atomr_local.offline_imports import import_without_sockets
 
@@ -294,13 +294,13 @@ class _Noted(Skipped):
         return new
 
 
-def _read_file(batch: dict[str, Any], selection: Selection) -> Iterator[dict[str, Any]]:
+def _read_file(batch: dict[str, Any], selection: ArticleSelection) -> Iterator[dict[str, Any]]:
     """What one file holds, cut into passages, packet by packet; the last may hold nothing but what was skipped."""
     with _handed_over():
         yield from _packets(batch, selection)
 
 
-def _packets(batch: dict[str, Any], selection: Selection) -> Iterator[dict[str, Any]]:
+def _packets(batch: dict[str, Any], selection: ArticleSelection) -> Iterator[dict[str, Any]]:
     number = int(batch["number"][0])
     shown = str(batch["shown"][0])
     skipped = _Noted()
@@ -316,7 +316,7 @@ def _packets(batch: dict[str, Any], selection: Selection) -> Iterator[dict[str, 
     yield {"number": [number], "packet": [pickle.dumps(packet)]}
 
 
-def _reads(path: Path, selection: Selection, skipped: Skipped, after: int) -> Iterator[Read]:
+def _reads(path: Path, selection: ArticleSelection, skipped: Skipped, after: int) -> Iterator[Read]:
     format_: TextFormat = selection.format
     reader = open_articles(path, format_)
     for item in reader.records(skipped, after=after):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from atomr_local.indexing.wording import STOP_WORDS, TOLD_BY, stem
 from atomr_local.language.literals import parse_date
 from atomr_local.language.names import name_key, words
+from atomr_local.language.stemming import first_letters
+from atomr_local.language.words import STOP_WORDS, TOLD_BY
 from atomr_local.sources.protocol import Evidence
 
 _VERDICTS = {"yes", "no"}
@@ -37,8 +38,8 @@ def mentioned_share(question: str, evidence: Iterable[Evidence]) -> float | None
     asked = {word for word in words(name_key(question)) if word not in STOP_WORDS}
     if not asked:
         return None
-    held = {stem(word) for item in evidence for word in words(name_key(f"{item.title} {item.text}"))}
-    found = sum(any(stem(form) in held for form in (word, *TOLD_BY.get(word, ()))) for word in asked)
+    held = {first_letters(word) for item in evidence for word in words(name_key(f"{item.title} {item.text}"))}
+    found = sum(any(first_letters(form) in held for form in (word, *TOLD_BY.get(word, ()))) for word in asked)
     return found / len(asked)
 
 

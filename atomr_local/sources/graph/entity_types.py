@@ -15,7 +15,7 @@ from functools import lru_cache
 from atomr_local.language.answer_type import SURE, expected_type
 from atomr_local.language.literals import parse_date, parse_quantity
 from atomr_local.language.names import words
-from atomr_local.language.properties import ENTITY, SUBCLASS_OF, vocabulary
+from atomr_local.language.properties import ENTITY, SUBCLASS_OF, property_table
 from atomr_local.language.relation_words import english
 from atomr_local.sources.graph.knowledge_graph import TYPE_PROPERTIES, KnowledgeGraph, term_iri
 from atomr_local.sources.protocol import Value, ValueKind
@@ -104,7 +104,7 @@ class EntityTypes:
         if stated:
             return stated
         votes: Counter[str] = Counter()
-        known = vocabulary().by_iri
+        known = property_table().by_iri
         for statement in self._graph.statements(iri, limit=_LOOKED_AT):
             if statement.property in known:
                 votes.update({kind for word in known[statement.property].domain for kind in _of_label(word)})

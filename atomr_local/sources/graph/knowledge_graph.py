@@ -25,7 +25,7 @@ from atomr_local.indexing.graph_index.statements.terms import (
 )
 from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.store import read_manifest
-from atomr_local.language.properties import INSTANCE_OF, vocabulary
+from atomr_local.language.properties import INSTANCE_OF, property_table
 from atomr_local.sources.protocol import Value, ValueKind
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class KnowledgeGraph:
 
     def property_label(self, iri: str) -> str:
         row = self.properties.get(iri)
-        known = vocabulary().by_iri.get(iri)
+        known = property_table().by_iri.get(iri)
         return (row.label if row else "") or (known.label if known else "") or local_name(iri)
 
     def row(self, iri: str) -> EntityRow | None:

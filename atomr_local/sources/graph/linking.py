@@ -9,8 +9,9 @@ from functools import lru_cache
 
 from atomr_local.indexing.graph_index.names.database import EntityRow, NameRow
 from atomr_local.language.names import base_key, name_key, split_qualifier, words
-from atomr_local.language.properties import vocabulary
+from atomr_local.language.properties import property_table
 from atomr_local.language.relation_words import english
+from atomr_local.language.stemming import first_letters
 from atomr_local.sources.graph.knowledge_graph import TYPE_PROPERTIES, KnowledgeGraph, term_iri
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
 from atomr_local.sources.graph.spelling import WORD, one_slip_away, parted, similarity
@@ -132,7 +133,7 @@ class Linker:
         if not best and qualified:
             take(names.by_key(name_key(bare)), _BASE)
         if not best:
-            for country in vocabulary().countries.get(name_key(name), ()):
+            for country in property_table().countries.get(name_key(name), ()):
                 take(names.by_key(country), _BASE)  # "U.S.", "UK"
         if not best:
             for part, rest, apart in parted(name):
@@ -226,7 +227,7 @@ class Linker:
         row = graph.row(iri)
         texts = [row.description if row else ""]
         texts += [split_qualifier(name)[1] for name in graph.names.names_of(iri)]
-        known = vocabulary().by_iri
+        known = property_table().by_iri
         own_statements = graph.statements(iri, limit=60)
         typed = bool(graph.types(iri))
         pointing = graph.statements(tail=iri, limit=30)
@@ -280,7 +281,7 @@ def _fame(entity: EntityRow) -> int:
 
 def _content(text: str) -> set[str]:
     """Words cut to their first letters, so that "mythology" meets "mythological"."""
-    return {_SAME.get(word, word)[:6] for word in words(text) if word not in _STOP}
+    return {first_letters(_SAME.get(word, word), 6) for word in words(text) if word not in _STOP}
 
 
 def _share(wanted: set[str], present: frozenset[str]) -> float:

@@ -19,7 +19,7 @@ from atomr_local.indexing.graph_index.statements.columns import Columns
 from atomr_local.indexing.graph_index.statements.lines import LineStatements
 from atomr_local.indexing.graph_index.statements.terms import LabelWords
 from atomr_local.indexing.graph_index.statements.triples import LineFilter, TripleStatements
-from atomr_local.indexing.graph_index.subset import Selection
+from atomr_local.indexing.graph_index.subset import Subset
 from atomr_local.indexing.readers.facts import ntriples
 from atomr_local.indexing.readers.facts.ntriples import LineBlocks, read_ntriples
 from atomr_local.indexing.readers.lines import LineReader, Skipped
@@ -66,7 +66,7 @@ def check(data: bytes) -> None:
     # The first line shows that the file is what it claims; both ways leave out the unwanted from there on.
     ntriples._TRIAL = 1
     file = as_file(f'<{_WD}entity/Q1> <{_WD}prop/direct/P1> "a" .\n'.encode() + data, "a.nt")
-    for selection in (Selection(), Selection(sliced=True, subjects=IdSet([1]), linked=IdSet([2]))):
+    for selection in (Subset(), Subset(sliced=True, subjects=IdSet([1]), linked=IdSet([2]))):
         quick, slow = _taken(file, selection, quick=True), _taken(file, selection, quick=False)
         expect(quick == slow, "both ways give the same", (quick, slow))
         if isinstance(slow, tuple):
@@ -83,7 +83,7 @@ def _known_lines_are_as_the_parser_reads_them(data: bytes) -> None:
         expect(f"{triples[0].subject} {triples[0].predicate} {triples[0].object} .\n" == line, "written alike", line)
 
 
-def _taken(file: Path, selection: Selection, *, quick: bool) -> Any:
+def _taken(file: Path, selection: Subset, *, quick: bool) -> Any:
     """What comes of the file: lines, names, how much was skipped; or that it was refused."""
     skipped = Skipped()
     with fresh_directory() as folder, NamesWriter(folder) as names:

@@ -12,7 +12,7 @@ from atomr_local.indexing.graph_index.bulk_loading import Spool
 from atomr_local.indexing.graph_index.names.writer import NamesWriter
 from atomr_local.indexing.graph_index.statements.terms import LabelWords
 from atomr_local.indexing.graph_index.statements.triples import TripleStatements
-from atomr_local.indexing.graph_index.subset import Selection
+from atomr_local.indexing.graph_index.subset import Subset
 from atomr_local.indexing.readers.detect import detect_graph_format
 from atomr_local.indexing.readers.facts.turtle import TurtleReader
 from atomr_local.indexing.readers.lines import Skipped
@@ -52,7 +52,7 @@ def _taken(path: Path) -> Any:
     skipped = Skipped()
     with fresh_directory() as folder, NamesWriter(folder) as names:
         spool = Spool(folder)
-        statements = TripleStatements(names, LabelWords("en"), Selection(), spool, "0")
+        statements = TripleStatements(names, LabelWords("en"), Subset(), spool, "0")
         try:
             for block in TurtleReader(path).blocks(skipped):
                 statements.take(block.triples)

@@ -11,7 +11,7 @@ from atomr_local.indexing.graph_index.bulk_loading import Spool
 from atomr_local.indexing.graph_index.names.writer import NamesWriter
 from atomr_local.indexing.graph_index.statements.entities import EntityStatements
 from atomr_local.indexing.graph_index.statements.terms import LabelWords
-from atomr_local.indexing.graph_index.subset import Selection
+from atomr_local.indexing.graph_index.subset import Subset
 from atomr_local.indexing.readers.detect import detect_graph_format
 from atomr_local.indexing.readers.facts.wikidata_json import read_entities
 from atomr_local.indexing.readers.lines import LineReader, Skipped
@@ -74,7 +74,7 @@ def check(data: bytes) -> None:
         detect_graph_format(path)
     with fresh_directory() as folder, NamesWriter(folder) as names:
         spool = Spool(folder)
-        statements = EntityStatements(names, LabelWords("en"), Selection(), spool)
+        statements = EntityStatements(names, LabelWords("en"), Subset(), spool)
         try:
             for record in read_entities(LineReader(path), skipped):
                 statements.take_all(record.entities)

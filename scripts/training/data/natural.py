@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from atomr_local.backbone.templates import render
-from atomr_local.indexing.wording import STOP_WORDS
 from atomr_local.language.names import name_key, words
+from atomr_local.language.words import STOP_WORDS
 from atomr_local.reasoning.reading.reader import evidence_block, shown_passages
 from atomr_local.sanitize import sanitize_line
 from training.data.reading import rewriting

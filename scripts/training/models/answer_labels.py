@@ -13,7 +13,7 @@ from pathlib import Path
 from atomr_local.language.literals import parse_date, parse_quantity
 from atomr_local.language.names import base_key
 from atomr_local.language.numbers import number_words
-from atomr_local.language.properties import vocabulary
+from atomr_local.language.properties import property_table
 from training.files import QUESTIONS, STARTER, language_forms, read_lines
 from training.splits import held_back_articles
 
@@ -24,7 +24,7 @@ class Types:
     """What we know of properties and of names: the sources of weak labels."""
 
     def __init__(self, data: Path) -> None:
-        known = {item.id: item for item in vocabulary().by_iri.values()}
+        known = {item.id: item for item in property_table().by_iri.values()}
         forms = language_forms()
         kinds = forms["kinds"]
         self.of_property: dict[str, str] = {pid: kinds[item.kind] for pid, item in known.items() if item.kind in kinds}

@@ -17,7 +17,7 @@ from bench.linking_data import items, triples
 
 from atomr_local.indexing.graph_index.names.database import PropertyRow
 from atomr_local.language.names import name_key
-from atomr_local.language.properties import PROPERTY, vocabulary
+from atomr_local.language.properties import PROPERTY, property_table
 from atomr_local.sources.graph.properties.matching import PropertyMatcher
 from atomr_local.sources.graph.properties.question_matching import PropertyPath
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
@@ -108,7 +108,7 @@ def property_sets(data: Path, rng: random.Random) -> tuple[dict[str, set[Propert
             if (PROPERTY + mark, False) in ways:
                 ways |= {(PROPERTY + prop, False) for prop, share in added.items() if rng.random() < share}
     starter: dict[str, set[PropertyPath]] = defaultdict(set)
-    labels = vocabulary().by_label
+    labels = property_table().by_label
     for fact in read_lines(STARTER / "facts.jsonl"):
         known = labels.get(name_key(fact["p"]))
         stated: str | None = PROPERTY + fact["p_id"] if fact.get("p_id") else known.iri if known else None
@@ -123,7 +123,7 @@ def property_sets(data: Path, rng: random.Random) -> tuple[dict[str, set[Propert
 def wording_of(way: PropertyPath, worlds: Worlds, rng: random.Random) -> str:
     """A wording that people or plans use for the property in this direction."""
     prop, inverse = way
-    row, known = worlds.names.get(prop), vocabulary().by_iri.get(prop)
+    row, known = worlds.names.get(prop), property_table().by_iri.get(prop)
     label = (row.label if row else "") or (known.label if known else "")
     if inverse:
         names = list(known.inverse) if known else []

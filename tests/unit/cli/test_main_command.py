@@ -66,7 +66,7 @@ def test_the_second_ctrl_c_breaks_off() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "place"),
-    [("text", "text_index.build_text_index"), ("graph", "graph_index.build_graph_index")],
+    [("text", "text_index.index.build_text_index"), ("graph", "graph_index.index.build_graph_index")],
 )
 def test_ctrl_c_cancels_a_build(kind: str, place: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     ended: list[str] = []

@@ -18,7 +18,7 @@ from atomr_local.indexing.graph_index.statements.terms import (
     literal_term,
     plain_text,
 )
-from atomr_local.indexing.graph_index.subset import Role, Selection
+from atomr_local.indexing.graph_index.subset import Role, Subset
 from atomr_local.indexing.readers.facts.json_lines import encodable
 from atomr_local.language.literals import Date, format_number
 from atomr_local.language.properties import ENTITY, PROPERTY
@@ -50,7 +50,7 @@ class _Value(NamedTuple):
 class EntityStatements:
     """Takes in one entity after the other."""
 
-    def __init__(self, names: NamesWriter, words: LabelWords, selection: Selection, sink: Sink) -> None:
+    def __init__(self, names: NamesWriter, words: LabelWords, selection: Subset, sink: Sink) -> None:
         self._names = names
         self._words = words
         self._selection = selection

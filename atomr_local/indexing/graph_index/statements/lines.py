@@ -24,7 +24,7 @@ from atomr_local.indexing.graph_index.statements.terms import (
     plain_text,
 )
 from atomr_local.indexing.graph_index.statements.triples import TripleStatements
-from atomr_local.indexing.graph_index.subset import Role, Selection
+from atomr_local.indexing.graph_index.subset import Role, Subset
 from atomr_local.indexing.readers.facts.ntriples import LineBlock, must_have_triples, parse_lines
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.language.properties import ENTITY, PROPERTY
@@ -54,7 +54,7 @@ class LineStatements:
         statements: TripleStatements,
         names: NamesWriter,
         words: LabelWords,
-        selection: Selection,
+        selection: Subset,
         sink: Spool,
         skipped: Skipped,
         *,

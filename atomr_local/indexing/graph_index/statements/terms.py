@@ -13,7 +13,7 @@ from atomr_local.indexing.graph_index.names.writer import NamesWriter
 from atomr_local.indexing.readers.facts.json_lines import Fact, Term
 from atomr_local.language.literals import format_number, parse_date, parse_quantity
 from atomr_local.language.names import name_key, words
-from atomr_local.language.properties import ENTITY, PROPERTY, KnownProperty, vocabulary
+from atomr_local.language.properties import ENTITY, PROPERTY, KnownProperty, property_table
 
 if TYPE_CHECKING:
     from pyoxigraph import Literal
@@ -72,7 +72,7 @@ class FactStatements:
     def __init__(self, names: NamesWriter, id_of: Callable[[str], str | None]) -> None:
         self._names = names
         self._id_of = id_of
-        self._vocabulary = vocabulary()
+        self._vocabulary = property_table()
 
     def lines(self, fact: Fact) -> Iterator[str]:
         subject = self._entity(fact.subject, _SUBJECT)

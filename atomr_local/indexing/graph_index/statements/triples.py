@@ -30,7 +30,7 @@ from atomr_local.indexing.graph_index.statements.terms import (
     plain_text,
     range_of,
 )
-from atomr_local.indexing.graph_index.subset import Role, Selection
+from atomr_local.indexing.graph_index.subset import Role, Subset
 from atomr_local.language.properties import ENTITY, PROPERTY
 
 if TYPE_CHECKING:
@@ -66,9 +66,7 @@ class TripleStatements:
         plain: those statements, as lines of N-Triples.
     """
 
-    def __init__(
-        self, names: NamesWriter, words: LabelWords, selection: Selection, sink: Sink, blank_scope: str
-    ) -> None:
+    def __init__(self, names: NamesWriter, words: LabelWords, selection: Subset, sink: Sink, blank_scope: str) -> None:
         self._names = names
         self._words = words
         self._selection = selection
@@ -339,7 +337,7 @@ class LineFilter:
     Lines of one subject stand together, so each subject is looked at once.
     """
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: Subset) -> None:
         self._selection = selection
         self._subject = b""
         self._verdict = True

@@ -15,7 +15,7 @@ from atomr_local.language.literals import Quantity, number_words, parse_quantity
 from atomr_local.language.names import name_key
 from atomr_local.language.numbers import number_words as words_of_numbers
 from atomr_local.language.periods import Span, parse_span
-from atomr_local.language.properties import vocabulary
+from atomr_local.language.properties import property_table
 
 
 class Comparison(StrEnum):
@@ -210,7 +210,9 @@ def described(text: str) -> tuple[str, str] | None:
     tokens = text.split()
     for size in (2, 1):
         adjective = " ".join(tokens[:size])
-        if len(tokens) > size and (name_key(adjective) in vocabulary().countries or adjective.casefold() in _GENDERS):
+        if len(tokens) > size and (
+            name_key(adjective) in property_table().countries or adjective.casefold() in _GENDERS
+        ):
             return adjective, " ".join(tokens[size:])
     return None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from atomr_local.language.names import name_key
-from atomr_local.language.properties import PROPERTY, SUBCLASS_OF, vocabulary
+from atomr_local.language.properties import PROPERTY, SUBCLASS_OF, property_table
 from atomr_local.sources.graph.filter import conditions
 from atomr_local.sources.graph.filter.conditions import HasValue
 from atomr_local.sources.graph.filter.result import ConditionResult
@@ -141,7 +141,7 @@ class ValueCheck:
         """ "Creator is Spanish", "director is a woman": what the property's values are, by country or by gender."""
         bare = name_key(value).removeprefix("the ").removeprefix("a ").removeprefix("an ")
         gender = bare in _SAME_VALUE or bare in _SAME_VALUE.values()
-        if not gender and bare not in vocabulary().countries:
+        if not gender and bare not in property_table().countries:
             return None
         keys, targets = value_keys(bare), self._targets(bare)
         reasons: list[tuple[str, SelectResult]] = []
@@ -295,7 +295,7 @@ def value_keys(text: str) -> frozenset[str]:
     """The key of a value, and those of the countries that it may be an adjective of."""
     key = name_key(text)
     bare = key.removeprefix("the ")
-    return frozenset({key, bare, _SAME_VALUE.get(bare, key)}) | vocabulary().countries.get(bare, frozenset())
+    return frozenset({key, bare, _SAME_VALUE.get(bare, key)}) | property_table().countries.get(bare, frozenset())
 
 
 def _singular(text: str) -> str:

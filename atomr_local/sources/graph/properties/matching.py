@@ -13,8 +13,9 @@ from rapidfuzz.distance import DamerauLevenshtein
 
 from atomr_local.indexing.graph_index.names.database import PropertyRow
 from atomr_local.language.names import name_key
-from atomr_local.language.properties import KnownProperty, vocabulary
-from atomr_local.sources.graph.properties.phrases import SMALL, TYPES, expected_kind, stem, with_kind, without
+from atomr_local.language.properties import KnownProperty, property_table
+from atomr_local.language.stemming import without_suffix
+from atomr_local.sources.graph.properties.phrases import SMALL, TYPES, expected_kind, with_kind, without
 from atomr_local.sources.graph.properties.question_matching import (
     PropertyName,
     PropertyPath,
@@ -71,7 +72,7 @@ class PropertyMatcher:
     """
 
     def __init__(self, properties: Sequence[PropertyRow], semantic: SemanticSimilarity | None = None) -> None:
-        self._known = vocabulary().by_iri
+        self._known = property_table().by_iri
         self.rows = {row.iri: row for row in properties}
         self._texts = {row.iri: _names_of(row, self._known.get(row.iri)) for row in properties}
         for known in self._known.values():
@@ -107,7 +108,7 @@ class PropertyMatcher:
         if (
             not phrase
             or len(phrase) > _LONGEST
-            or vocabulary().compound.intersection((*phrase.split(), *wording.casefold().split()))
+            or property_table().compound.intersection((*phrase.split(), *wording.casefold().split()))
         ):
             return []
         asked = name_key(question)
@@ -283,13 +284,15 @@ class _Forms(NamedTuple):
 def _forms(text: str) -> _Forms:
     small = without(text, SMALL)
     # "by" tells the direction, not the relation.
-    return _Forms(small, without(small, TYPES), frozenset(stem(word) for word in small.split() if word != "by"))
+    return _Forms(
+        small, without(small, TYPES), frozenset(without_suffix(word) for word in small.split() if word != "by")
+    )
 
 
 def content_stems(text: str) -> frozenset[str]:
     """Stems of a wording's words, without small words, and without words for types unless nothing else is left."""
     forms = _forms(name_key(text))
-    return frozenset(stem(word) for word in forms.bare.split() if word != "by") or forms.stems
+    return frozenset(without_suffix(word) for word in forms.bare.split() if word != "by") or forms.stems
 
 
 def _misspelt(one: str, two: str) -> bool:

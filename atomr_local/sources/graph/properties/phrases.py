@@ -79,10 +79,3 @@ def fits_kind(kind: str, expected: str) -> bool | None:
 
 def without(text: str, words: frozenset[str]) -> str:
     return " ".join(word for word in text.split() if word not in words)
-
-
-def stem(word: str) -> str:
-    for suffix in ("ing", "ers", "ors", "er", "or", "ed", "es", "s", "e"):
-        if word.endswith(suffix) and len(word) - len(suffix) >= 4:
-            return word.removesuffix(suffix)
-    return word

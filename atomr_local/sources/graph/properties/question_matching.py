@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from atomr_local.language.names import words
 from atomr_local.language.relation_words import english
-from atomr_local.sources.graph.properties.phrases import SMALL, expected_kind, stem, with_kind
+from atomr_local.language.stemming import without_suffix
+from atomr_local.sources.graph.properties.phrases import SMALL, expected_kind, with_kind
 
 PropertyPath = tuple[str, bool]
 """A property, and whether it is followed from its value to what has it."""
@@ -166,5 +167,5 @@ def _class_asked(question: str) -> str:
 
 
 def _stems(text: str) -> frozenset[str]:
-    counted = Counter(_IRREGULAR.get(word) or stem(word) for word in words(text) if word not in SMALL)
+    counted = Counter(_IRREGULAR.get(word) or without_suffix(word) for word in words(text) if word not in SMALL)
     return frozenset(counted)

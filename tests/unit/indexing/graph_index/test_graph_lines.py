@@ -19,7 +19,7 @@ from atomr_local.indexing.graph_index.statements.columns import Columns
 from atomr_local.indexing.graph_index.statements.lines import LineStatements
 from atomr_local.indexing.graph_index.statements.terms import LabelWords
 from atomr_local.indexing.graph_index.statements.triples import LineFilter, TripleStatements
-from atomr_local.indexing.graph_index.subset import Selection
+from atomr_local.indexing.graph_index.subset import Subset
 from atomr_local.indexing.readers.facts import ntriples
 from atomr_local.indexing.readers.facts.ntriples import LineBlocks, read_ntriples
 from atomr_local.indexing.readers.lines import LineReader, Skipped
@@ -73,7 +73,7 @@ def hostile_lines(rng: random.Random, count: int) -> bytes:
     return b"\n".join(lines).replace(b"\r\n\r", b"\r\n") + rng.choice((b"", b"\n"))
 
 
-def taken(folder: Path, file: Path, way: str, selection: Selection) -> tuple[Any, ...]:
+def taken(folder: Path, file: Path, way: str, selection: Subset) -> tuple[Any, ...]:
     """What comes of the file: facts and qualified statements, every table, what was skipped."""
     folder.mkdir()
     skipped = Skipped()
@@ -117,7 +117,7 @@ def test_both_ways_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     file = tmp_path / "a.nt"
     first = f"{SUBJECTS[0]} {PREDICATES[0]} {OBJECTS[1]} .\n"
     file.write_bytes(first.encode() + hostile_lines(rng, 700))
-    selection = Selection(sliced=sliced, subjects=IdSet([1, 42]), linked=IdSet([2]))
+    selection = Subset(sliced=sliced, subjects=IdSet([1, 42]), linked=IdSet([2]))
     slow = taken(tmp_path / "slow", file, "slow", selection)
     assert taken(tmp_path / "quick", file, "quick", selection) == slow
     assert slow[0][0]
