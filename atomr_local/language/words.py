@@ -38,8 +38,3 @@ def english() -> Words:
         {word: kind for kind, words in data["kinds"].items() for word in words},
         {kind: tuple(narrower) for kind, narrower in data["among"].items()},
     )
-
-
-STOP_WORDS = english().stop
-# What asks → what tells it in prose.
-TOLD_BY = english().told_by

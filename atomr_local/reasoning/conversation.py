@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from atomr_local.language.names import name_key, words
-from atomr_local.language.words import STOP_WORDS
+from atomr_local.language.query_words import STOP_WORDS
 from atomr_local.reasoning.trace.schema import Trace
 
 # Earlier turns that a follow-up question is read with.

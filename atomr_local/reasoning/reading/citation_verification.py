@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from atomr_local.language.literals import parse_date
 from atomr_local.language.names import name_key, words
+from atomr_local.language.query_words import STOP_WORDS, TOLD_BY
 from atomr_local.language.stemming import first_letters
-from atomr_local.language.words import STOP_WORDS, TOLD_BY
 from atomr_local.sources.protocol import Evidence
 
 _VERDICTS = {"yes", "no"}

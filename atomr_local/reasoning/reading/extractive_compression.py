@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from atomr_local.indexing.text_index.chunking import sentences
 from atomr_local.language.names import comparable
+from atomr_local.language.query_words import STOP_WORDS, TOLD_BY
 from atomr_local.language.scripts import first_words, size_in_words
 from atomr_local.language.stemming import first_letters
-from atomr_local.language.words import STOP_WORDS, TOLD_BY
 
 _FIRST_SENTENCE = 0.5
 GAP = "…"

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from atomr_local.backbone.templates import render
 from atomr_local.language.names import name_key, words
-from atomr_local.language.words import STOP_WORDS
+from atomr_local.language.query_words import STOP_WORDS
 from atomr_local.reasoning.reading.reader import evidence_block, shown_passages
 from atomr_local.sanitize import sanitize_line
 from training.data.reading import rewriting

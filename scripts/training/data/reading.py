@@ -26,7 +26,7 @@ from pathlib import Path
 from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.backbone.templates import render
 from atomr_local.language.names import name_key, words
-from atomr_local.language.words import STOP_WORDS
+from atomr_local.language.query_words import STOP_WORDS
 from atomr_local.reasoning.reading.reader import evidence_block, shown_passages
 from atomr_local.sanitize import sanitize_line
 from training.dates import DAY_AND_MONTH
