@@ -201,7 +201,8 @@ def _stop_build(home: Path, kind: str, source: str, name: str) -> None:
 
 def import_for(parts: Sequence[str]) -> None:
     """Import once what each child needs; they begin as copies of this process."""
-    names = ["pyoxigraph", *(f"atomr_local.cli.{name}" for name in ("graph", "history", "indexes", "main", "text"))]
+    names = ["pyoxigraph", "atomr_local.cli.main"]
+    names += [f"atomr_local.cli.commands.{name}" for name in ("graph", "history", "indexes", "text")]
     names += ["atomr_local.history.files.trace_import", "atomr_local.history.store", "atomr_local.indexing.verify"]
     if any("text" in part for part in parts):
         names += ["lancedb", "onnxruntime", "tokenizers"]

@@ -176,7 +176,7 @@ async def test_a_wikipedia_in_any_language(size: tuple[int, int]) -> None:
             await pilot.pause()
             assert isinstance(app.screen, FetchScreen)
         await pilot.press("ctrl+u", *"ZH-yue")
-        await until(pilot, lambda: "zh-yue, 20,000 articles. Its size is not known here" in app.words)
+        await until(pilot, lambda: "zh-yue, 20,000 articles. Its size is not known; the largest one" in app.words)
         assert "The index wikipedia-zh-yue" in app.words
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, Confirm))

@@ -126,7 +126,7 @@ def test_list_searches_and_says_how_many_more_there_are(capsys: Capture) -> None
     assert "Emma" in out_of(capsys, "history", "list", "--search", "austen")
     assert "None of the 2" in refused(capsys, "history", "list", "--search", "nobody", status=0)
     atomr("history", "list", "--limit", "1")
-    assert "2 are kept" in capsys.readouterr().err
+    assert "of 2; --limit" in capsys.readouterr().err
     assert "no word" in refused(capsys, "history", "list", "--search", "?")
 
 
@@ -228,7 +228,7 @@ def test_every_history_help_has_an_example(capsys: Capture, command: list[str]) 
 def test_repair_checks_every_question_and_mends_the_file(capsys: Capture) -> None:
     with History.open() as history:
         numbers = [history.record(trace(f"{QUESTION} {number}")) for number in range(3)]
-    assert out_of(capsys, "history", "repair") == "3 questions are kept, all of them whole.\n"
+    assert out_of(capsys, "history", "repair") == "3 questions are kept, all of them intact.\n"
     with closing(sqlite3.connect(history_file(), isolation_level=None)) as connection:
         connection.execute("DELETE FROM questions_search_data WHERE id > 10")
         connection.execute("UPDATE questions SET trace = x'00' WHERE id = ?", (numbers[1],))
@@ -238,7 +238,7 @@ def test_repair_checks_every_question_and_mends_the_file(capsys: Capture) -> Non
     assert "no question was lost" in printed.err
     assert f"atomr history delete {numbers[1]} --yes" in printed.err
     assert atomr("history", "delete", str(numbers[1]), "--yes") == 0
-    assert out_of(capsys, "history", "repair") == "2 questions are kept, all of them whole.\n"
+    assert out_of(capsys, "history", "repair") == "2 questions are kept, all of them intact.\n"
 
 
 def test_each_command_says_that_an_emptied_file_was_not_new(capsys: Capture) -> None:
