@@ -74,9 +74,11 @@ class Film:
         for number, (_, seconds) in enumerate(self.frames):
             steps.append(f"{100 * now / total:.2f}% {{visibility: {'visible' if number in shown else 'hidden'}}}")
             now += seconds
+        # Where nothing moves, the frame with the answer is shown; two more come after it.
+        still = "visible" if len(self.frames) - 3 in shown else "hidden"
         return (
             f"@keyframes k{index} {{{' '.join(steps)}}}\n"
-            f".g{index} {{visibility: hidden; animation: k{index} {total:.1f}s step-end infinite}}"
+            f".g{index} {{visibility: {still}; animation: k{index} {total:.1f}s step-end infinite}}"
         )
 
     @staticmethod
