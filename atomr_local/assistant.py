@@ -390,7 +390,7 @@ class Assistant:
 
 
 def _announced(backbone: Backbone, recorder: Recorder, what: str) -> Backbone:
-    """The model as it is; one on another machine with its calls told before they are made."""
+    """The model; on another machine, wrapped so that each call is announced first."""
     host = backbone.info.host
     if host is None:
         return backbone

@@ -13,7 +13,7 @@ from atomr_local.scarcity import scarcity_hint
 
 
 class AtomrError(Exception):
-    """A failure told to the user as title, message and hint.
+    """A failure shown to the user as title, message and hint.
 
     Attributes:
         title: a few words naming the kind of failure.

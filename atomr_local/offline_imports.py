@@ -21,7 +21,7 @@ def import_without_sockets() -> None:
 
 
 def import_sentence_transformers() -> Any:
-    """The library sentence_transformers with torch, told not to ask the hub and not to chatter.
+    """sentence_transformers with torch, configured to stay offline and quiet.
 
     Raises:
         ImportError: it is not installed.

@@ -322,7 +322,7 @@ class Parts:
         )
 
     def _load_span_reader(self) -> None:
-        """Without it, answers are judged by fewer signals: what keeps it from loading is told, and nothing fails."""
+        """Optional: without it, answers have fewer signals. A loading error becomes a note."""
         from atomr_local.catalog.starter import starter_embedder_path
         from atomr_local.indexing.embedding.bert import Unsuited
         from atomr_local.indexing.embedding.span_reader import SpanReader

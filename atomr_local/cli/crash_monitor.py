@@ -47,7 +47,7 @@ _monitor: list[_Monitor] = []
 
 @dataclass(frozen=True)
 class _Monitor:
-    """Attributes: process: its id; pipe: where it is told what happens; details: the user wants to see tracebacks."""
+    """Attributes: process: its id; pipe: reports events to it; details: the user wants to see tracebacks."""
 
     process: int
     pipe: int

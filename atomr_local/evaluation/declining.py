@@ -104,7 +104,7 @@ def declining_figures(predictions: Sequence[Prediction]) -> dict[str, Any]:
 
 
 def confidence_figures(predictions: Sequence[Prediction]) -> dict[str, Any] | None:
-    """How well confidence tells right guesses from wrong ones, questions without an answer included.
+    """How well confidence separates right guesses from wrong ones, including unanswerable questions.
 
     Returns:
         "n" (guesses with a confidence), "auroc" and "ece" (0 to 1) and "coverage_at_90" (% of all questions), each

@@ -92,7 +92,7 @@ def token_f1(predicted: str, gold: str) -> float:
 
 
 def same_value(one: str, other: str) -> bool:
-    """Whether two answers denote the same thing whatever their form.
+    """Whether two answers denote the same thing, in any form.
 
     Beyond :func:`exact_match`: one date or quantity written two ways ("1987-10-05", "October 5, 1987"), and names
     that differ only in accents and punctuation. Not part of the published scorer; reported beside it.

@@ -60,7 +60,7 @@ class RemoteFile:
 
 
 def remaining(file: RemoteFile, directory: Path) -> int:
-    """Bytes that are still to be fetched, as far as can be told without reading what is there."""
+    """Bytes still to download, estimated without reading existing files."""
     if (directory / file.name).exists():
         return 0
     part = directory / f"{file.name}.part"

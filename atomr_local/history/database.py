@@ -184,7 +184,7 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 def indexed(connection: sqlite3.Connection) -> bool:
-    """Whether the file holds words for full-text search, by whatever SQLite they were put in."""
+    """Whether the file contains a full-text index, made by any SQLite version."""
     return _version(connection) >= SEARCH_VERSION
 
 

@@ -48,7 +48,7 @@ def ensure_index(kind: IndexKind, name: str, open_embedder: Callable[[], Embedde
 
 
 def rebuild_starter(kind: IndexKind, open_embedder: Callable[[], Embedder]) -> None:
-    """Build the starter's index again from what ships, whatever is there; the old one stays until the new one is whole.
+    """Rebuild the starter's index from the files that ship; the old one stays until the new one is complete.
 
     Raises:
         KnowledgeIndexError: the starter's files are missing, or the index cannot be written.

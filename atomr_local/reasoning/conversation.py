@@ -62,7 +62,7 @@ class Conversation:
         return shown
 
     def entity(self, name: str) -> str | None:
-        """The graph entity that the name stood for in an earlier turn, the latest first."""
+        """The graph entity of the name in an earlier turn, the latest first."""
         key = name_key(name)
         return next((found for turn in reversed(self.turns) if (found := turn.entities.get(key))), None)
 

@@ -83,7 +83,7 @@ class ReusedResults:
         return matched
 
     def _usable(self, node_id: int, base_id: int) -> bool:
-        """Whether the base's result was come to in the way that is now asked for."""
+        """Whether the base's result was found in the way that is now asked for."""
         found = self._base[base_id]
         given = self.revision.answers.get(node_id)
         if given is not None:
@@ -187,7 +187,7 @@ def _form(tree: Tree, node: Node, numbers: Mapping[int, int]) -> Any:
 
 
 def _finished(node: NodeTrace) -> bool:
-    """Whether the base came to a result here; a failure that left nothing is tried again."""
+    """Whether the base has a result here; a failure without a result is tried again."""
     return bool(node.answer) and (node.error is None or bool(node.answers))
 
 

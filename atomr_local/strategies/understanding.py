@@ -7,7 +7,7 @@ from atomr_local.strategies.protocol import Toolbox
 
 
 def understand(question: str, tools: Toolbox, *, given: str | None, rewrites: bool) -> str:
-    """The question as it is to be answered; told as an event, with the turns that it took something from.
+    """The question to answer; emitted as an event, with the turns it refers to.
 
     What the model writes is taken only if every name and number in it stands in the question or in an earlier turn.
 

@@ -82,7 +82,7 @@ def parse_call(text: str) -> NestedCall:
 
 
 def split_call(text: str) -> tuple[str, tuple[Argument | OperatorCall, ...]]:
-    """Name and arguments of one call, whatever its name.
+    """Name and arguments of one call, of any name.
 
     Raises:
         TreeError: the text is not a call, is cut off, or nests calls that are not operators or nests them twice.

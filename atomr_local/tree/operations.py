@@ -57,7 +57,7 @@ class WordRole(StrEnum):
 
 
 class ResultKind(StrEnum):
-    """What an operation comes to, as far as its name tells."""
+    """The kind of result of an operation, as far as its name determines it."""
 
     VALUES = "values"
     YES_NO = "yes/no"

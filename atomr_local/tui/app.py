@@ -112,7 +112,7 @@ class AtomrApp(App[None]):
         self.set_keymap(ui.keys)
 
     def _remember(self, changes: dict[str, object]) -> None:
-        """Write settings to the user's file; a file that cannot be written is told; the setting holds till the end."""
+        """Write settings to the user's file. If that fails, report it; the setting holds until the program ends."""
         from atomr_local.settings_file import save_settings
 
         try:
@@ -347,7 +347,7 @@ class AtomrApp(App[None]):
         self.push_screen(ErrorScreen(error))
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A fault of ours on a thread is told as any error is."""
+        """Shows an internal error on a thread like any other error."""
         if event.state is WorkerState.ERROR and event.worker.error is not None:
             self.show_error(internal_error(event.worker.error))
 

@@ -51,7 +51,7 @@ def _findings(on_check: Callable[[str], None] | None) -> Iterator[Finding]:
     """Everything that is looked at.
 
     Args:
-        on_check: makes the look a deep one, and is told what is checked next. That needs settings that can be read.
+        on_check: turns on the deep checks; called with the next check. That needs settings that can be read.
     """
     from atomr_local.settings import load_settings
 

@@ -20,7 +20,7 @@ Check = Callable[["Settings"], Iterable[Finding]]
 
 
 def deep_findings(settings: Settings, on_check: Callable[[str], None]) -> Iterator[Finding]:
-    """The findings of all deep checks, each as soon as it is made. `on_check` is told what is checked next."""
+    """The findings of all deep checks, each as soon as it is made. `on_check` is called with the next check."""
     for name, check in CHECKS.items():
         on_check(name)
         try:
@@ -39,7 +39,7 @@ def _processor(_settings: Settings) -> Iterator[Finding]:
 
 
 def _model(settings: Settings) -> Iterator[Finding]:
-    """Try the model out again in a process of its own, whatever is remembered, and measure it."""
+    """Run a new trial of the model, ignoring the cached result, and measure its speed."""
     if settings.endpoint.url:
         return
     from atomr_local.backbone.llama.probe.runner import probe, run_probe

@@ -88,7 +88,7 @@ def fetch() -> None:
 
 @dataclass
 class WikipediaWish:
-    """What is wanted of a Wikipedia; sizes in bytes, 0 for no limit."""
+    """The request for a Wikipedia; sizes in bytes, 0 for no limit."""
 
     language: str
     kind: str
@@ -191,7 +191,7 @@ def fetch_wikipedia(client: Client, wish: WikipediaWish) -> list[Path]:
 
 @dataclass
 class WikidataWish:
-    """What is wanted of Wikidata: the entities of a text index or of a list; `rate` in requests a second."""
+    """The request for Wikidata facts: the entities of a text index or of a list; `rate` in requests a second."""
 
     text_index: str
     entities: Path | None

@@ -104,7 +104,7 @@ def is_sound(connection: sqlite3.Connection, search: bool) -> bool:
     """Whether the file is whole, its index and the words for searching included.
 
     Raises:
-        sqlite3.DatabaseError: it cannot be read; so told of most kinds of damage.
+        sqlite3.DatabaseError: it cannot be read, which is how most damage shows.
     """
     if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
         return False

@@ -196,7 +196,7 @@ class BertSession:
 
 
 def _refuse_telemetry() -> None:
-    """From 1.31 on onnxruntime opens a socket of its own for telemetry, whatever it is told: offline means offline.
+    """From 1.31 on onnxruntime opens a socket of its own for telemetry, even if told not to: offline means offline.
 
     Raises:
         Unsuited: such a version is installed.

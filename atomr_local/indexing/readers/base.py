@@ -51,7 +51,7 @@ class ArticleReader(Protocol):
 
     Attributes:
         path: the file.
-        position: bytes of the file read so far, as it lies on disk (compressed bytes of a compressed file).
+        position: bytes of the file read so far on disk (compressed bytes of a compressed file).
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""Lines of a plain, gzip or bzip2 file, with the place in the file as it lies on disk."""
+"""Lines of a plain, gzip or bzip2 file, with the position in the file on disk."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def parsed(
 
 @contextmanager
 def reading(path: Path, place: Callable[[], str]) -> Iterator[None]:
-    """Errors of opening, reading and unpacking the file, told with its name and `place` ("after line 7").
+    """Errors of opening, reading and unpacking, with the file name and `place` ("after line 7").
 
     Raises:
         InputError: there was one.

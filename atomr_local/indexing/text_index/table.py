@@ -163,7 +163,7 @@ class PassageTable:
         return trained
 
     def index_anew(self) -> int:
-        """Make all indexes again, whatever state they are in.
+        """Rebuild all indexes.
 
         Returns:
             Rows that the vector index was trained on, 0 if there is none.

@@ -44,5 +44,5 @@ def agree(one: Iterable[str], other: Iterable[str]) -> bool:
 
 
 def _joined(one: float, other: float) -> float:
-    """Probability that an answer is right which two ways came to, taken as independent."""
+    """Probability of an answer that two independent ways found."""
     return 1.0 - (1.0 - one) * (1.0 - other)

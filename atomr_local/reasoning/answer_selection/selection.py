@@ -51,7 +51,7 @@ class AnswerSelection:
             result.confidence = self._calibration.of_step(result.signals)
 
     def final(self, tree: Tree, question: str, asked: str, result: Result, results: Mapping[int, Result]) -> Result:
-        """The answer of the whole question, where the tree came to `result`.
+        """The answer to the whole question, given the tree's `result`.
 
         Args:
             asked: the question in the user's own words, as far as it stands alone.
@@ -86,7 +86,7 @@ class AnswerSelection:
         return _likelier(calibration, result, direct) if direct.values else result
 
     def _direct_instead(self, tree: Tree, asked: str, result: Result) -> Result:
-        """A direct answer to the whole question where the tree has come to none."""
+        """A direct answer to the whole question if the tree found none."""
         if not self._direct or not tree.root.children:
             return result
         direct = self._direct_answer(tree, asked)
@@ -152,5 +152,5 @@ def _share_evidence(tree: Result, direct: Result) -> None:
 
 
 def _beside(own: Mapping[str, float], others: Mapping[str, float], same: bool) -> dict[str, float]:
-    """The signals of one answer, whether the other way came to the same, and the other's, named as such."""
+    """The signals of one answer, whether the other candidate agrees, and the other's signals."""
     return {**own, names.RIVAL: float(same), **{names.OTHER + name: value for name, value in others.items()}}

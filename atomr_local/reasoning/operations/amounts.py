@@ -154,7 +154,7 @@ def _day_number(date: Date) -> int:
 
 
 def _unit(unit: str, item: Measure) -> str:
-    """The unit's normal form, where amounts such as `item` can be told in it."""
+    """The unit's normal form, if amounts like `item` can be converted to it."""
     named = unit_name(unit)
     if named is None or item.quantity is None or item.quantity.in_unit(named) is None:
         raise NotComputed(f"{item.shown!r} cannot be told in {unit!r}")

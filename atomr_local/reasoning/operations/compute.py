@@ -19,7 +19,7 @@ __all__ = ["Computed", "Operand", "compute"]
 
 @dataclass(frozen=True)
 class Computed:
-    """What an operation came to.
+    """The result of an operation.
 
     Attributes:
         values: empty if there is no result.

@@ -107,7 +107,7 @@ class RetrievalStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeavesMachine(Event):
-    """Something is about to be sent to another machine; told before the first byte of it is.
+    """Something is about to be sent to another machine; emitted before the first byte.
 
     `what` is "question", "question, evidence" or "web query", whose words are `query`; `to` is the host.
     """
@@ -180,7 +180,7 @@ class NodeFinished(Event):
 
     @classmethod
     def from_fields(cls, node_id: int, source: object, **given: Any) -> NodeFinished:
-        """The event of what a node came to, or of what a trace holds of it.
+        """The event of a node's result, or of what a trace holds about it.
 
         Args:
             source: has the event's fields by name.

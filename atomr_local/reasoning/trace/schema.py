@@ -77,7 +77,7 @@ class Guess:
 
 @dataclass
 class NodeTrace:
-    """One node of the plan and what it came to.
+    """One node of the plan and its result.
 
     Attributes:
         id: number of the node in the plan; the root is 0.

@@ -158,7 +158,7 @@ class Linker:
         return bool(wanted) and wanted <= (known | self._context_words(iri)[0] if apart else known)
 
     def _only_bearer(self, best: dict[str, tuple[NameRow, float]], key: str) -> dict[str, tuple[NameRow, float]]:
-        """A last name is enough where one entity alone bears it."""
+        """A last name is enough if only one entity has it."""
         only = [iri for iri, (row, match) in best.items() if match <= WORD and row.key.split()[-1] == key]
         others = [iri for iri, (_, match) in best.items() if match > WORD]
         bearers = {iri for iri, (row, _) in best.items() if key in row.key.split()}

@@ -37,7 +37,7 @@ def check_plan(text: str, question: str, limits: LimitSettings) -> CheckedPlan:
 
 
 def check_tree(tree: Tree, limits: LimitSettings) -> CheckedPlan:
-    """Check a tree against the rules; what only makes it poor is told beside it."""
+    """Check a tree against the rules; report weaknesses separately."""
     found = validate(tree, Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out))
     problems = tuple(problem.message for problem in found)
     return CheckedPlan(None if any(problem.fatal for problem in found) else tree, problems)

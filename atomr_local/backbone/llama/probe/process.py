@@ -34,7 +34,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Run the task in `sys.argv`; exit status 0 when the model wrote, 1 when an error was told."""
+    """Run the task in `sys.argv`; exit status 0 if the model generated text, 1 after an error."""
     task: dict[str, Any] = json.loads(sys.argv[-1])
     _end_with(int(task["parent"]))
     with contextlib.suppress(ImportError, ValueError, OSError):

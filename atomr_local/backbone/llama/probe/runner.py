@@ -246,7 +246,7 @@ def run_probe(
 
 
 def _listen(process: subprocess.Popen[bytes]) -> tuple[dict[str, Any], str]:
-    """What the child told, put together, and what else was printed last."""
+    """What the child reported, and its last other output."""
     heard: dict[str, Any] = {}
     printed: deque[str] = deque(maxlen=_LINES_KEPT)
     assert process.stdout is not None

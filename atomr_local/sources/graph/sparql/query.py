@@ -94,7 +94,7 @@ class RunningQuery:
                 yield rows
 
     def _read(self) -> Iterator[list[list[str | None]]]:
-        """The worker's arrays; whatever else it says is noted."""
+        """The arrays of the worker; other output is kept as notes."""
         rest, finished = b"", False
         for chunk in self._pipe.chunks():
             whole, newline, rest = (rest + chunk).rpartition(b"\n")

@@ -46,7 +46,7 @@ class AskScreen(Screen[None]):
 
     @dataclass
     class AnswerFinished(Message):
-        """A question has come to its end; its trace is whole."""
+        """A question has ended; its trace is complete."""
 
         trace: Trace
 
@@ -177,7 +177,7 @@ class AskScreen(Screen[None]):
         self.begin(QuestionRequest(message.question))
 
     def begin(self, asked: QuestionRequest) -> None:
-        """Ask; told to the user where that is not possible now."""
+        """Ask the question, or say why that is not possible now."""
         question = asked.question.strip()
         box = self.query_one(QuestionBox)
         if not question:

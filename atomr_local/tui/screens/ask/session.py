@@ -55,7 +55,7 @@ class QuestionSession:
         self._stopped = 0  # the number of the question that was stopped last
 
     def ask(self, number: int, asked: QuestionRequest, conversation: Conversation | None) -> None:
-        """Ask; the screen is told of each event."""
+        """Ask the question; the screen receives each event."""
         work = partial(self._ask, number, asked, conversation)
         self._screen.run_worker(work, thread=True, exit_on_error=False, group="ask")
 

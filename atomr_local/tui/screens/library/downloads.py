@@ -59,7 +59,7 @@ class DownloadRequest:
 
 @dataclass(frozen=True)
 class Download:
-    """What would be fetched: the command, and what is told about it before it starts."""
+    """A planned download: the command, and what is shown before it starts."""
 
     command: Command
     details: str
@@ -68,7 +68,7 @@ class Download:
 
 
 def plan_download(request: DownloadRequest, offers: Catalogue, indexes: Sequence[TextIndex]) -> Download:
-    """What the request comes to.
+    """The planned download of the request.
 
     Args:
         indexes: the text indexes that facts can be fetched for.

@@ -192,7 +192,7 @@ class FetchScreen(ModalScreen[Command | None]):
         confirm(self.app, title, text, lambda: self.dismiss(download.command), yes="Get it", no="Not now")
 
     def _planned(self) -> Download:
-        """What the form comes to.
+        """The planned download of the form.
 
         Raises:
             AtomrError: something is missing or not usable.
