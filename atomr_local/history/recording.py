@@ -10,7 +10,7 @@ from atomr_local.reasoning.trace.schema import Trace
 
 
 def record_trace(trace: Trace, pending: PendingNote | None = None) -> tuple[int | None, list[str]]:
-    """Keep the question in the user's history. Never raises an AtomrError: the answer is kept anyway.
+    """Keep the question in the user's history. Never raises an AtomrError: the answer comes first.
 
     Args:
         pending: the note of the question while it was answered (see `pending.py`); it is removed.
