@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from atomr_local import paths
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, InputError, PlanError
-from atomr_local.free_memory import trim_memory
 from atomr_local.log_file import log_error
 from atomr_local.parts import Parts, Stage
 from atomr_local.planning.examples import ExampleLibrary
@@ -34,13 +33,14 @@ from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Basis, PlanOrigin, Trace
 from atomr_local.reasoning.verdict.judge import AnswerVerdict, AtHand, judge
 from atomr_local.sanitize import sanitize_line
-from atomr_local.settings import Settings, load_settings
-from atomr_local.settings_file import changed_settings
+from atomr_local.settings.file import changed_settings
+from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
 from atomr_local.strategies.atomr import make_plan
 from atomr_local.strategies.protocol import Strategy, Toolbox
 from atomr_local.strategies.registry import find_strategy
 from atomr_local.strategies.understanding import understand
+from atomr_local.system.memory import trim_memory
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import ROOT_ID, Tree
 from atomr_local.tree.validation import Limits, check

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from atomr_local.scarcity import scarcity_hint
+from atomr_local.system.scarcity import scarcity_hint
 
 
 class AtomrError(Exception):

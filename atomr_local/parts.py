@@ -13,11 +13,11 @@ from atomr_local import paths
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import MissingPartError, ModelError
-from atomr_local.free_memory import give_back_memory, limit_arenas
 from atomr_local.planning.forms import PlanForm, plan_form
 from atomr_local.reasoning.confidence.calibration import Calibration
-from atomr_local.settings import Settings
+from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
+from atomr_local.system.memory import give_back_memory, limit_arenas
 
 if TYPE_CHECKING:
     from atomr_local.backbone.llama.probe.verdict import ProbeTask
@@ -146,7 +146,7 @@ class Parts:
     def _load(self, local: Sequence[str], stage: Stage) -> None:
         """The model on one thread, the sources on another."""
         with self._loading:
-            from atomr_local.threads import prepare_threads
+            from atomr_local.system.threads import prepare_threads
 
             prepare_threads()
             limit_arenas()

@@ -55,7 +55,7 @@ from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.trace.events import RetrievalStarted
 from atomr_local.sanitize import sanitize_line
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName

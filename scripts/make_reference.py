@@ -97,7 +97,7 @@ def pages() -> dict[str, str]:
 
 
 def settings_page() -> str:
-    from atomr_local.settings import Settings
+    from atomr_local.settings.schema import Settings
 
     parts = [_SETTINGS]
     top = {name: field for name, field in Settings.model_fields.items() if _group(field) is None}

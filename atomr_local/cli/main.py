@@ -88,8 +88,8 @@ def atomr(ctx: click.Context, log_level: LogLevel) -> None:
         crash_monitor.start()
         ctx.obj.callback(crash_monitor.end)
     if any(name.startswith("ATOMR_") and name != "ATOMR_HOME" for name in os.environ):
-        from atomr_local.settings import Settings
-        from atomr_local.settings_problems import unknown_variables
+        from atomr_local.settings.problems import unknown_variables
+        from atomr_local.settings.schema import Settings
 
         for warning in unknown_variables(Settings):
             click.echo(sanitize(warning), err=True)
@@ -110,8 +110,8 @@ def _note_old_names() -> None:
     """Tell which settings still have the name of an earlier version."""
     from atomr_local.errors import AtomrError
     from atomr_local.paths import config_file
-    from atomr_local.settings_old_names import notes
-    from atomr_local.settings_text import parse_toml, read_settings_text
+    from atomr_local.settings.old_names import notes
+    from atomr_local.settings.text import parse_toml, read_settings_text
 
     groups: Iterable[str] = ()
     with contextlib.suppress(AtomrError):  # a file that cannot be read is an error of the command that needs it

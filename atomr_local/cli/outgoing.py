@@ -9,7 +9,7 @@ from atomr_local.cli.output import note
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from atomr_local.settings import Settings
+    from atomr_local.settings.schema import Settings
 
 
 def announce_remote(settings: Settings) -> None:
@@ -30,7 +30,7 @@ def outgoing_data(settings: Settings) -> str:
 
 def permission_advice(file: Path, settings: Settings) -> str:
     """What to do where other users of the machine can read a key or password; empty if they cannot."""
-    from atomr_local.settings_file import holds_secrets
+    from atomr_local.settings.file import holds_secrets
 
     try:
         readable = holds_secrets(settings) and file.stat().st_mode & 0o077

@@ -9,7 +9,7 @@ from typing import Any
 from atomr_local.errors import InputError
 from atomr_local.indexing.store import STARTER, IndexKind, index_path, read_manifest, resolve
 from atomr_local.input_files import open_regular
-from atomr_local.settings import Settings
+from atomr_local.settings.schema import Settings
 
 SCHEMA = "atomr.eval-run/1"
 # Groups of settings that decide no answer: how the screen looks, what is kept of questions, how others are reached.

@@ -25,7 +25,7 @@ from atomr_local.evaluation.description import UNDECIDING
 from atomr_local.evaluation.records import DatasetRecord, read_records
 from atomr_local.input_files import read_text
 from atomr_local.output_files import not_written, put
-from atomr_local.settings_old_names import renamed
+from atomr_local.settings.old_names import renamed
 
 RUN_FILE = "run.json"
 PREDICTIONS_FILE = "predictions.jsonl"

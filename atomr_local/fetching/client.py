@@ -19,7 +19,7 @@ import httpx
 from atomr_local import __version__
 from atomr_local.credentials import shown_url
 from atomr_local.errors import AtomrError
-from atomr_local.public_network import (
+from atomr_local.network.addresses import (
     NotPublicError,
     PublicTransport,
     TooMuchError,

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.input_files import read_regular
-from atomr_local.offline_imports import import_sentence_transformers
+from atomr_local.system.offline_imports import import_sentence_transformers
 
 _CONFIG_BYTES = 1 << 20
 _BATCH = 8  # pairs computed together; a cancellation is seen between two batches

@@ -151,8 +151,8 @@ class WebSource:
         from ddgs.engines.duckduckgo import Duckduckgo
         from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
-        from atomr_local.public_client import PublicClient
-        from atomr_local.public_network import NotPublicError, TooMuchError
+        from atomr_local.network.addresses import NotPublicError, TooMuchError
+        from atomr_local.network.client import PublicClient
 
         def ask(url: str, data: dict[str, str] | None) -> str:
             host = urlsplit(url).hostname or ""

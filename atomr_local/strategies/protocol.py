@@ -20,7 +20,7 @@ from atomr_local.reasoning.retrieval import Retriever
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import PlanOrigin
-from atomr_local.settings import Settings
+from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
 from atomr_local.tree.nodes import Tree
 

@@ -113,7 +113,7 @@ class AtomrApp(App[None]):
 
     def _remember(self, changes: dict[str, object]) -> None:
         """Write settings to the user's file. If that fails, report it; the setting holds until the program ends."""
-        from atomr_local.settings_file import save_settings
+        from atomr_local.settings.file import save_settings
 
         try:
             save_settings(changes)
@@ -208,7 +208,7 @@ class AtomrApp(App[None]):
         self.push_screen(HistoryScreen(keeping=self.assistant.settings.history.keep), chosen)
 
     def action_settings(self) -> None:
-        from atomr_local.settings_file import save_settings
+        from atomr_local.settings.file import save_settings
         from atomr_local.tui.screens.settings.screen import SettingsScreen
 
         if self.ask_screen.state.running:
@@ -217,7 +217,7 @@ class AtomrApp(App[None]):
         self.push_screen(SettingsScreen(self.assistant.settings, save=save_settings), self._settings_changed)
 
     def _settings_changed(self, changes: dict[str, object] | None) -> None:
-        from atomr_local.settings import load_settings
+        from atomr_local.settings.schema import load_settings
 
         if not changes:
             return

@@ -13,7 +13,7 @@ from atomr_local.tui.background import in_background
 
 if TYPE_CHECKING:
     from atomr_local.assistant import Assistant
-    from atomr_local.settings import Settings
+    from atomr_local.settings.schema import Settings
     from atomr_local.tui.app import AtomrApp
 
 _NOTICE = 20.0  # seconds that a notice about the settings stays

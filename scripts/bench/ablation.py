@@ -40,7 +40,7 @@ from atomr_local.evaluation.datasets import Prediction, load_questions
 from atomr_local.evaluation.declining import confidence_figures, declining_figures
 from atomr_local.evaluation.report import metric_values, scored
 from atomr_local.evaluation.run_directory import RunDirectory
-from atomr_local.settings import Settings
+from atomr_local.settings.schema import Settings
 
 ALL_ON = "all"
 # Which source to ask is only chosen where there are two.

@@ -25,7 +25,7 @@ from typing import Any
 from atomr_local.backbone.protocol import Generation, GenerationRequest, Message, Prompt
 from atomr_local.backbone.structured_output import Grammar
 from atomr_local.catalog.find import find_model
-from atomr_local.threads import SPIN_COUNT, available_cores
+from atomr_local.system.threads import SPIN_COUNT, available_cores
 
 Row = dict[str, Any]
 

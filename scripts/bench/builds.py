@@ -42,7 +42,7 @@ from atomr_local.evaluation.metrics import normalize_answer
 from atomr_local.evaluation.runner import run
 from atomr_local.indexing.store import STARTER, IndexKind, list_indexes
 from atomr_local.sanitize import sanitize_line
-from atomr_local.settings import LocalSource
+from atomr_local.settings.schema import LocalSource
 
 INDEX = "builds"
 PLANS = "plans.jsonl"

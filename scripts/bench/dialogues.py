@@ -43,7 +43,7 @@ from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
 from atomr_local.sanitize import sanitize_line
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.tree.nodes import Tree
 
 _FIRST, _FOLLOW_UP = "first question", "follow-up"

@@ -39,7 +39,7 @@ def work(runtime: str, job: Path) -> None:
     started = time.perf_counter()
     texts = json.loads(job.read_text(encoding="utf-8"))
     from atomr_local.catalog.starter import find_embedder
-    from atomr_local.threads import prepare_threads
+    from atomr_local.system.threads import prepare_threads
 
     directory = find_embedder(texts["embedder"])
     encode, backend = _plain(directory) if runtime == DEFAULT else _ours(directory, runtime, prepare_threads)

@@ -90,7 +90,7 @@ def question_sets(given: Sequence[Sequence[str]] | None, text_alone: bool = Fals
 
 
 def changed_by(options: Sequence[str]) -> dict[str, Any]:
-    """The settings that KEY=VALUE of a command line name, as :func:`atomr_local.settings.load_settings` takes them.
+    """The settings that KEY=VALUE of a command line name, as :func:`.schema.load_settings` takes them.
 
     Raises:
         InputError: one has no "=".

@@ -31,7 +31,7 @@ from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.reading.reading import Reading
 from atomr_local.reasoning.trace.events import Event, ModelCalled
 from atomr_local.reasoning.trace.recorder import Recorder
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Evidence, SourceName
 
 HELD_BACK = 5

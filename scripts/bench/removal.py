@@ -50,7 +50,7 @@ from atomr_local.reasoning.reading.citation_verification import holds
 from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.sanitize import sanitize_line
-from atomr_local.settings import Settings, load_settings
+from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.sources.protocol import Evidence, KnowledgeSource, Request, Retrieval, SourceName
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError

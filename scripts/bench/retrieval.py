@@ -35,11 +35,11 @@ from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.store import index_path, read_manifest
 from atomr_local.indexing.text_index.index import SEARCHED, TABLE, VECTOR, connect
 from atomr_local.language.names import base_key, name_key
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.reranking import CrossEncoderReranker
 from atomr_local.sources.text import TextSource
-from atomr_local.threads import prepare_threads
+from atomr_local.system.threads import prepare_threads
 from atomr_local.tree.nodes import Operator
 
 DEPTHS = (3, 10)

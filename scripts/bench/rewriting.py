@@ -55,7 +55,7 @@ from atomr_local.reasoning.conversation import Conversation, EarlierTurn
 from atomr_local.reasoning.trace.events import Event, ModelCalled
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sanitize import sanitize_line
-from atomr_local.settings import Settings, load_settings
+from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.strategies.protocol import Toolbox
 from atomr_local.strategies.understanding import understand
 from atomr_local.tree.validation import Limits

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.assistant import Assistant
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 
 # What switches each off: settings, by group.
 OFF: dict[str, dict[str, dict[str, Any]]] = {

@@ -59,7 +59,7 @@ def speed(corpus: Path, wanted: int, rounds: int) -> None:
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.text_index.build import BATCH, encode_all
     from atomr_local.indexing.text_index.index import SEARCHED, TABLE, build_text_index, connect
-    from atomr_local.threads import prepare_threads
+    from atomr_local.system.threads import prepare_threads
 
     prepare_threads()
     embedder = SentenceEmbedder(find_embedder("starter"))

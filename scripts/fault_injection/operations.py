@@ -194,7 +194,7 @@ def history_state(_home: Path) -> list[str]:
 
 
 def settings_state(home: Path) -> list[str]:
-    from atomr_local.settings import load_settings
+    from atomr_local.settings.schema import load_settings
 
     return [str(load_settings().top_k), (home / "config.toml").read_text()]
 
@@ -257,7 +257,7 @@ def _old_history(_home: Path, inputs: Path) -> None:
 def _save(_home: Path, _inputs: Path) -> None:
     from atomr_local.cli.main import report
     from atomr_local.errors import AtomrError
-    from atomr_local.settings_file import save_settings
+    from atomr_local.settings.file import save_settings
 
     try:
         save_settings({"top_k": 7, "llm.seed": 5})

@@ -15,7 +15,7 @@ from atomr_local import Assistant, paths
 from atomr_local.errors import MissingPartError
 from atomr_local.reasoning.trace.events import Event, NodeFinished, NodeStarted
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.settings import LocalSource
+from atomr_local.settings.schema import LocalSource
 from atomr_local.tree.compact import parse_compact
 
 Both = tuple[dict[str, "Asked"], dict[str, "Asked"]]

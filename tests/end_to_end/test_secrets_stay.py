@@ -44,8 +44,8 @@ from rich.traceback import Traceback
 from atomr_local.cli.main import main
 from atomr_local.backbone.openai import OpenAIBackbone
 from atomr_local.errors import AtomrError
-from atomr_local.settings import load_settings
-from atomr_local.settings_file import save_settings
+from atomr_local.settings.schema import load_settings
+from atomr_local.settings.file import save_settings
 from atomr_local.tui.internal_errors import internal_error
 
 def atomr(*arguments):

@@ -16,7 +16,7 @@ from textual import events
 from atomr_local.errors import InputError, ModelError
 from atomr_local.history.store import History
 from atomr_local.reasoning.trace.events import AnswerReady, Event, EvidenceFound, PlanFragment, PlanReady, WarningRaised
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import SourceName
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tui.app import AtomrApp

@@ -16,7 +16,7 @@ from atomr_local import paths
 from atomr_local.errors import SettingsError
 from atomr_local.history.store import History
 from atomr_local.reasoning.trace.events import Event
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.ask.recall import RecallScreen
 from atomr_local.tui.screens.ask.screen import AskScreen

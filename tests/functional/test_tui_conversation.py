@@ -11,7 +11,7 @@ from textual.widgets import Input, OptionList
 
 from atomr_local.history.store import History
 from atomr_local.reasoning.trace.events import AnswerReady, Event, QuestionAsked, QuestionUnderstood
-from atomr_local.settings import Settings
+from atomr_local.settings.schema import Settings
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.ask.reword import RewordScreen
 from atomr_local.tui.widgets.question_box import QuestionBox

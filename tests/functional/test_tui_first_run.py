@@ -10,8 +10,8 @@ from support.gguf_files import gguf_bytes
 from support.tui.fake_assistant import FakeAssistant
 from support.tui.screens import ALL_SIZES, ask, done, screen_text, until
 
-from atomr_local.settings import load_settings
-from atomr_local.settings_file import save_settings
+from atomr_local.settings.file import save_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.library.build import BuildScreen
 from atomr_local.tui.screens.library.fetch import FetchScreen

@@ -41,8 +41,8 @@ from atomr_local.reasoning.trace.events import (
     WarningRaised,
 )
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace
-from atomr_local.settings import Settings, load_settings
-from atomr_local.settings_file import save_settings
+from atomr_local.settings.file import save_settings
+from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tree.nodes import Literal, Node, Operator, OperatorCall, Tree
 from atomr_local.tui.app import AtomrApp

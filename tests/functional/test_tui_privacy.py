@@ -11,7 +11,7 @@ from support.tui.settings_form import Form, settle
 from textual.widgets import Static
 
 from atomr_local.reasoning.trace.events import LeavesMachine
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.tui.app import AtomrApp
 
 CANARY = "cAn4ry7Wx2Qz"

@@ -12,8 +12,8 @@ from support.tui.settings_form import OFFERED, Form, enter, settle
 from textual.widgets import Checkbox, Input, OptionList, TextArea
 
 from atomr_local.errors import InputError, SettingsError
-from atomr_local.settings import Settings, load_settings
-from atomr_local.settings_file import save_settings
+from atomr_local.settings.file import save_settings
+from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.settings.choices import Choices, SettingChoice
 from atomr_local.tui.screens.settings.picker import Picker

@@ -27,7 +27,7 @@ from atomr_local.backbone.protocol import Generation
 from atomr_local.errors import ModelError
 from atomr_local.reasoning.trace.events import AnswerReady, Event, EvidenceFound, ModelCalled, NodeJudged, NodeStarted
 from atomr_local.reasoning.trace.schema import Guess
-from atomr_local.settings import Settings
+from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import SourceName
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.confirm import Confirm

@@ -17,7 +17,7 @@ from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import Event
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
 from atomr_local.strategies.atomr import AtomR
 from atomr_local.strategies.protocol import Toolbox

@@ -10,7 +10,7 @@ from atomr_local.catalog.starter import find_embedder
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing.embedding import bert_encoder as embedding_bert
 from atomr_local.reasoning.trace.events import Finished, WarningRaised
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 
 
 def test_a_slower_embedder_is_told_once_as_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError, Query
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.parts import Parts
 from atomr_local.reasoning.trace.events import AnswerReady, Event
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.sources.graph import GraphSource
 from atomr_local.tree.compact import parse_compact
 

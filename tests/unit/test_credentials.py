@@ -15,8 +15,8 @@ from pydantic import BaseModel, ValidationError
 from atomr_local.cli.main import main
 from atomr_local.credentials import HIDDEN, Secret, SecretUrl, is_loopback, shown_url, without_secrets
 from atomr_local.errors import SettingsError
-from atomr_local.settings import EndpointSettings, load_settings
-from atomr_local.settings_file import save_settings
+from atomr_local.settings.file import save_settings
+from atomr_local.settings.schema import EndpointSettings, load_settings
 
 CANARY = "cAn4ry7Wx2Qz"
 

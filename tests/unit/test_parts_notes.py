@@ -12,7 +12,7 @@ from atomr_local.cli.main import main
 from atomr_local.errors import ModelError
 from atomr_local.indexing import store
 from atomr_local.parts import Parts
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from typing import Any
 
 from atomr_local.backbone.llama.library import c_library, clear_messages, last_messages, library
 from atomr_local.errors import Cancelled, ModelError
-from atomr_local.threads import batch_threads, generation_threads
+from atomr_local.system.threads import batch_threads, generation_threads
 
 BATCH_TOKENS = 512
 _LONGEST_RUN = 2000  # of characters; 8,000 are safe on a stack of 8 MB, 60,000 are not

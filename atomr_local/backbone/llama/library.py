@@ -13,7 +13,7 @@ from typing import Any
 
 from atomr_local.backbone.llama.cpu_variants import AUTO, load_variant
 from atomr_local.errors import MissingPartError
-from atomr_local.threads import prepare_threads
+from atomr_local.system.threads import prepare_threads
 
 _messages: deque[str] = deque(maxlen=50)
 _c_stderr = threading.Lock()

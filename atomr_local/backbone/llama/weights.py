@@ -27,8 +27,8 @@ from typing import Any, Literal
 from atomr_local.backbone.llama.library import library
 from atomr_local.errors import ModelError
 from atomr_local.gguf import GgufHeader
-from atomr_local.offline_imports import import_without_sockets
 from atomr_local.output_files import process_alive
+from atomr_local.system.offline_imports import import_without_sockets
 
 Storage = Literal["auto", "F16", "Q8_0", "Q4_0"]
 WEIGHTS = "weights"  # the folder in the cache directory

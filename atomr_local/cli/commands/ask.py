@@ -175,7 +175,7 @@ def _read_plan(file: Path, question: str) -> Tree:
     Raises:
         PlanError: it cannot be read or is not valid.
     """
-    from atomr_local.settings import load_settings
+    from atomr_local.settings.schema import load_settings
     from atomr_local.tree.compact import parse_compact
     from atomr_local.tree.errors import TreeError
     from atomr_local.tree.paper import load_json, parse_paper

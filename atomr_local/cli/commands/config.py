@@ -6,7 +6,7 @@ import click
 
 from atomr_local import paths
 from atomr_local.cli.output import note, print_json
-from atomr_local.settings import leaves, load_settings, origins
+from atomr_local.settings.schema import leaves, load_settings, origins
 
 
 @click.group()

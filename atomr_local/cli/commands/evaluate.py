@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from atomr_local.evaluation.datasets import Question
     from atomr_local.evaluation.runner import Progress
-    from atomr_local.settings import Settings
+    from atomr_local.settings.schema import Settings
     from atomr_local.tree.nodes import Tree
 
 _FILE = click.Path(path_type=Path)
@@ -72,7 +72,7 @@ def run(
     from atomr_local.evaluation.plan_structure import gold_structures
     from atomr_local.evaluation.report import build_report
     from atomr_local.evaluation.run_directory import PREDICTIONS_FILE
-    from atomr_local.settings import load_settings
+    from atomr_local.settings.schema import load_settings
     from atomr_local.strategies.registry import find_strategy
 
     settings = load_settings(**overrides(strategy=strategy, **options))

@@ -10,7 +10,7 @@ import click
 
 from atomr_local.cli.output import note
 from atomr_local.sanitize import sanitize_line
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 
 _GRAPH_INDEX = click.option(
     "--graph-index", metavar="NAME", help="Index to use [default: the setting, the only one built, or the starter]."

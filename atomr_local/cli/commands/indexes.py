@@ -11,7 +11,7 @@ import click
 
 from atomr_local.cli.output import note, print_json
 from atomr_local.sanitize import sanitize_line
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 
 if TYPE_CHECKING:
     from atomr_local.indexing.builds.report import Report

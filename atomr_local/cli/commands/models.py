@@ -22,7 +22,7 @@ from atomr_local.fetching.estimates import FAST, SLOW, duration
 from atomr_local.gguf import check_model
 from atomr_local.indexing.builds.space import human_size
 from atomr_local.sanitize import sanitize_line
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 
 
 @click.group()
@@ -179,7 +179,7 @@ def _installed() -> set[Path]:
 
 
 def _use(setting: str, name: str) -> None:
-    from atomr_local.settings_file import save_settings
+    from atomr_local.settings.file import save_settings
 
     file = save_settings({setting: name})
     click.echo(f"The {setting} {sanitize_line(name)} will be used from now on ({file}).", err=True)

@@ -13,7 +13,7 @@ import click
 from atomr_local.cli.output import note, print_json
 from atomr_local.input_files import read_text
 from atomr_local.sanitize import sanitize_line
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 
 _TITLES_BYTES = 1 << 30
 
@@ -80,7 +80,7 @@ def build(
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.readers.detect import TEXT_FORMATS, record_kind
     from atomr_local.indexing.text_index.index import add_to_text_index, build_text_index
-    from atomr_local.threads import prepare_threads
+    from atomr_local.system.threads import prepare_threads
 
     prepare_threads()
     wanted = _read_titles(titles) if titles is not None else None
@@ -202,7 +202,7 @@ def search(query: str, top_k: int, text_index: str | None, as_json: bool) -> Non
     from atomr_local.indexing.store import resolve
     from atomr_local.sources.protocol import Request
     from atomr_local.sources.text import TextSource
-    from atomr_local.threads import prepare_threads
+    from atomr_local.system.threads import prepare_threads
 
     prepare_threads()
     settings = load_settings(text_index=text_index)

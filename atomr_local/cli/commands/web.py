@@ -7,7 +7,7 @@ import click
 from atomr_local.cli.options import overrides
 from atomr_local.cli.output import print_json
 from atomr_local.sanitize import sanitize_line
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 
 
 @click.group()

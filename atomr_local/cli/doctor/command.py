@@ -17,7 +17,7 @@ from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
 
 if TYPE_CHECKING:
-    from atomr_local.settings import Settings
+    from atomr_local.settings.schema import Settings
 
 _PACKAGES = ("llama-cpp-python", "lancedb", "pyoxigraph", "sentence-transformers", "torch", "textual", "ddgs")
 
@@ -53,7 +53,7 @@ def _findings(on_check: Callable[[str], None] | None) -> Iterator[Finding]:
     Args:
         on_check: turns on the deep checks; called with the next check. That needs settings that can be read.
     """
-    from atomr_local.settings import load_settings
+    from atomr_local.settings.schema import load_settings
 
     yield from _packages()
     try:

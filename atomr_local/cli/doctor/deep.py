@@ -14,7 +14,7 @@ from atomr_local.errors import AtomrError
 
 if TYPE_CHECKING:
     from atomr_local.backbone.llama.probe.verdict import Attempt, ProbeTask, Way
-    from atomr_local.settings import Settings
+    from atomr_local.settings.schema import Settings
 
 Check = Callable[["Settings"], Iterable[Finding]]
 

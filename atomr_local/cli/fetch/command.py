@@ -28,7 +28,7 @@ from atomr_local.fetching.wikipedia import DATE, LANGUAGE, SITE, dump_files, par
 from atomr_local.indexing.builds.space import human_size
 from atomr_local.indexing.graph_index.ids import read_entity_ids
 from atomr_local.indexing.store import check_name
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 
 _Callback = Callable[[click.Context, click.Parameter, str], Any]
 

@@ -17,7 +17,7 @@ from atomr_local.fetching.estimates import transfer_time
 from atomr_local.fetching.models import RemoteModel, checked_name, direct, is_there, look_up, name_of, pull
 from atomr_local.indexing.builds.space import human_size
 from atomr_local.sanitize import sanitize_line
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 
 
 def pull_model(name: str, *, called: str, replace: bool, base_url: str, yes: bool) -> str | None:

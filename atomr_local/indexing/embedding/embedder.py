@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from atomr_local.errors import MissingPartError, ModelError
-from atomr_local.offline_imports import import_sentence_transformers
+from atomr_local.system.offline_imports import import_sentence_transformers
 
 if TYPE_CHECKING:
     import numpy as np

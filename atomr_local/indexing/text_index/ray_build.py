@@ -36,7 +36,7 @@ from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.text_index import build
 from atomr_local.indexing.text_index.build import ArticleSelection, Read, TextBuild, cut_article, encode_all
 from atomr_local.indexing.text_index.table import SEARCHED, VECTOR
-from atomr_local.offline_imports import import_without_sockets
+from atomr_local.system.offline_imports import import_without_sockets
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder
@@ -340,7 +340,7 @@ def _embedded(batch: Any, embedder: bytes, vector: Any) -> Any:
 @functools.cache
 def _opened(embedder: bytes) -> Embedder:
     """The embedder, loaded once in each worker."""
-    from atomr_local.threads import prepare_threads
+    from atomr_local.system.threads import prepare_threads
 
     prepare_threads()
     found: Embedder = pickle.loads(embedder)  # noqa: S301  # our own

@@ -16,7 +16,7 @@ from typing import Any
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.builds.space import CHECK_DISK, something_done, write_error
 from atomr_local.indexing.foreign_errors import panics_as_errors
-from atomr_local.offline_imports import import_without_sockets
+from atomr_local.system.offline_imports import import_without_sockets
 
 TABLE = "passages"
 VECTOR = "vector"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from atomr_local.settings import LimitSettings
+from atomr_local.settings.schema import LimitSettings
 from atomr_local.tree.calls import format_call, parse_call, parse_quoted
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError

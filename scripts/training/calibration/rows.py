@@ -16,7 +16,7 @@ from atomr_local.indexing.store import STARTER, list_indexes
 from atomr_local.reasoning.answer_selection.candidates import agree
 from atomr_local.reasoning.trace.events import Finished
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 from training.files import read_lines
 
 Row = dict[str, Any]

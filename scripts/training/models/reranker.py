@@ -29,10 +29,10 @@ from atomr_local.catalog.starter import find_embedder
 from atomr_local.errors import AtomrError, ModelError
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.store import index_path
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.text import TextSource
-from atomr_local.threads import prepare_threads
+from atomr_local.system.threads import prepare_threads
 from atomr_local.tree.nodes import Operator
 from training.files import read_lines, write_lines
 from training.models.checkpoints import Run

@@ -24,7 +24,7 @@ from atomr_local.reasoning.trace.events import (
 )
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.settings import Settings, load_settings
+from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tree.compact import parse_compact
 

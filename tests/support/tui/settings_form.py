@@ -9,8 +9,8 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from atomr_local.settings import load_settings
-from atomr_local.settings_file import save_settings
+from atomr_local.settings.file import save_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.tui.screens.settings.choices import Choices, SettingChoice
 from atomr_local.tui.screens.settings.row import SettingRow
 from atomr_local.tui.screens.settings.screen import SettingsScreen

@@ -18,7 +18,7 @@ from atomr_local.errors import AtomrError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
 from atomr_local.parts import Parts
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 
 QUESTION = "Who is the father of Ann Lee?"
 PLAN = '1. Who is Ann Lee? = Search("Ann Lee")\n2. Who is the father of [1]? = Relate([1], "father")\n'

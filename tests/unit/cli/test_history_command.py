@@ -16,7 +16,7 @@ from atomr_local.cli.main import main
 from atomr_local.history.files.trace_parsing import parse_trace
 from atomr_local.history.store import History, history_file
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 
 QUESTION = "Who is Ann Lee?"
 Capture = pytest.CaptureFixture[str]

@@ -9,7 +9,7 @@ from atomr_local.assistant import Assistant
 from atomr_local.reasoning.conversation import Conversation, EarlierTurn
 from atomr_local.reasoning.trace.events import Finished
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.strategies.understanding import understand
 
 EARLIER = Conversation(

@@ -22,7 +22,7 @@ from atomr_local.reasoning.trace.events import (
     SourcesSelected,
 )
 from atomr_local.reasoning.trace.schema import LlmUse, Trace
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Evidence, Retrieval, SourceName, Value, ValueKind
 from atomr_local.tree.compact import parse_compact
 

@@ -13,7 +13,7 @@ import ablation
 import pytest
 
 from atomr_local.errors import InputError
-from atomr_local.settings import FeatureSettings, load_settings
+from atomr_local.settings.schema import FeatureSettings, load_settings
 
 
 def given(out: Path, **changed: Any) -> argparse.Namespace:

@@ -13,7 +13,7 @@ from training.splits import for_calibration
 
 from atomr_local.errors import InputError
 from atomr_local.parts import Parts
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 
 
 def written(path: Path, *lines: dict[str, Any]) -> Path:

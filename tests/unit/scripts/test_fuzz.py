@@ -28,7 +28,7 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_seeds_and_what_is_near_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = importlib.import_module("atomr_local.settings")
+    settings = importlib.import_module("atomr_local.settings.schema")
     monkeypatch.setattr(settings.Settings, "file", None)
     mediawiki = importlib.import_module("atomr_local.indexing.readers.wikipedia.mediawiki")
     monkeypatch.setattr(mediawiki, "PageParser", mediawiki.PageParser)

@@ -22,7 +22,7 @@ from atomr_local.indexing import store
 from atomr_local.indexing.embedding.bert import Unsuited
 from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.parts import Parts
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.reranking import CrossEncoderReranker, check_cross_encoder
 from atomr_local.sources.reranking_bert import BertPairs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.text import Text
 
-from atomr_local.settings import LimitSettings
+from atomr_local.settings.schema import LimitSettings
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tui.question.correction import check_plan, operation_of, with_step

@@ -22,7 +22,7 @@ from atomr_local.tui.question.correction import DIRECT, CheckedPlan, check_tree,
 from atomr_local.tui.widgets.clean_text import CleanInput
 
 if TYPE_CHECKING:
-    from atomr_local.settings import LimitSettings
+    from atomr_local.settings.schema import LimitSettings
     from atomr_local.tui.question.state import NodeView
 
 _NONE = "none"

@@ -23,7 +23,7 @@ from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.widgets.clean_text import CleanArea
 
 if TYPE_CHECKING:
-    from atomr_local.settings import LimitSettings
+    from atomr_local.settings.schema import LimitSettings
     from atomr_local.tree.nodes import Tree
 
 _HELP = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from atomr_local.indexing.store import IndexEntry
-    from atomr_local.settings import Settings
+    from atomr_local.settings.schema import Settings
 
 Kind = Literal["model", "adapter", "embedder", "text", "graph"]
 

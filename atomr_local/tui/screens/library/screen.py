@@ -22,7 +22,7 @@ from atomr_local.tui.screens.library.items import LibraryItem, library_items
 from atomr_local.tui.widgets.rows_table import MeasuredTable
 
 if TYPE_CHECKING:
-    from atomr_local.settings import Settings
+    from atomr_local.settings.schema import Settings
     from atomr_local.tui.jobs import Jobs
 
 _TICK = 1.0

@@ -15,7 +15,7 @@ from textual.keys import Keys
 
 from atomr_local.credentials import Secret
 from atomr_local.errors import AtomrError
-from atomr_local.settings import Settings, load_settings, origins
+from atomr_local.settings.schema import Settings, load_settings, origins
 
 Kind = Literal["switch", "choice", "number", "text", "several", "table"]
 Check = Callable[[Any], object]

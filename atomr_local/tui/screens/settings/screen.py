@@ -20,7 +20,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from atomr_local.errors import AtomrError
-from atomr_local.settings import Settings
+from atomr_local.settings.schema import Settings
 from atomr_local.tui.background import in_background
 from atomr_local.tui.binding_ids import binding_ids
 from atomr_local.tui.screens.error import ErrorScreen

@@ -14,7 +14,7 @@ from atomr_local.errors import SourceError
 from atomr_local.reasoning.trace.events import Event, Finished, WarningRaised
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sanitize import sanitize, sanitize_all
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Retrieval, Value
 from atomr_local.tree.compact import parse_compact
 

@@ -15,7 +15,7 @@ from atomr_local.history.files.trace_parsing import parse_trace
 from atomr_local.reasoning.trace.events import AnswerReady, Event, Finished, NodeStarted, QuestionAsked
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.settings import load_settings
+from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Value, ValueKind
 from atomr_local.tree.compact import parse_compact
 

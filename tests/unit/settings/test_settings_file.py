@@ -13,8 +13,8 @@ import pytest
 
 from atomr_local import paths
 from atomr_local.errors import SettingsError
-from atomr_local.settings import load_settings
-from atomr_local.settings_file import changed_settings, save_settings
+from atomr_local.settings.file import changed_settings, save_settings
+from atomr_local.settings.schema import load_settings
 
 MINE = """# my settings
 top_k = 5  # enough
@@ -164,7 +164,7 @@ def test_settings_in_force_change_by_name_and_none_brings_the_files_value_back(f
 
 def test_settings_that_several_processes_save_at_once_are_all_kept(file: Path) -> None:
     script = (
-        "import sys\nfrom atomr_local.settings_file import save_settings\n"
+        "import sys\nfrom atomr_local.settings.file import save_settings\n"
         "for i in range(8):\n    save_settings({sys.argv[1]: i + 2})\n"
     )
     keys = ("top_k", "llm.threads", "limits.nodes")

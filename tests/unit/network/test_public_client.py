@@ -16,10 +16,10 @@ import httpcore
 import pytest
 from support.fake_resolver import Resolver
 
-from atomr_local import public_network
-from atomr_local.public_client import PublicClient
-from atomr_local.public_network import NotPublicError, TooMuchError
-from atomr_local.public_relay import PublicRelay
+from atomr_local.network import addresses
+from atomr_local.network.addresses import NotPublicError, TooMuchError
+from atomr_local.network.client import PublicClient
+from atomr_local.network.relay import PublicRelay
 
 
 def test_the_connection_goes_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def test_endless_redirects(server: ThreadingHTTPServer) -> None:
 
 
 def test_the_name_stays_in_the_host_header(server: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(public_network, "is_public", lambda _address: True)
+    monkeypatch.setattr(addresses, "is_public", lambda _address: True)
     page = client(Resolver(["127.0.0.1"])).page("GET", f"http://named.example:{server.server_port}/host")
     assert page.text == f"named.example:{server.server_port}"
 

@@ -16,11 +16,11 @@ from atomr_local import paths
 from atomr_local.credentials import Secret
 from atomr_local.errors import SettingsError
 from atomr_local.output_files import exclusive
-from atomr_local.settings import Settings, load_settings
-from atomr_local.settings_leftovers import copy_beside
-from atomr_local.settings_old_names import OLD_GROUPS, renamed, renamed_key
-from atomr_local.settings_problems import problem
-from atomr_local.settings_text import check_bounds, parse_toml, read_settings_text
+from atomr_local.settings.leftovers import copy_beside
+from atomr_local.settings.old_names import OLD_GROUPS, renamed, renamed_key
+from atomr_local.settings.problems import problem
+from atomr_local.settings.schema import Settings, load_settings
+from atomr_local.settings.text import check_bounds, parse_toml, read_settings_text
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument

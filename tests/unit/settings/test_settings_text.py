@@ -11,9 +11,9 @@ import pytest
 from atomr_local.cli.main import main
 from atomr_local.errors import InputError, SettingsError
 from atomr_local.planning.examples import read_examples
-from atomr_local.settings import load_settings, origins
-from atomr_local.settings_file import save_settings
-from atomr_local.settings_text import check_bounds
+from atomr_local.settings.file import save_settings
+from atomr_local.settings.schema import load_settings, origins
+from atomr_local.settings.text import check_bounds
 
 BEYOND = {
     "a number of 5,000 digits": ("top_k = " + "9" * 5000, "number of 5000 characters"),

@@ -15,10 +15,10 @@ from pydantic_settings import SettingsError as UnreadableVariable
 from atomr_local import paths
 from atomr_local.credentials import Secret, SecretUrl
 from atomr_local.errors import SettingsError
-from atomr_local.settings_leftovers import clean
-from atomr_local.settings_old_names import renamed
-from atomr_local.settings_problems import problem
-from atomr_local.settings_text import check_variables, parse_toml, read_settings_text
+from atomr_local.settings.leftovers import clean
+from atomr_local.settings.old_names import renamed
+from atomr_local.settings.problems import problem
+from atomr_local.settings.text import check_variables, parse_toml, read_settings_text
 
 LocalSource = Literal["text", "graph"]
 Origin = Literal["environment", "settings file"]

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from atomr_local import threads
+from atomr_local.system import threads
 
 
 def test_a_bounded_spin_unless_the_user_chose(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from atomr_local.cli.main import main
 from atomr_local.errors import SettingsError
-from atomr_local.settings import Settings, load_settings
-from atomr_local.settings_problems import unknown_variables
+from atomr_local.settings.problems import unknown_variables
+from atomr_local.settings.schema import Settings, load_settings
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 A search engine answers only clients whose TLS handshake looks like a browser's. Such a client (primp) offers no way to
 choose the address to connect to. So it is sent through this relay, which takes only the hosts it was made for, resolves
-and checks them, connects to the very address that was checked (:class:`~atomr_local.public_network.PublicBackend`), and
+and checks them, connects to the very address that was checked (:class:`~.addresses.PublicBackend`), and
 bounds time and size. TLS stays between client and server: the relay sees nothing of it.
 
 HTTP proxying: RFC 9110, section 9.3.6 (CONNECT), and RFC 9112, section 3.2.2 (absolute form).
@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import httpcore
 
 from atomr_local.errors import AtomrError
-from atomr_local.public_network import NotPublicError, PublicBackend, Resolver, TooMuchError, host_shown
+from atomr_local.network.addresses import NotPublicError, PublicBackend, Resolver, TooMuchError, host_shown
 
 _HEAD_BYTES = 32 << 10
 _PIECE = 1 << 16

@@ -1,7 +1,7 @@
 """Requests pages of named public hosts like a browser.
 
 The client is primp, whose TLS handshake and headers are a browser's; DuckDuckGo answers other clients with status 202
-and no results. All its connections go through a :class:`~atomr_local.public_relay.PublicRelay`.
+and no results. All its connections go through a :class:`~atomr_local.network.relay.PublicRelay`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from urllib.parse import urljoin, urlsplit
 
 import httpcore
 
-from atomr_local.public_network import NotPublicError, Resolver, TooMuchError, host_shown
-from atomr_local.public_relay import PublicRelay
+from atomr_local.network.addresses import NotPublicError, Resolver, TooMuchError, host_shown
+from atomr_local.network.relay import PublicRelay
 from atomr_local.sanitize import sanitize_line
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -42,7 +42,7 @@ class PublicClient:
         types: media types that are taken.
         proxy: a proxy of the user's to go through. It, not this program, resolves names then. None: none, whatever
             the environment says.
-        own, resolve: see :class:`~atomr_local.public_relay.PublicRelay`.
+        own, resolve: see :class:`~atomr_local.network.relay.PublicRelay`.
     """
 
     def __init__(

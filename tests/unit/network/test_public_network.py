@@ -1,4 +1,4 @@
-"""What `public_network` contacts, and what of an answer it takes: a server here, and a resolver that lies."""
+"""What `network` contacts, and what of an answer it takes: a server here, and a resolver that lies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import httpcore
 import pytest
 from support.fake_resolver import Resolver
 
-from atomr_local.public_network import (
+from atomr_local.network.addresses import (
     NotPublicError,
     PublicBackend,
     is_public,

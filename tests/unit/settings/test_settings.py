@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from atomr_local.errors import SettingsError
-from atomr_local.settings import load_settings, origins
+from atomr_local.settings.schema import load_settings, origins
 
 
 def write(home: Path, text: str) -> None:

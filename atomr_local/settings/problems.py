@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from atomr_local.credentials import Secret
-from atomr_local.settings_old_names import OLD_GROUPS
+from atomr_local.settings.old_names import OLD_GROUPS
 
 _SHOWN = 60
 _LONGEST_KEY = 120
