@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from support.places import PYTHONPATH
 
+from atomr_local.settings import schema as settings
 from atomr_local.settings.file import save_settings
 from atomr_local.settings.leftovers import clean, copy_beside
 from atomr_local.settings.schema import load_settings
-from atomr_local.settings.schema import schema as settings
 
 SECRET = '[endpoint]\napi_key = "k3y-of-mine"\n'
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from atomr_local.settings.schema import file as settings_file
+from atomr_local.settings import file as settings_file
 Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 settings_file.save_settings({"endpoint.api_key": "k3y-of-mine"})
 """
