@@ -29,7 +29,7 @@ import sys
 from pathlib import Path
 if sys.argv[2]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
-from atomr_local.indexing.graph_index import build as graph_build
+from atomr_local.indexing.graph_index import context as graph_build
 from atomr_local.indexing.graph_index import index as graph_index
 from atomr_local.indexing.readers.facts import ntriples
 from atomr_local.indexing.readers.facts import turtle

@@ -72,7 +72,7 @@ def build(
     from atomr_local.cli.interrupt import interrupt
     from atomr_local.cli.progress import build_progress, report_skipped, resuming
     from atomr_local.indexing.builds.space import human_size
-    from atomr_local.indexing.graph_index.build import BuildProgress
+    from atomr_local.indexing.graph_index.context import BuildProgress
     from atomr_local.indexing.graph_index.index import build_graph_index
     from atomr_local.indexing.readers.detect import GRAPH_FORMATS
 
