@@ -223,7 +223,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
     ("mode", "said"),
     [
         ("cut", "cut off"),
-        ("cutchunked", "cut off"),
+        ("cutchunked", "was lost"),
         ("garbage", "not a chat completion"),
         ("shape", "not a chat completion"),
         ("deep", "not a chat completion"),
@@ -244,7 +244,12 @@ def test_faults_are_told(connect: Connect, mode: str, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("mode", "said"),
-    [("unauthorised", "refuses the key"), ("away", "redirects"), ("html", "none"), ("empty", "no model")],
+    [
+        ("unauthorised", "refuses the key"),
+        ("away", "redirects"),
+        ("html", "did not send a list of models"),
+        ("empty", "no model"),
+    ],
 )
 def test_faults_on_connecting(connect: Connect, mode: str, said: str) -> None:
     with pytest.raises(ModelError, match=said) as caught:
