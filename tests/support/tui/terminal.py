@@ -33,7 +33,9 @@ class Terminal:
         program: str = f"{sys.executable} -m atomr_local",
     ) -> None:
         self._socket = f"atomr-test-{uuid.uuid4().hex[:8]}"
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("ATOMR_", "TMUX"))}
+        # Workers of xdist may have a size of their own in COLUMNS and LINES; here the terminal's counts.
+        left_out = ("ATOMR_", "TMUX", "COLUMNS", "LINES")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
         environment |= {
             "ATOMR_HOME": str(home),
             "TERM": "xterm-256color",
