@@ -22,6 +22,18 @@ if TYPE_CHECKING:
     from atomr_local.indexing.store import Manifest
 
 
+class _Format(click.Choice[str]):
+    """The formats that come with the program, and those of other packages, which only a name given here looks for."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            from atomr_local.indexing.readers.formats import format_names
+
+            if value in format_names():
+                return value
+        return super().convert(value, param, ctx)
+
+
 @click.group()
 def text() -> None:
     """Build and search text indexes.
@@ -36,7 +48,7 @@ def text() -> None:
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["auto", "jsonl", "mediawiki", "parquet", "zim"]),
+    type=_Format(["auto", "jsonl", "mediawiki", "parquet", "zim"]),
     default="auto",
     show_default=True,
     help="Format of the inputs; auto detects it for each file.",
@@ -78,7 +90,7 @@ def build(
     from atomr_local.cli.interrupt import interrupt
     from atomr_local.cli.progress import build_progress, report_skipped, resuming
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
-    from atomr_local.indexing.readers.detect import TEXT_FORMATS, record_kind
+    from atomr_local.indexing.readers.detect import record_kind
     from atomr_local.indexing.text_index.index import add_to_text_index, build_text_index
     from atomr_local.system.threads import prepare_threads
 
@@ -87,7 +99,6 @@ def build(
     embedder = SentenceEmbedder(find_embedder(load_settings().embedder), tell=note)
     # Where the titles lie is told by the manifest of a new index, for whoever has to build it again.
     run = add_to_text_index if add else partial(build_text_index, titles_file=titles)
-    chosen = next(item for item in TEXT_FORMATS if item == format_)
     cancellation = Cancellation()
     with (
         interrupt(cancellation.cancel),
@@ -98,7 +109,7 @@ def build(
             inputs,
             name,
             embedder=embedder,
-            format=chosen,
+            format=format_,
             limit=limit,
             titles=wanted,
             engine=engine,
@@ -113,7 +124,7 @@ def build(
             f"  {change['articles']} articles are new, {change['replaced']} were replaced, "
             f"{change['unchanged']} were there already"
         )
-    report_skipped(manifest.settings["skipped"], lambda file: record_kind(Path(file), chosen))
+    report_skipped(manifest.settings["skipped"], lambda file: record_kind(Path(file), format_))
     missing = {} if add else manifest.settings.get("not_found", {})
     if missing.get("count"):
         _report_missing(missing["count"], missing["samples"])

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import bz2
 import re
-import zlib
 from pathlib import Path
 from typing import Literal, get_args
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.readers.articles.json_lines import JsonLinesReader
 from atomr_local.indexing.readers.base import ArticleReader
 from atomr_local.indexing.readers.facts.json_lines import parse_fact
 from atomr_local.indexing.readers.facts.wikidata_json import parse_entities
+from atomr_local.indexing.readers.formats import FALLBACK, HEAD, find_format, matching
 from atomr_local.indexing.readers.lines import LineReader
 from atomr_local.input_files import open_regular
 
-TextFormat = Literal["auto", "jsonl", "mediawiki", "parquet", "zim"]
-TEXT_FORMATS: tuple[TextFormat, ...] = get_args(TextFormat)
 FoundGraphFormat = Literal["nt", "turtle", "wikidata-json", "facts-jsonl"]
 GraphFormat = Literal["auto", FoundGraphFormat]
 GRAPH_FORMATS: tuple[GraphFormat, ...] = get_args(GraphFormat)
 
-# A bzip2 block holds up to 900 kB and gives nothing before it is whole.
-_HEAD = 1 << 20
-_MEDIAWIKI = re.compile(rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<mediawiki[\s>]", re.S)
 _PACKED = {
     b"7z\xbc\xaf\x27\x1c": "7-Zip",
     b"PK\x03\x04": "Zip",
@@ -41,72 +34,48 @@ _ENTITY = re.compile(
 )
 
 
-def open_articles(path: Path, format: TextFormat = "auto") -> ArticleReader:
-    """The reader for a file of texts; nothing but its head is read yet.
+def open_articles(path: Path, format: str = "auto") -> ArticleReader:
+    """The reader for a file of articles; nothing but its head is read yet.
+
+    Args:
+        format: a name of :func:`~atomr_local.indexing.readers.formats.format_names`.
 
     Raises:
-        InputError: the file cannot be opened, or is packed in a way that no reader takes.
+        InputError: there is no such format, or the file cannot be opened or is packed in a way that no reader takes.
+        SettingsError: the package that offers the format cannot be loaded.
     """
-    kind = detect_text_format(path) if format == "auto" else format
-    if kind == "mediawiki":
-        from atomr_local.indexing.readers.wikipedia.mediawiki import MediaWikiReader
-
-        return MediaWikiReader(path)
-    if kind == "parquet":
-        from atomr_local.indexing.readers.articles.parquet import ParquetReader
-
-        return ParquetReader(path)
-    if kind == "zim":
-        from atomr_local.indexing.readers.wikipedia.zim import ZimReader
-
-        return ZimReader(path)
-    return JsonLinesReader(path)
+    return find_format(detect_text_format(path) if format == "auto" else format).open(path)
 
 
-def detect_text_format(path: Path) -> TextFormat:
-    """What the content looks like; "jsonl" where it is nothing else.
+def detect_text_format(path: Path) -> str:
+    """The name of the format that the content looks like; "jsonl" if it is nothing else.
 
     Raises:
         InputError: the file cannot be opened, or is packed in a way that no reader takes.
     """
     try:
         with open_regular(path) as file:
-            head = file.read(_HEAD)
+            head = file.read(HEAD)
     except IsADirectoryError as error:
         raise InputError(f"{path} is a directory", hint="Give the files in it.") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith(b"ZIM\x04"):
-        return "zim"
+    if found := matching(head):
+        return found
     for magic, name in _PACKED.items():
         if head.startswith(magic):
             raise InputError(
                 f"{path}: packed with {name}", hint="Unpack it first; gzip and bzip2 are read as they are."
             )
-    return "mediawiki" if _MEDIAWIKI.match(_unpacked(head)) else "jsonl"
+    return FALLBACK
 
 
-def record_kind(path: Path, format: TextFormat = "auto") -> str:
-    """What the reader of this file counts: "line", "page", "row" or "entry"; "record" where the file is gone."""
+def record_kind(path: Path, format: str = "auto") -> str:
+    """What the reader of this file counts: "line", "page", "row" or "entry"; "record" if the file is gone."""
     try:
-        kind = detect_text_format(path) if format == "auto" else format
+        return find_format(detect_text_format(path) if format == "auto" else format).record
     except InputError:
         return "record"
-    return {"mediawiki": "page", "parquet": "row", "zim": "entry"}.get(kind, "line")
-
-
-def _unpacked(head: bytes) -> bytes:
-    # What is damaged gives less or nothing here; the reader then tells the place.
-    try:
-        if head.startswith(b"\x1f\x8b"):
-            return zlib.decompressobj(wbits=31).decompress(head, _HEAD)
-        if head.startswith(b"BZh"):
-            return bz2.BZ2Decompressor().decompress(head, _HEAD)
-    except (OSError, zlib.error):
-        return b""
-    return head
 
 
 def detect_graph_format(file: Path) -> FoundGraphFormat:

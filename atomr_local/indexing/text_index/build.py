@@ -18,7 +18,7 @@ from atomr_local.indexing import store
 from atomr_local.indexing.builds.ledger import Ledger
 from atomr_local.indexing.builds.space import require_space, write_error
 from atomr_local.indexing.readers.base import Article, Redirect
-from atomr_local.indexing.readers.detect import TextFormat, open_articles
+from atomr_local.indexing.readers.detect import open_articles
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.text_index.catalog import Catalog, content_hash, passage_id
 from atomr_local.indexing.text_index.chunking import Passage, passages
@@ -57,7 +57,7 @@ class TextBuildProgress:
 class ArticleSelection:
     """Which articles are wanted: at most `limit`, and only those whose title has one of these keys."""
 
-    format: TextFormat = "auto"
+    format: str = "auto"
     limit: int | None = None
     titles: frozenset[str] | None = None
 

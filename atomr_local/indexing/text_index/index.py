@@ -18,7 +18,7 @@ from atomr_local.indexing.builds import publishing
 from atomr_local.indexing.builds.ledger import Ledger, empty, read_ledger
 from atomr_local.indexing.builds.space import something_done, write_error
 from atomr_local.indexing.opening import require_unchanged
-from atomr_local.indexing.readers.detect import TextFormat, open_articles
+from atomr_local.indexing.readers.detect import open_articles
 from atomr_local.indexing.readers.wikipedia.page_props import page_props_beside
 from atomr_local.indexing.text_index.build import PASSAGE_WORDS, ArticleSelection, TextBuild, TextBuildProgress
 from atomr_local.indexing.text_index.catalog import CATALOG, Catalog, CatalogReader
@@ -48,7 +48,7 @@ def build_text_index(
     name: str,
     *,
     embedder: Embedder,
-    format: TextFormat = "auto",
+    format: str = "auto",
     limit: int | None = None,
     titles: Iterable[str] | None = None,
     titles_file: Path | None = None,
@@ -85,7 +85,7 @@ def add_to_text_index(
     name: str,
     *,
     embedder: Embedder,
-    format: TextFormat = "auto",
+    format: str = "auto",
     limit: int | None = None,
     titles: Iterable[str] | None = None,
     engine: Engine = "local",
@@ -152,7 +152,7 @@ def _run(
     inputs: Sequence[Path],
     name: str,
     embedder: Embedder,
-    format: TextFormat,
+    format: str,
     limit: int | None,
     titles: Iterable[str] | None,
     engine: Engine,

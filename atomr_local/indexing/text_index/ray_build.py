@@ -31,7 +31,7 @@ from atomr_local import errors
 from atomr_local.errors import AtomrError, KnowledgeIndexError, MissingPartError
 from atomr_local.indexing.builds.space import write_error
 from atomr_local.indexing.readers.base import Article
-from atomr_local.indexing.readers.detect import TextFormat, open_articles
+from atomr_local.indexing.readers.detect import open_articles
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.text_index import build
 from atomr_local.indexing.text_index.build import ArticleSelection, Read, TextBuild, cut_article, encode_all
@@ -317,8 +317,7 @@ def _packets(batch: dict[str, Any], selection: ArticleSelection) -> Iterator[dic
 
 
 def _reads(path: Path, selection: ArticleSelection, skipped: Skipped, after: int) -> Iterator[Read]:
-    format_: TextFormat = selection.format
-    reader = open_articles(path, format_)
+    reader = open_articles(path, selection.format)
     for item in reader.records(skipped, after=after):
         if not isinstance(item, Article):
             yield item, None, reader.position

@@ -11,6 +11,7 @@ import pytest
 from support.fake_parts import FakeBackbone, FakeSource, passages, toolbox
 from support.places import ROOT
 
+from atomr_local import plugins
 from atomr_local.errors import SettingsError
 from atomr_local.strategies import registry
 
@@ -20,7 +21,7 @@ GUIDE = ROOT / "docs" / "how-to" / "plug-in.md"
 
 def offer(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
     offered = [EntryPoint(name.replace("_", "-"), value, registry.ENTRY_POINTS) for name, value in values.items()]
-    monkeypatch.setattr(registry, "entry_points", lambda group: [item for item in offered if item.group == group])
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [item for item in offered if item.group == group])
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Label, Select, Static
 
 from atomr_local.errors import AtomrError, InputError
-from atomr_local.indexing.readers.detect import GRAPH_FORMATS, TEXT_FORMATS
+from atomr_local.indexing.readers.detect import GRAPH_FORMATS
+from atomr_local.indexing.readers.formats import format_names
 from atomr_local.indexing.store import check_name
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.jobs import Command
@@ -52,7 +53,7 @@ class BuildScreen(ModalScreen[Command | None]):
             yield Label("File: dump, Parquet, ZIM, JSONL, N-Triples, Turtle, Wikidata JSON")
             yield CleanInput(id="build-file", suggester=PathSuggester(Path.cwd()), placeholder="→ completes")
             yield Label("Format")
-            yield Select(_formats(TEXT_FORMATS), value="auto", allow_blank=False, id="build-format")
+            yield Select(_formats(format_names()), value="auto", allow_blank=False, id="build-format")
             yield Label("Name of the index; an older one is replaced when all is done")
             yield CleanInput(id="build-name", placeholder="such as simple-wiki")
             yield Label("Graph only about the articles of this text index", id="build-slice-label")
@@ -73,7 +74,7 @@ class BuildScreen(ModalScreen[Command | None]):
         graph = self._kind == "graph"
         for name in ("#build-slice", "#build-slice-label"):
             self.query_one(name).display = graph and bool(self._text_indexes)
-        self.query_one("#build-format", Select).set_options(_formats(GRAPH_FORMATS if graph else TEXT_FORMATS))
+        self.query_one("#build-format", Select).set_options(_formats(GRAPH_FORMATS if graph else format_names()))
 
     @property
     def _kind(self) -> str:

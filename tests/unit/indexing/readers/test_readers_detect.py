@@ -11,7 +11,8 @@ import pytest
 
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers.base import Article
-from atomr_local.indexing.readers.detect import TEXT_FORMATS, detect_text_format, open_articles, record_kind
+from atomr_local.indexing.readers.detect import detect_text_format, open_articles, record_kind
+from atomr_local.indexing.readers.formats import FORMATS
 from atomr_local.indexing.readers.lines import Skipped
 
 LINE = b'{"id": "1", "title": "Paris", "text": "Paris is a city."}\n'
@@ -59,14 +60,14 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
             open_articles(file)
 
 
-@pytest.mark.parametrize("format", [name for name in TEXT_FORMATS if name != "auto"])
+@pytest.mark.parametrize("format", FORMATS)
 def test_a_format_that_the_file_is_not_is_told(tmp_path: Path, format: str) -> None:
     if format == "zim":
         pytest.importorskip("libzim")
     file = tmp_path / "file"
     file.write_bytes(b"neither this nor that\n" * 300)
     with pytest.raises(InputError, match=str(file)):
-        list(open_articles(file, format).records(Skipped()))  # type: ignore[arg-type]
+        list(open_articles(file, format).records(Skipped()))
 
 
 @pytest.mark.parametrize("cut", [3, 40, 100])

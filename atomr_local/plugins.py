@@ -1,0 +1,54 @@
+"""Parts that other packages offer through entry points."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from atomr_local.errors import SettingsError
+
+_log = logging.getLogger(__name__)
+
+
+def offered(group: str, ours: Collection[str]) -> dict[str, EntryPoint]:
+    """The entry points of a group by name; none of them replaces a part of ours."""
+    return {item.name: item for item in entry_points(group=group) if item.name not in ours}
+
+
+def load(part: EntryPoint, kind: str, of: type = object) -> Any:
+    """What the class or function gives that the entry point names, called without arguments.
+
+    Args:
+        kind: what it is, for messages, such as "strategy".
+        of: the type that it must have.
+
+    Raises:
+        SettingsError: its package cannot be loaded, or it is something else.
+    """
+    try:
+        made = part.load()()
+        if not isinstance(made, of):
+            raise TypeError(f"{type(made).__name__}, not {of.__name__}")
+        return made
+    except Exception as error:  # code of another package: whatever it raises is reported as an error
+        raise SettingsError(
+            f"the {kind} {part.name!r} cannot be loaded: {type(error).__name__}: {error}",
+            hint=f"Update or remove the package {_package(part)}.",
+        ) from error
+
+
+def load_all(group: str, ours: Collection[str], kind: str, of: type = object) -> dict[str, Any]:
+    """All parts of a group that can be loaded, by name. The others are logged and left out."""
+    found = {}
+    for name, part in offered(group, ours).items():
+        try:
+            found[name] = load(part, kind, of)
+        except SettingsError:
+            _log.warning("The %s %s of the package %s cannot be loaded", kind, name, _package(part))
+    return found
+
+
+def _package(part: EntryPoint) -> str:
+    return part.dist.name if part.dist is not None else part.module
