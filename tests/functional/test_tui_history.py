@@ -134,7 +134,7 @@ async def test_letters_that_are_typed_into_the_search_do_nothing_else() -> None:
 async def test_an_empty_history_says_so_and_its_keys_do_nothing(keeping: bool) -> None:
     app = Bare(keeping=keeping)
     async with app.run_test(size=(80, 24)) as pilot:
-        told = "No questions are kept yet." if keeping else "the settings say so"
+        told = "No questions yet." if keeping else "the settings say so"
         await until(pilot, lambda: told in screen_text(app))
         await pilot.press("enter", "a", "d", "e", "s")
         await pilot.pause()
@@ -172,7 +172,7 @@ async def test_the_last_one_deleted_leaves_an_empty_history() -> None:
         await pilot.press("delete")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         await pilot.press("y")
-        await until(pilot, lambda: "No questions are kept yet." in screen_text(app))
+        await until(pilot, lambda: "No questions yet." in screen_text(app))
         assert "Frankenstein" not in screen_text(app)
 
 
@@ -290,7 +290,7 @@ async def test_a_damaged_file_is_set_aside_and_told() -> None:
     app = Bare()
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: any("is kept as" in note for note in app.told))
-        assert "No questions are kept yet." in screen_text(app)
+        assert "No questions yet." in screen_text(app)
 
 
 @pytest.mark.parametrize("size", ALL_SIZES)

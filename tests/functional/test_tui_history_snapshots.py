@@ -39,7 +39,7 @@ def test_the_list_with_its_preview(snap_compare: Any, size: tuple[int, int]) -> 
 def test_an_empty_history(snap_compare: Any) -> None:
     async def empty(pilot: Pilot[None]) -> None:
         app: Any = pilot.app
-        await until(pilot, lambda: "No questions are kept yet." in screen_text(app))
+        await until(pilot, lambda: "No questions yet." in screen_text(app))
 
     assert snap_compare(Bare(), terminal_size=SMALL, run_before=empty)
 

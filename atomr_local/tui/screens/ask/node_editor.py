@@ -66,7 +66,7 @@ class NodeEditor(ModalScreen[StepChange | None]):
         operator, arguments = operation_of(node)
         with VerticalScroll(id="step", can_focus=False) as body:
             body.border_title = f"Step {node.id}"
-            yield Label("Question; [1] stands for the answer of step 1")
+            yield Label("Question; [1] is replaced by the answer of step 1")
             yield CleanInput(sanitize_line(node.question), id="step-question", select_on_focus=False)
             if not node.children and node.id != ROOT_ID:
                 yield Label("Operator")

@@ -252,7 +252,7 @@ class HistoryScreen(Screen[HistoryChoice | None]):
         if not self._keeping:
             return "No questions are kept: the settings say so (keep = false under [history])."
         return (
-            "No questions are kept yet. Each that you ask will stand here with its whole trace; i imports a trace file."
+            "No questions yet. Each question you ask appears here with its full trace. Press i to import a trace file."
         )
 
     def _scrolled(self) -> None:
@@ -361,7 +361,7 @@ class HistoryScreen(Screen[HistoryChoice | None]):
             self._with_history(lambda history: history.delete([number])[1], then, group="change")
 
         text = next(sanitize_line(item.question)[:_LONGEST_SHOWN] for item in self._items if item.id == number)
-        text += "\n\nIts text and its whole trace are overwritten on the disk. This cannot be undone."
+        text += "\n\nIts text and its full trace are overwritten on disk. This cannot be undone."
         confirm(self.app, "Delete this question for good?", text, delete)
 
     def _deleted(self, number: int, erased: bool) -> None:

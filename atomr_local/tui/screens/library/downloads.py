@@ -122,7 +122,7 @@ def _wikipedia(request: DownloadRequest, offered: Sequence[OfferedWikipedia]) ->
         f"{about} At most "
         f"{human_size(size)} to fetch: {transfer_time(size)}. The index {name}: about "
         f"{human_size(wikipedia.index_bytes(limit))}, built in about {duration(wikipedia.build_seconds(limit))} "
-        f"on two cores; stopped, it goes on. Licence: {TEXT_LICENCE}."
+        f"on two cores; it resumes if you stop it. Licence: {TEXT_LICENCE}."
     )
     return _from_wikimedia(
         f"get the {wikipedia.name} Wikipedia", command, request, details, DUMPS if request.kind == "dump" else DATA_HUB

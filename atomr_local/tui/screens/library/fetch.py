@@ -37,7 +37,7 @@ from atomr_local.tui.screens.library.downloads import (
 from atomr_local.tui.widgets.clean_text import CleanInput
 
 _FORMS = {ADDRESS: "#fetch-url", WIKIPEDIA: "#fetch-language", FACTS: "#fetch-index"}  # each with its first field
-_ABOUT = "It goes online for this once; the web switch stays as it is. Sizes and times are estimates."
+_ABOUT = "This download uses the network; the web switch does not change. Sizes and times are estimates."
 
 
 class OfferList(OptionList):
