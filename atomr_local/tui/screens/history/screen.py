@@ -361,7 +361,7 @@ class HistoryScreen(Screen[HistoryChoice | None]):
             self._with_history(lambda history: history.delete([number])[1], then, group="change")
 
         text = next(sanitize_line(item.question)[:_LONGEST_SHOWN] for item in self._items if item.id == number)
-        text += "\n\nText and trace are overwritten on disk. This cannot be undone."
+        text += "\n\nThe question and its trace are overwritten on disk.\nThis cannot be undone."
         confirm(self.app, "Delete this question for good?", text, delete)
 
     def _deleted(self, number: int, erased: bool) -> None:
