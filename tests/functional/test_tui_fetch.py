@@ -82,7 +82,7 @@ async def test_a_model_is_got_after_asking(size: tuple[int, int]) -> None:
         for item in catalogue().model:
             assert item.name in app.text
         assert "estimates" in app.text
-        assert "web switch stays" in app.text
+        assert "web switch does not change" in app.text
         assert "at 1 MB/s" in app.words
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
