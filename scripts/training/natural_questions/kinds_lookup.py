@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from random import Random
 
 from training.natural_questions.plans import Value, name_mark
 from training.natural_questions.questions import Core, Question, noun_phrase, relation_core, told
@@ -263,27 +265,41 @@ def before(pool: Pool) -> Question | None:
     return question
 
 
-def hops(pool: Pool, count: int) -> Question | None:
-    """A chain: the second relation is asked of what the first one gives, and so on."""
-    rng = pool.rng
-    table = relations()
-    chain = [
-        rng.choice(
-            [one for one in table.values() if (one.nouns or one.rels) and (one.type == "person" or one.id in _OUT)]
-        )
-    ]
+def chain_of(
+    rng: Random, count: int, named: Callable[[Relation], object], later: Callable[[Relation], bool]
+) -> list[Relation] | None:
+    """Relations of which each is asked of what the one before gives; None where a chain leads nowhere.
+
+    Args:
+        named: whether what a relation gives can be named in a phrase, as all but the last must be.
+        later: whether a relation may come after another.
+    """
+    table = relations().values()
+
+    def leads_on(one: Relation) -> bool:
+        return bool(named(one)) and (one.type == "person" or one.id in _OUT)
+
+    chain = [rng.choice([one for one in table if leads_on(one)])]
     while len(chain) < count:
         last = chain[-1]
         kinds = set(PERSONS) if last.type == "person" else {_OUT[last.id]}
         final = len(chain) + 1 == count
         found = [
-            one for one in table.values()
-            if kinds & set(one.heads) and one.id not in _POOR_HOPS and one.id != last.id
-            and (final or ((one.nouns or one.rels) and (one.type == "person" or one.id in _OUT)))
+            one for one in table
+            if kinds & set(one.heads) and later(one) and one.id != last.id and (final or leads_on(one))
         ]  # fmt: skip
         if not found:
             return None
         chain.append(rng.choice(found))
+    return chain
+
+
+def hops(pool: Pool, count: int) -> Question | None:
+    """A chain: the second relation is asked of what the first one gives, and so on."""
+    rng = pool.rng
+    chain = chain_of(rng, count, lambda one: one.nouns or one.rels, lambda one: one.id not in _POOR_HOPS)
+    if chain is None:
+        return None
     name = name_for(pool, chain[0].heads)
     if name is None:
         return None

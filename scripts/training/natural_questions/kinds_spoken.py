@@ -6,13 +6,12 @@ import re
 from functools import cache
 from typing import Any
 
-from training.natural_questions.kinds_lookup import _OUT, name_for
+from training.natural_questions.kinds_lookup import chain_of, name_for
 from training.natural_questions.kinds_sets import attribute_step, compared, direction_of, set_of
 from training.natural_questions.plans import Value
 from training.natural_questions.questions import Core, Question, noun_phrase, told
 from training.natural_questions.tables import (
     KIND_WORDS,
-    PERSONS,
     Attribute,
     Relation,
     attributes,
@@ -84,20 +83,10 @@ def _year_last(question: Question, relation: Relation) -> None:
 
 def hops(pool: Pool, count: int) -> Question | None:
     """A chain whose last question is asked in such words."""
-    rng, table = pool.rng, relations()
-    chain = [rng.choice([one for one in table.values() if one.nouns and (one.type == "person" or one.id in _OUT)])]
-    while len(chain) < count:
-        last = chain[-1]
-        kinds = set(PERSONS) if last.type == "person" else {_OUT[last.id]}
-        final = len(chain) + 1 == count
-        found = [
-            one for one in table.values()
-            if kinds & set(one.heads) and one.id in _asks() and one.id != last.id
-            and (final or (one.nouns and (one.type == "person" or one.id in _OUT)))
-        ]  # fmt: skip
-        if not found:
-            return None
-        chain.append(rng.choice(found))
+    rng = pool.rng
+    chain = chain_of(rng, count, lambda one: one.nouns, lambda one: one.id in _asks())
+    if chain is None:
+        return None
     name = name_for(pool, chain[0].heads)
     if name is None:
         return None

@@ -41,6 +41,7 @@ class BuildScreen(ModalScreen[Command | None]):
         """Make the screen; a graph can be cut to the articles of one of `text_indexes`."""
         super().__init__()
         self._text_indexes = list(text_indexes)
+        self._article_formats = format_names()
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="build", can_focus=False) as body:
@@ -53,7 +54,7 @@ class BuildScreen(ModalScreen[Command | None]):
             yield Label("File: dump, Parquet, ZIM, JSONL, N-Triples, Turtle, Wikidata JSON")
             yield CleanInput(id="build-file", suggester=PathSuggester(Path.cwd()), placeholder="→ completes")
             yield Label("Format")
-            yield Select(_formats(format_names()), value="auto", allow_blank=False, id="build-format")
+            yield Select(_formats(self._article_formats), value="auto", allow_blank=False, id="build-format")
             yield Label("Name of the index; an older one is replaced when all is done")
             yield CleanInput(id="build-name", placeholder="such as simple-wiki")
             yield Label("Graph only about the articles of this text index", id="build-slice-label")
@@ -74,7 +75,7 @@ class BuildScreen(ModalScreen[Command | None]):
         graph = self._kind == "graph"
         for name in ("#build-slice", "#build-slice-label"):
             self.query_one(name).display = graph and bool(self._text_indexes)
-        self.query_one("#build-format", Select).set_options(_formats(GRAPH_FORMATS if graph else format_names()))
+        self.query_one("#build-format", Select).set_options(_formats(GRAPH_FORMATS if graph else self._article_formats))
 
     @property
     def _kind(self) -> str:
