@@ -29,7 +29,7 @@ def open_regular(path: Path) -> BufferedReader:
         OSError: there is no such file, it may not be read, or it is no regular file.
     """
     _refuse_others(path.stat(), path)  # opening alone may act on a device
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     try:
         _refuse_others(os.fstat(handle), path)  # it may have been exchanged meanwhile
         return os.fdopen(handle, "rb")

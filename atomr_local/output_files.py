@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import os
 import re
@@ -59,14 +60,15 @@ def not_written(path: Path, error: OSError | ValueError) -> InputError:
     return InputError(f"{path} cannot be written: {reason}", hint=hint)
 
 
-def put(path: Path, data: bytes, *, mode: int | None = None) -> None:
+def put(path: Path, data: bytes, *, private: bool = False) -> None:
     """Make `data` the content of the file at `path`.
 
     The content is on the disk when this returns. An existing regular file keeps its permissions and, where this process
     may set it, its owner. What a killed call for the same path left behind is removed.
 
     Args:
-        mode: permissions of a file that is not there yet; by default those that the umask leaves.
+        private: only the owner may read the file, even if others could before. By default a new file has the
+            permissions that the umask leaves.
 
     Raises:
         OSError: it cannot be written; a regular file keeps its old content.
@@ -75,13 +77,13 @@ def put(path: Path, data: bytes, *, mode: int | None = None) -> None:
     try:
         found = path.stat()
     except FileNotFoundError:
-        _replace(Path(os.path.realpath(path)), data, None, mode)
+        _replace(Path(os.path.realpath(path)), data, None, private)
         return
     kind = stat.S_IFMT(found.st_mode)
     if kind == stat.S_IFREG:
         target = Path(os.path.realpath(path))
         if _is(target, found):
-            _replace(target, data, found, mode)
+            _replace(target, data, found, private)
         else:  # an open file that has no name any more, such as /dev/stdout into a deleted file
             _write_into(path, data, os.O_TRUNC)
     elif kind in (stat.S_IFCHR, stat.S_IFIFO):
@@ -92,18 +94,16 @@ def put(path: Path, data: bytes, *, mode: int | None = None) -> None:
         raise OSError(errno.EINVAL, "it is neither a file nor a pipe nor a character device", str(path))
 
 
-def _replace(target: Path, data: bytes, found: os.stat_result | None, mode: int | None) -> None:
+def _replace(target: Path, data: bytes, found: os.stat_result | None, private: bool) -> None:
     if found is not None and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, "it is read-only", str(target))
-    digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]  # names may be as long as the system allows
-    _clear_leftovers(target.parent, digest)
-    partial = target.with_name(f".atomr-{digest}-{os.getpid()}-{uuid.uuid4().hex[:8]}.partial")
-    created = 0o666 if mode is None else mode
-    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), created)
+    clear_leftovers(target)
+    partial = target.with_name(f".atomr-{_digest(target)}-{os.getpid()}-{uuid.uuid4().hex[:8]}.partial")
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
     try:
         try:
-            if found is not None and os.name == "posix":
-                _keep_owner_and_mode(handle, found)
+            if found is not None:
+                _keep_owner_and_mode(handle, found, private)
             _write_all(handle, data)
             sync(handle)
         finally:
@@ -131,8 +131,6 @@ def sync(handle: int) -> None:
 
 def sync_directory(directory: Path) -> None:
     """Bring the names in `directory` to the disk, so that a rename survives a power cut."""
-    if os.name != "posix":
-        return
     handle = os.open(directory, os.O_RDONLY)
     try:
         sync(handle)
@@ -145,16 +143,11 @@ def exclusive(path: Path) -> Iterator[None]:
     """Let no other process or thread that asks for the same change `path` between a read and a write.
 
     It waits for whoever is about it; the system lets go when that process ends. The lock is on the directory, so that
-    no file is left behind. Without file locks (Windows, some network file systems) nothing is held.
+    no file is left behind. On file systems without locks nothing is held.
 
     Raises:
         OSError: there is no such directory.
     """
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
     handle = os.open(Path(os.path.realpath(path)).parent, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):
@@ -166,47 +159,49 @@ def exclusive(path: Path) -> Iterator[None]:
 
 def process_alive(pid: int) -> bool:
     """Whether a process of this number runs; True if that is unknown."""
-    if os.name != "posix":  # elsewhere os.kill(pid, 0) sends a signal
-        return True
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
     except OSError:
-        return True
+        pass
     return True
 
 
-def _clear_leftovers(directory: Path, digest: str) -> None:
-    """Remove partial files of the same name whose process has died."""
+def clear_leftovers(path: Path) -> None:
+    """Remove what killed calls of :func:`put` left of `path`. Never raises: what cannot be removed stays."""
     with contextlib.suppress(OSError):
-        for left in directory.iterdir():
+        target = Path(os.path.realpath(path))
+        for left in target.parent.iterdir():
             match = _PARTIAL.fullmatch(left.name)
-            if match is not None and match["digest"] == digest and not process_alive(int(match["pid"])):
+            if match is not None and match["digest"] == _digest(target) and not process_alive(int(match["pid"])):
                 with contextlib.suppress(OSError):
                     left.unlink()
 
 
-def _keep_owner_and_mode(handle: int, found: os.stat_result) -> None:
+def _digest(target: Path) -> str:
+    """Stands for the name in the partial file's name, because names may be as long as the system allows."""
+    return hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
+
+
+def _keep_owner_and_mode(handle: int, found: os.stat_result, private: bool) -> None:
     own = os.fstat(handle)
     if (own.st_uid, own.st_gid) != (found.st_uid, found.st_gid):
         with contextlib.suppress(OSError):  # only root may give files away
             os.fchown(handle, found.st_uid, found.st_gid)
-    os.fchmod(handle, stat.S_IMODE(found.st_mode) & 0o777)
+    os.fchmod(handle, stat.S_IMODE(found.st_mode) & (0o600 if private else 0o777))
 
 
 def _write_into(path: Path, data: bytes, flags: int = 0) -> None:
     """Write to what is there. A pipe that no program reads is an error, so that nobody waits for ever."""
-    never_wait = getattr(os, "O_NONBLOCK", 0)
     try:
-        handle = os.open(path, os.O_WRONLY | flags | getattr(os, "O_NOCTTY", 0) | never_wait)
+        handle = os.open(path, os.O_WRONLY | flags | os.O_NOCTTY | os.O_NONBLOCK)
     except OSError as error:
         if error.errno == errno.ENXIO:
             raise OSError(errno.ENXIO, "no program reads from this pipe", str(path)) from error
         raise
     try:
-        if never_wait:
-            os.set_blocking(handle, True)
+        os.set_blocking(handle, True)
         _write_all(handle, data)
     finally:
         os.close(handle)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 from atomr_local import paths
 from atomr_local.credentials import Secret
 from atomr_local.errors import SettingsError
-from atomr_local.output_files import exclusive
-from atomr_local.settings.leftovers import copy_beside
+from atomr_local.output_files import exclusive, put
 from atomr_local.settings.old_names import OLD_GROUPS, renamed, renamed_key
 from atomr_local.settings.problems import problem
 from atomr_local.settings.schema import Settings, load_settings
@@ -206,15 +204,9 @@ def _write(path: Path, text: str, *, secret: bool) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
-        if not mode & 0o200 or (path.exists() and not os.access(path, os.W_OK)):
-            raise PermissionError(13, "it is read-only", str(path))
-        with copy_beside(path) as (name, stream):
-            stream.write(text.encode("utf-8"))
-            stream.flush()
-            os.fsync(stream.fileno())
-            name.chmod(mode & 0o600 if secret else mode)
-            name.replace(path)
+        if path.exists() and not path.stat().st_mode & 0o200:  # root may write to it all the same
+            raise PermissionError(errno.EACCES, "it is read-only", str(path))
+        put(path, text.encode("utf-8"), private=secret or not path.exists())
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links
         raise SettingsError(
             f"{path} cannot be written: {getattr(error, 'strerror', None) or error}",

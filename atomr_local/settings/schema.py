@@ -15,7 +15,7 @@ from pydantic_settings import SettingsError as UnreadableVariable
 from atomr_local import paths
 from atomr_local.credentials import Secret, SecretUrl
 from atomr_local.errors import SettingsError
-from atomr_local.settings.leftovers import clean
+from atomr_local.output_files import clear_leftovers
 from atomr_local.settings.old_names import renamed
 from atomr_local.settings.problems import problem
 from atomr_local.settings.text import check_variables, parse_toml, read_settings_text
@@ -264,10 +264,10 @@ _cleaned: set[Path] = set()
 
 
 def _clean_once(path: Path) -> None:
-    """At the first reading of a program's run, remove the copies of the file that killed writes left."""
+    """At the first reading of a program's run, remove what killed writes left: it may hold a key."""
     if path not in _cleaned:
         _cleaned.add(path)
-        clean(path, lambda values: set(renamed(values)) <= set(Settings.model_fields))
+        clear_leftovers(path)
 
 
 def load_settings(**overrides: Any) -> Settings:
