@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from atomr_local import paths
+from atomr_local.backbone.announced import announced
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import AtomrError, Cancelled, InputError, PlanError
+from atomr_local.errors import Cancelled, InputError, PlanError
+from atomr_local.language.is_question import understands
 from atomr_local.log_file import log_error
-from atomr_local.parts import Parts, Stage
+from atomr_local.parts import Parts, Stage, quiet
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.conversation import Conversation
-from atomr_local.reasoning.reading.topic_pages import is_sentence
 from atomr_local.reasoning.result_reuse import ResultCache
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.event_log import logged
@@ -30,8 +31,9 @@ from atomr_local.reasoning.trace.events import (
     WarningRaised,
 )
 from atomr_local.reasoning.trace.recorder import Recorder
-from atomr_local.reasoning.trace.schema import Basis, PlanOrigin, Trace
-from atomr_local.reasoning.verdict.judge import AnswerVerdict, AtHand, judge
+from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
+from atomr_local.reasoning.verdict.conclusion import conclusion, failure, planned_kind
+from atomr_local.reasoning.verdict.judge import AtHand, judge
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.file import changed_settings
 from atomr_local.settings.schema import Settings, load_settings
@@ -42,16 +44,14 @@ from atomr_local.strategies.registry import find_strategy
 from atomr_local.strategies.understanding import understand
 from atomr_local.system.memory import trim_memory
 from atomr_local.tree.errors import TreeError
-from atomr_local.tree.nodes import ROOT_ID, Tree
-from atomr_local.tree.validation import Limits, check
+from atomr_local.tree.nodes import Tree
+from atomr_local.tree.validation import check
 
 if TYPE_CHECKING:
     from atomr_local.backbone.protocol import Backbone
     from atomr_local.graph_console import GraphRows
-    from atomr_local.language.is_question import Kind
 
 _LONGEST_QUESTION = 2000
-_FAILED = "The question could not be answered."
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +176,13 @@ class Assistant:
         finally:
             self._queries.discard(cancellation)
 
-    def preload(self, on_stage: Stage | None = None) -> None:
+    def preload(self, on_stage: Stage = quiet) -> None:
         """Load the model and the settings' local sources, side by side; returns when both are ready.
 
         Raises:
             AtomrError: a part cannot be loaded.
         """
-        self.parts.load(self.settings.sources, on_stage or _quiet)
+        self.parts.load(self.settings.sources, on_stage)
 
     def plan(self, question: str) -> PlanReady:
         """Decompose the question without answering it.
@@ -192,8 +192,8 @@ class Assistant:
             ModelError: the model cannot be used.
         """
         question = _checked(question)
-        self.parts.load((), _quiet)
-        recorder = Recorder(question, "atomr", self.parts.describe((), False), _ignore)
+        self.parts.load((), quiet)
+        recorder = Recorder(question, "atomr", self.parts.describe((), False), lambda _event: None)
         return make_plan(question, self._tools({}, recorder, Cancellation()))
 
     def ask(
@@ -242,7 +242,7 @@ class Assistant:
             revision = revision.checked(plan, (*local, "web") if use_web else local)
         if plan is not None:
             try:
-                check(plan, self._limits())
+                check(plan, self.settings.limits.of_plans())
             except TreeError as error:
                 raise PlanError(str(error), hint="Correct the plan; `atomr tree check` says what is wrong.") from error
         if self._asking.locked():
@@ -309,15 +309,11 @@ class Assistant:
             method.run(question, asked.plan, asked.origin, tools)
             self._conclude(recorder, method, local, use_web)
         except Cancelled:
-            recorder.emit(
-                AnswerReady(status="cancelled", answer="Cancelled.", answers=(), confidence=None, basis="evidence")
-            )
-        except AtomrError as error:
-            log_error(error)
-            _failed(recorder, error)
+            recorder.emit(AnswerReady(status="cancelled", answer="Cancelled."))
         except BaseException as error:  # the consumer waits for `Finished`: whatever happens, it must come
             log_error(error)
-            _failed(recorder, AtomrError(f"{type(error).__name__}: {error}", title="Internal error"))
+            for event in failure(error):
+                recorder.emit(event)
         finally:
             while not parts.notes.empty():
                 recorder.emit(WarningRaised(message=parts.notes.get()))
@@ -325,31 +321,26 @@ class Assistant:
 
     def _is_no_question(self, question: str, plan: Tree | None, recorder: Recorder) -> bool:
         """Whether there is nothing to plan or to look up; then that is the answer."""
-        kind = _kind(question) if plan is None and self.settings.features.decline else "question"
+        kind = understands(question)[0] if plan is None and self.settings.features.decline else "question"
         if kind == "question":
             return False
-        recorder.emit(_conclusion(recorder.trace, judge(recorder.trace, accept=0.0, kind=kind)))
+        recorder.emit(conclusion(recorder.trace, judge(recorder.trace, accept=0.0, kind=kind)))
         return True
 
     def _conclude(self, recorder: Recorder, method: Strategy, local: tuple[str, ...], web: bool) -> None:
         """Judge what was found, and tell it as the whole question's answer."""
         trace, parts = recorder.trace, self.parts
-        used = {(kind, name) for kind, name in parts.index_names.items() if kind in local}
         verdict = judge(
             trace,
             accept=parts.calibration.accept,
-            at_hand=lambda: AtHand(web, local, _other_indexes(used)),
-            kind=_planned_kind(trace),
+            at_hand=lambda: AtHand(web, local, parts.other_indexes(local)),
+            kind=planned_kind(trace),
             retrieves=method.uses_sources,
             decline=self.settings.features.decline,
         )
         for node_id, (outcome, reason) in verdict.nodes.items():
             recorder.emit(NodeJudged(node_id=node_id, outcome=outcome, reason=reason))
-        recorder.emit(_conclusion(trace, verdict))
-
-    def _limits(self) -> Limits:
-        limits = self.settings.limits
-        return Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out)
+        recorder.emit(conclusion(trace, verdict))
 
     def _tools(
         self,
@@ -362,9 +353,9 @@ class Assistant:
         parts, settings = self.parts, self.settings
         assert parts.backbone is not None
         planner = Planner(
-            _announced(parts.backbone, recorder, "question"),
+            announced(parts.backbone, "question", recorder.leaves),
             ExampleLibrary.load(paths.examples_file()),
-            self._limits(),
+            settings.limits.of_plans(),
             seed=settings.llm.seed,
             style=parts.style,
             form=parts.plan_form,
@@ -373,7 +364,7 @@ class Assistant:
         if revision is not None and self._remembered is not None and revision.base is self._remembered[0]:
             earlier = self._remembered[1]
         return Toolbox(
-            _announced(parts.backbone, recorder, "question, evidence" if sources else "question"),
+            announced(parts.backbone, "question, evidence" if sources else "question", recorder.leaves),
             sources,
             planner,
             recorder,
@@ -387,24 +378,6 @@ class Assistant:
             span_reader=parts.span_reader,
             conversation=conversation or Conversation(),
         )
-
-
-def _announced(backbone: Backbone, recorder: Recorder, what: str) -> Backbone:
-    """The model; on another machine, wrapped so that each call is announced first."""
-    host = backbone.info.host
-    if host is None:
-        return backbone
-    from atomr_local.backbone.announced import AnnouncedBackbone
-
-    return AnnouncedBackbone(backbone, lambda: recorder.leaves(what, host))
-
-
-def _quiet(_stage: str) -> None:
-    """No one watches the stages."""
-
-
-def _ignore(_event: Event) -> None:
-    """No one watches the events."""
 
 
 def _busy() -> InputError:
@@ -422,80 +395,3 @@ def _checked(question: str) -> str:
             f"the question has {len(question)} characters, more than {_LONGEST_QUESTION}", hint="Shorten it."
         )
     return question
-
-
-def _kind(question: str) -> Kind:
-    """What the input is, by its letters and words."""
-    from atomr_local.language.is_question import understands
-
-    return understands(question)[0]
-
-
-def _planned_kind(trace: Trace) -> Kind:
-    """What the input is, as the plan understands it."""
-    kind = (trace.expects or {}).get("type")
-    if trace.nodes and trace.node(ROOT_ID).answers:
-        return "question"  # the name of a page is a topic
-    return kind if kind in ("nothing", "language") else "question"
-
-
-def _other_indexes(used: Collection[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Kind and name of the whole indexes that were not searched."""
-    from atomr_local.indexing.store import list_indexes
-
-    try:
-        found = list_indexes()
-    except AtomrError:
-        return ()
-    whole = [(str(entry.kind), entry.name) for entry in found if not entry.damage()]
-    return tuple(item for item in whole if item not in used)
-
-
-def _conclusion(trace: Trace, verdict: AnswerVerdict) -> AnswerReady:
-    """The root's answer as the whole question's, in a sentence; or why there is none."""
-    if verdict.status != "answered":
-        return AnswerReady(
-            status=verdict.status,
-            answer="" if verdict.status == "unknown" else _FAILED,
-            answers=(),
-            confidence=None,
-            basis="evidence",
-            reason=verdict.reason,
-            advice=verdict.advice,
-            guess=verdict.guess,
-        )
-    root = trace.node(ROOT_ID)
-    basis: Basis = "model" if root.method == "closed_book" else "evidence"
-    return AnswerReady(
-        status="answered",
-        answer=_sentence(root.answers, basis),
-        answers=tuple(root.answers),
-        confidence=root.confidence,
-        basis=basis,
-    )
-
-
-def _sentence(answers: Sequence[str], basis: Basis) -> str:
-    *others, last = answers
-    listed = f"{', '.join(others)} and {last}" if others else last
-    if basis == "model":
-        return f"From the model's own knowledge, not from evidence: {listed.removesuffix('.')}."
-    if listed.casefold() in {"yes", "no"}:
-        return f"{listed.capitalize()}."
-    if not others and is_sentence(last):
-        return last
-    return f"The answer is {listed}." if not others else f"The answers are {listed}."
-
-
-def _failed(recorder: Recorder, error: AtomrError) -> None:
-    message = f"{error.title}: {error.message}"
-    recorder.emit(WarningRaised(message=message + (f"\n→ {error.hint}" if error.hint else "")))
-    recorder.emit(
-        AnswerReady(
-            status="failed",
-            answer=_FAILED,
-            answers=(),
-            confidence=None,
-            basis="evidence",
-        )
-    )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from atomr_local import paths
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import MissingPartError, ModelError
+from atomr_local.errors import AtomrError, MissingPartError, ModelError
 from atomr_local.planning.forms import PlanForm, plan_form
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.settings.schema import Settings
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from atomr_local.indexing.embedding.span_reader import SpanReader
 
 Stage = Callable[[str], None]
+
+
+def quiet(_stage: str) -> None:
+    """No one watches the stages."""
+
 
 # The settings that each part rests on, by dotted key; a group's name stands for all that is in it.
 _MODEL = (
@@ -236,6 +241,18 @@ class Parts:
             "seed": settings.llm.seed,
         }
 
+    def other_indexes(self, local: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """Kind and name of the whole indexes that a question over these local sources did not search."""
+        from atomr_local.indexing.store import list_indexes
+
+        try:
+            found = list_indexes()
+        except AtomrError:
+            return ()
+        used = {(kind, name) for kind, name in self.index_names.items() if kind in local}
+        whole = [(str(entry.kind), entry.name) for entry in found if not entry.damage()]
+        return tuple(item for item in whole if item not in used)
+
     def graph_directory(self) -> Path:
         """The graph index that questions use: the one that is open, else the one that would be opened.
 
@@ -248,7 +265,7 @@ class Parts:
         if isinstance(source, GraphSource):
             return source.graph.directory
         with self._loading:
-            return self._index("graph", self.settings.graph_index, _quiet)
+            return self._index("graph", self.settings.graph_index, quiet)
 
     def _free_backbone(self) -> None:
         if self.backbone is not None:
@@ -375,7 +392,3 @@ class Parts:
 
             self._embedder = SentenceEmbedder(find_embedder(self.settings.embedder), tell=self.notes.put)
         return self._embedder
-
-
-def _quiet(_stage: str) -> None:
-    """No one watches the stages."""

@@ -7,9 +7,13 @@ from collections.abc import Callable
 from atomr_local.backbone.protocol import Backbone, BackboneInfo, Generation, GenerationRequest, Prompt
 
 
-class AnnouncedBackbone:
-    """The backbone `inner`; `announce` is called before every generation."""
+def announced(backbone: Backbone, what: str, leaves: Callable[[str, str], None]) -> Backbone:
+    """The model as it is, or one that tells `leaves` what goes to which machine if that is another one."""
+    host = backbone.info.host
+    return backbone if host is None else _AnnouncedBackbone(backbone, lambda: leaves(what, host))
 
+
+class _AnnouncedBackbone:
     def __init__(self, inner: Backbone, announce: Callable[[], None]) -> None:
         self._inner = inner
         self._announce = announce

@@ -19,6 +19,7 @@ from atomr_local.output_files import clear_leftovers
 from atomr_local.settings.old_names import renamed
 from atomr_local.settings.problems import problem
 from atomr_local.settings.text import check_variables, parse_toml, read_settings_text
+from atomr_local.tree.validation import Limits
 
 LocalSource = Literal["text", "graph"]
 Origin = Literal["environment", "settings file"]
@@ -100,6 +101,10 @@ class LimitSettings(BaseModel):
     )
     evidence_tokens: int = Field(900, ge=64, description="Maximum number of prompt tokens for evidence in one call.")
     passage_words: int = Field(70, ge=10, description="Words of the best passage that the model sees.")
+
+    def of_plans(self) -> Limits:
+        """Those that a plan has to keep."""
+        return Limits(nodes=self.nodes, depth=self.depth, fan_out=self.fan_out)
 
 
 class FeatureSettings(BaseModel):

@@ -179,14 +179,14 @@ def _read_plan(file: Path, question: str) -> Tree:
     from atomr_local.tree.compact import parse_compact
     from atomr_local.tree.errors import TreeError
     from atomr_local.tree.paper import load_json, parse_paper
-    from atomr_local.tree.validation import Limits, check
+    from atomr_local.tree.validation import check
 
     try:
         text = read_text(file, _PLAN_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
         raise PlanError(f"{file} cannot be read: {reason}", hint="Give a UTF-8 text file.") from error
-    limits = load_settings().limits
+    limits = load_settings().limits.of_plans()
     try:
         data = load_json(text) if text.lstrip().startswith("{") else None
         if data is None:
@@ -195,7 +195,7 @@ def _read_plan(file: Path, question: str) -> Tree:
             tree = parse_compact(str(data["plan"].get("compact", "")), question)
         else:
             tree = parse_paper(data.get("reasoning_tree", data) if isinstance(data, dict) else data, question)
-        check(tree, Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out))
+        check(tree, limits)
     except TreeError as error:
         raise PlanError(f"{file}: {error}", hint="See `atomr tree --help` for the two notations.") from error
     return tree

@@ -155,12 +155,10 @@ def _with_plans(
 ) -> tuple[dict[str, Tree], list[Question]]:
     """The plans, and those questions that have one."""
     from atomr_local.evaluation.plans import load_plans
-    from atomr_local.tree.validation import Limits
 
     if settings.strategy != "atomr":
         raise InputError(f"the strategy {settings.strategy} does not run plans", hint="Use --plans with atomr only.")
-    limits = settings.limits
-    plans = load_plans(plans_file, questions, Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out))
+    plans = load_plans(plans_file, questions, settings.limits.of_plans())
     planned = [question for question in questions if question.id in plans]
     if not planned:
         raise InputError(f"{plans_file} has no plan for any of the questions", hint="Plans are matched by id.")

@@ -213,9 +213,9 @@ class AnswerReady(Event):
 
     status: Status
     answer: str
-    answers: tuple[str, ...]
-    confidence: float | None
-    basis: Basis
+    answers: tuple[str, ...] = ()
+    confidence: float | None = None
+    basis: Basis = "evidence"
     reason: str = ""
     advice: tuple[str, ...] = ()
     guess: Guess | None = None

@@ -10,7 +10,7 @@ from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Node, Tree
 from atomr_local.tree.operations import format_operation, named_operation, parse_operation
-from atomr_local.tree.validation import Limits, validate
+from atomr_local.tree.validation import validate
 
 DIRECT = "Direct"
 
@@ -38,7 +38,7 @@ def check_plan(text: str, question: str, limits: LimitSettings) -> CheckedPlan:
 
 def check_tree(tree: Tree, limits: LimitSettings) -> CheckedPlan:
     """Check a tree against the rules; report weaknesses separately."""
-    found = validate(tree, Limits(nodes=limits.nodes, depth=limits.depth, fan_out=limits.fan_out))
+    found = validate(tree, limits.of_plans())
     problems = tuple(problem.message for problem in found)
     return CheckedPlan(None if any(problem.fatal for problem in found) else tree, problems)
 
