@@ -108,6 +108,7 @@ async def test_escape_cancels_and_keeps_what_was_found() -> None:
         assert app.ask_screen.state.nodes[3].answer == "Metropolis"
 
 
+@pytest.mark.slow
 async def test_second_question_replaces_the_first_and_history_recalls_it() -> None:
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=(120, 40)) as pilot:
@@ -178,6 +179,7 @@ class Late(FakeAssistant):
         return super().ask(question, **extras)
 
 
+@pytest.mark.slow
 async def test_a_question_is_stopped_that_the_assistant_has_not_heard_of_yet() -> None:
     fake = Late()
     app = AtomrApp(fake)
@@ -207,6 +209,7 @@ async def test_quitting_stops_a_question_that_the_assistant_has_not_heard_of_yet
     assert fake.cancelled.is_set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked_before", [True, False])
 async def test_a_question_that_is_refused_loses_nothing(asked_before: bool) -> None:
     class Strict(FakeAssistant):
@@ -304,6 +307,7 @@ async def test_example_is_asked_when_picked() -> None:
         assert app.assistant.questions[0] in examples.questions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 async def test_hostile_text_reaches_no_strip(size: tuple[int, int]) -> None:
     tree = parse_compact('1. x? = Search("x")\n2. y [1]? = Relate([1], "y")\n', HOSTILE)

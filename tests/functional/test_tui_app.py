@@ -54,6 +54,7 @@ async def test_settings_that_cannot_be_read_are_a_readable_panel() -> None:
         await until(pilot, lambda: "not ready" in screen_text(app))
 
 
+@pytest.mark.slow
 async def test_text_and_graph_are_switched_and_remembered_and_one_stays_on() -> None:
     fake = FakeAssistant()
     app = AtomrApp(fake)
@@ -80,6 +81,7 @@ async def test_questions_are_kept_and_reopened_with_their_trace() -> None:
         assert len(history.entries()) == 1
 
 
+@pytest.mark.slow
 async def test_a_question_of_the_history_is_opened_whole(tmp_path: Path) -> None:
     from support.tui.fake_assistant import answered_trace
 
@@ -99,6 +101,7 @@ async def test_a_question_of_the_history_is_opened_whole(tmp_path: Path) -> None
         await until(pilot, lambda: "Prompts are not kept in the history" in screen_text(app))
 
 
+@pytest.mark.slow
 async def test_questions_of_before_are_found_while_typing() -> None:
     from support.tui.fake_assistant import answered_trace
 
@@ -117,6 +120,7 @@ async def test_questions_of_before_are_found_while_typing() -> None:
         await until(pilot, lambda: app.query_one(QuestionBox).value == QUESTION)
 
 
+@pytest.mark.slow
 async def test_the_panes_are_resized_by_keys_and_mouse_and_stay_so() -> None:
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=SIZE) as pilot:

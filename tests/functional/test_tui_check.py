@@ -90,6 +90,7 @@ async def test_a_click_on_a_citation_goes_to_its_evidence() -> None:
         await until(pilot, lambda: app.query_one(NodePanel).chosen == "e2")
 
 
+@pytest.mark.slow
 async def test_a_graph_query_is_run_again_and_opened_in_the_console() -> None:
     fake = GraphAssistant()
     app = AtomrApp(fake)
@@ -110,6 +111,7 @@ async def test_a_graph_query_is_run_again_and_opened_in_the_console() -> None:
         assert "Vienna" in screen_text(app)
 
 
+@pytest.mark.slow
 async def test_the_console_tells_what_is_wrong_and_stops_a_slow_query() -> None:
     fake = GraphAssistant()
     app = AtomrApp(fake)
@@ -148,6 +150,7 @@ async def test_rows_that_come_after_a_query_was_stopped_are_not_shown() -> None:
         assert "Vienna" not in screen_text(app)
 
 
+@pytest.mark.slow
 async def test_the_prompt_and_the_output_are_one_key_away() -> None:
     made = Generation("Fritz Lang" + HOSTILE, (), "stop", 20, 5, 0.5)
     events = script()
@@ -170,6 +173,7 @@ async def test_the_prompt_and_the_output_are_one_key_away() -> None:
         await until(pilot, lambda: "The model was not asked for this step." in screen_text(app))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("url", "offered"), [("https://example.org/a", True), ("javascript:alert(1)", False)])
 async def test_a_web_page_is_opened_only_after_asking(url: str, offered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Evidence(

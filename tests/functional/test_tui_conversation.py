@@ -80,6 +80,7 @@ async def test_a_question_goes_on_with_the_conversation_and_says_what_it_took_fr
         assert len(fake.extras[2]["conversation"].turns) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_long_conversation_leaves_the_answer_its_room(size: tuple[int, int]) -> None:
     app = AtomrApp(FakeAssistant())
@@ -93,6 +94,7 @@ async def test_a_long_conversation_leaves_the_answer_its_room(size: tuple[int, i
         assert "The answer is Vienna" in screen_text(app)
 
 
+@pytest.mark.slow
 async def test_an_earlier_answer_opens_and_the_next_question_goes_on_with_all() -> None:
     fake = FakeAssistant()
     app = AtomrApp(fake)
@@ -110,6 +112,7 @@ async def test_an_earlier_answer_opens_and_the_next_question_goes_on_with_all() 
         assert len(fake.extras[-1]["conversation"].turns) == 2
 
 
+@pytest.mark.slow
 async def test_a_new_conversation_clears() -> None:
     fake = FakeAssistant()
     app = AtomrApp(fake)
@@ -139,6 +142,7 @@ async def test_a_running_question_stays_in_its_conversation() -> None:
         assert app.ask_screen.conversation.turns == [], "what was cancelled has no answer to refer to"
 
 
+@pytest.mark.slow
 async def test_what_was_understood_is_edited_and_asked_again() -> None:
     fake = FakeAssistant()
     app = AtomrApp(fake)
@@ -164,6 +168,7 @@ async def test_what_was_understood_is_edited_and_asked_again() -> None:
         assert len(fake.questions) == 3
 
 
+@pytest.mark.slow
 async def test_a_whole_conversation_goes_on_with_what_was_reworded_and_ends_with_a_new_one() -> None:
     fake = FakeAssistant()
     app = AtomrApp(fake)
@@ -197,6 +202,7 @@ async def test_a_whole_conversation_goes_on_with_what_was_reworded_and_ends_with
         assert (afresh.id, len(afresh.turns)) == ("trace5", 1), "the earlier conversation is not gone on with"
 
 
+@pytest.mark.slow
 async def test_a_corrected_step_keeps_what_was_understood() -> None:
     fake = FakeAssistant()
     app = AtomrApp(fake)
@@ -209,6 +215,7 @@ async def test_a_corrected_step_keeps_what_was_understood() -> None:
         assert len(app.ask_screen.conversation.turns) == 2
 
 
+@pytest.mark.slow
 async def test_every_question_may_stand_alone() -> None:
     fake = FakeAssistant()
     fake.settings = Settings(conversation={"follow": False})
@@ -220,6 +227,7 @@ async def test_every_question_may_stand_alone() -> None:
         assert not app.query_one(Transcript).display
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["enter", "a"])
 async def test_a_kept_question_goes_on_with_its_conversation(key: str) -> None:
     with History.open() as history:
@@ -254,6 +262,7 @@ async def test_a_kept_question_goes_on_with_its_conversation(key: str) -> None:
         assert len(fake.extras[-1]["conversation"].turns) == 2
 
 
+@pytest.mark.slow
 async def test_hostile_words_stay_words() -> None:
     bad = "Who [red]is\x1b[2J\u202e it?\nAnd [link=x]?"
     app = AtomrApp(FakeAssistant(follow_up(bad, bad + "!", (), bad, "a")))

@@ -48,6 +48,7 @@ async def test_the_plan_is_edited_with_live_validation_and_run() -> None:
         assert extras["revision"].rerun == frozenset()
 
 
+@pytest.mark.slow
 async def test_leaving_a_changed_plan_is_asked_about() -> None:
     fake = FakeAssistant()
     app = AtomrApp(fake)
@@ -65,6 +66,7 @@ async def test_leaving_a_changed_plan_is_asked_about() -> None:
         assert len(fake.questions) == 1
 
 
+@pytest.mark.slow
 async def test_one_step_is_edited_its_sources_and_answer_too() -> None:
     fake = FakeAssistant()
     app = AtomrApp(fake)
@@ -91,6 +93,7 @@ async def test_one_step_is_edited_its_sources_and_answer_too() -> None:
         assert revision.rerun == frozenset({4})
 
 
+@pytest.mark.slow
 async def test_the_operator_of_a_step_can_be_changed() -> None:
     fake = FakeAssistant()
     app = AtomrApp(fake)
@@ -129,6 +132,7 @@ async def test_a_step_is_run_again() -> None:
         assert fake.extras[1]["plan"] == parse_compact(PLAN, QUESTION)
 
 
+@pytest.mark.slow
 async def test_a_corrected_plan_is_kept_as_an_example_and_removed() -> None:
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=SIZE) as pilot:
@@ -145,6 +149,7 @@ async def test_a_corrected_plan_is_kept_as_an_example_and_removed() -> None:
         assert read_examples(paths.examples_file())[0] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["e", "p", "r"])
 async def test_nothing_is_corrected_while_a_question_runs(key: str) -> None:
     fake = FakeAssistant(hold=4)

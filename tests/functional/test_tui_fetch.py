@@ -73,6 +73,7 @@ def understood(fetch: Command | None) -> dict[str, object]:
     return command.make_context("atomr", arguments).params
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ALL_SIZES)
 async def test_a_model_is_got_after_asking(size: tuple[int, int]) -> None:
     app = Alone()
@@ -122,6 +123,7 @@ async def test_what_is_chosen_stays_in_sight_when_the_list_has_less_room() -> No
         assert "a Wikipedia articles to search" in app.words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ALL_SIZES)
 async def test_a_part_of_a_wikipedia(size: tuple[int, int]) -> None:
     app = Alone()
@@ -157,6 +159,7 @@ async def test_a_part_of_a_wikipedia(size: tuple[int, int]) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ALL_SIZES)
 async def test_a_wikipedia_in_any_language(size: tuple[int, int]) -> None:
     app = Alone()
@@ -191,6 +194,7 @@ async def test_a_wikipedia_in_any_language(size: tuple[int, int]) -> None:
     assert given["max_size"] == largest.download_bytes("parquet", 20_000)
 
 
+@pytest.mark.slow
 async def test_an_offered_language_is_completed_or_named() -> None:
     app = Alone()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -250,6 +254,7 @@ async def test_facts_for_a_text_index(size: tuple[int, int]) -> None:
     assert (given["text_index"], given["site"], given["build"]) == ("towns", "simplewiki", "towns")
 
 
+@pytest.mark.slow
 async def test_facts_by_the_titles_of_any_wikipedia() -> None:
     app = Alone(lambda: [TextIndex("cantonese", 100, "zh_yuewiki")])
     async with app.run_test(size=(120, 40)) as pilot:
@@ -352,6 +357,7 @@ def served(tmp_path: Path) -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.slow
 async def test_a_model_is_fetched_in_the_background_and_listed(served: str, own_home: Path) -> None:
     save_settings({"ui.first_run_done": True})
     app = AtomrApp(FakeAssistant())

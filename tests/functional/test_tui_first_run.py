@@ -59,6 +59,7 @@ async def test_the_starter(own_home: Path) -> None:
         assert app.screen is app.ask_screen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "screen"), [(1, FetchScreen), (2, BuildScreen)])
 async def test_getting_and_building(own_home: Path, place: int, screen: type) -> None:
     app = AtomrApp(FakeAssistant())

@@ -83,6 +83,7 @@ async def test_a_question_is_opened_with_the_mouse() -> None:
     assert app.given[0].trace.question == QUESTIONS[2][0]
 
 
+@pytest.mark.slow
 async def test_what_is_typed_is_searched_in_questions_and_answers() -> None:
     keep(*QUESTIONS)
     app = Bare()
@@ -103,6 +104,7 @@ async def test_what_is_typed_is_searched_in_questions_and_answers() -> None:
     assert app.given[0].trace.question == "Which river crosses Vienna?"
 
 
+@pytest.mark.slow
 async def test_escape_ends_the_search_then_closes() -> None:
     keep(*QUESTIONS)
     app = Bare()
@@ -119,6 +121,7 @@ async def test_escape_ends_the_search_then_closes() -> None:
     assert app.given == [None]
 
 
+@pytest.mark.slow
 async def test_letters_that_are_typed_into_the_search_do_nothing_else() -> None:
     keep(*QUESTIONS)
     app = Bare()
@@ -130,6 +133,7 @@ async def test_letters_that_are_typed_into_the_search_do_nothing_else() -> None:
         assert app.history.query_one("#search", Input).value == "daesi"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keeping", [True, False])
 async def test_an_empty_history_says_so_and_its_keys_do_nothing(keeping: bool) -> None:
     app = Bare(keeping=keeping)
@@ -143,6 +147,7 @@ async def test_an_empty_history_says_so_and_its_keys_do_nothing(keeping: bool) -
         await until(pilot, lambda: app.given == [None])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "left"), [("enter", 4), ("n", 4), ("escape", 4), ("y", 3)])
 async def test_deleting_asks_and_says_that_it_is_for_good(key: str, left: int) -> None:
     numbers = keep(*QUESTIONS)
@@ -176,6 +181,7 @@ async def test_the_last_one_deleted_leaves_an_empty_history() -> None:
         assert "Frankenstein" not in screen_text(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "form"), [("e", "#markdown"), ("s", "#trace")])
 async def test_export_and_share_open_the_window_for_it(key: str, form: str, tmp_path: Path) -> None:
     keep(*QUESTIONS)
@@ -194,6 +200,7 @@ async def test_export_and_share_open_the_window_for_it(key: str, form: str, tmp_
     assert "Frankenstein" in written.read_text()
 
 
+@pytest.mark.slow
 async def test_a_shared_file_is_imported_once(tmp_path: Path) -> None:
     keep(*QUESTIONS)
     shared = [a_trace("From elsewhere?"), a_trace("And this?")]
@@ -210,6 +217,7 @@ async def test_a_shared_file_is_imported_once(tmp_path: Path) -> None:
         assert "imported  → " in screen_text(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     ["", "{}", "[" * 100_000, '{"schema": "atomr.trace/1", "question": 3}', "\x00"],
@@ -231,6 +239,7 @@ async def test_a_hostile_file_is_refused_with_a_panel(content: str, tmp_path: Pa
         assert history.count() == 0
 
 
+@pytest.mark.slow
 async def test_thousands_are_read_in_pages() -> None:
     with History.open() as history:
         for number in range(60):
@@ -248,6 +257,7 @@ async def test_thousands_are_read_in_pages() -> None:
         assert "60 of 60" in screen_text(app)
 
 
+@pytest.mark.slow
 async def test_a_damaged_question_is_told_beside_the_others() -> None:
     numbers = keep(*QUESTIONS)
     with closing(sqlite3.connect(history_file())) as connection:
@@ -293,6 +303,7 @@ async def test_a_damaged_file_is_set_aside_and_told() -> None:
         assert "No questions yet." in screen_text(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ALL_SIZES)
 async def test_hostile_questions_reach_no_strip(size: tuple[int, int]) -> None:
     hostile = Trace(

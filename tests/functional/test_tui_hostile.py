@@ -204,6 +204,7 @@ PANEL = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_an_answered_question_is_harmless_at_every_step() -> None:
     async with main_screen(FakeAssistant(events())) as (app, pilot):
         await ask(pilot)
@@ -231,6 +232,7 @@ async def test_an_answered_question_is_harmless_at_every_step() -> None:
         assert_harmless(app)
 
 
+@pytest.mark.slow
 async def test_nothing_of_it_can_be_clicked() -> None:
     """A click anywhere on the answer neither quits nor opens a page."""
     opened: list[str] = []
@@ -449,6 +451,7 @@ async def test_what_is_pasted_is_harmless(name: str) -> None:
             assert_harmless(app, "zpastedz")
 
 
+@pytest.mark.slow
 async def test_a_question_that_is_pasted_is_harmless() -> None:
     async with main_screen(FakeAssistant()) as (app, pilot):
         box = app.ask_screen.query_one(QuestionBox)

@@ -154,6 +154,7 @@ async def test_what_is_no_index_is_not_removed_and_the_user_is_told(kind: str) -
             await until(pilot, lambda: "Remove the text index wiki?" in screen_text(app))
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_built_is_told(tmp_path: Path) -> None:
     broken = tmp_path / "broken.nt"
     broken.write_text("this is no triple\n" * 300, encoding="utf-8")

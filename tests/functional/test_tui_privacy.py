@@ -40,6 +40,7 @@ async def test_the_first_screen_names_the_machine_that_questions_go_to(url: str,
             assert f"Model → {host}" in words(app)
 
 
+@pytest.mark.slow
 async def test_an_answer_says_what_left_the_machine() -> None:
     events = script()
     events.insert(1, LeavesMachine(what="question, evidence", to="api.example.org"))

@@ -26,6 +26,7 @@ def on_file(home: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [ALL_SIZES[0], ALL_SIZES[-1]])
 async def test_every_setting_has_a_row_with_its_description(size: tuple[int, int]) -> None:
     app = Form()
@@ -49,6 +50,7 @@ async def test_every_setting_has_a_row_with_its_description(size: tuple[int, int
         assert "^s Save" in app.shown()
 
 
+@pytest.mark.slow
 async def test_only_the_section_shown_is_mounted_and_what_was_entered_stays_in_the_others(own_home: Path) -> None:
     app = Form()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -93,6 +95,7 @@ async def test_only_what_was_changed_is_saved_and_told(own_home: Path) -> None:
         assert load_settings().web.enabled
 
 
+@pytest.mark.slow
 async def test_a_wrong_value_is_told_under_its_field_and_not_saved(own_home: Path) -> None:
     app = Form()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -148,6 +151,7 @@ async def test_origins_are_shown_and_the_environment_said_to_win(
         assert load_settings().top_k == 5
 
 
+@pytest.mark.slow
 async def test_back_to_the_default_takes_the_setting_out_of_the_file(own_home: Path) -> None:
     (own_home / "config.toml").write_text("top_k = 4\nsources = ['text']\nstrategy = 'atomr'\n", encoding="utf-8")
     app = Form()
@@ -167,6 +171,7 @@ async def test_back_to_the_default_takes_the_setting_out_of_the_file(own_home: P
         assert on_file(own_home) == {"strategy": "atomr"}
 
 
+@pytest.mark.slow
 async def test_what_is_at_hand_is_offered_and_something_else_can_be_typed(own_home: Path) -> None:
     saved: dict[str, Any] = {}
     app = Form(saved.update)
@@ -221,6 +226,7 @@ async def test_keys_are_a_table_and_checked_line_by_line(own_home: Path) -> None
         assert load_settings().ui.keys == {"history.delete": "ctrl+d,f8", "app.help": "question_mark"}
 
 
+@pytest.mark.slow
 async def test_a_key_for_what_there_is_not_is_told_and_hinders_nothing(own_home: Path) -> None:
     file = own_home / "config.toml"
     file.write_text('top_k = 4\n[ui.keys]\n"web.togle" = "f12"\n', encoding="utf-8")
@@ -243,6 +249,7 @@ async def test_a_key_for_what_there_is_not_is_told_and_hinders_nothing(own_home:
         assert load_settings().ui.keys == {"web.togle": "f12"}
 
 
+@pytest.mark.slow
 async def test_a_secret_is_never_shown(own_home: Path) -> None:
     (own_home / "config.toml").write_text("[endpoint]\napi_key = 'hunter2'\n", encoding="utf-8")
     app = Form()
@@ -266,6 +273,7 @@ async def test_a_secret_is_never_shown(own_home: Path) -> None:
         assert load_settings().endpoint.api_key == "swordfish"
 
 
+@pytest.mark.slow
 async def test_the_search_leaves_what_has_the_words() -> None:
     app = Form()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -291,6 +299,7 @@ async def test_the_search_leaves_what_has_the_words() -> None:
         assert app.there().keys() == {key for key in app.form.entries if "." not in key}
 
 
+@pytest.mark.slow
 async def test_escape_asks_when_something_is_not_saved(own_home: Path) -> None:
     app = Form()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -327,6 +336,7 @@ async def test_escape_closes_at_once_when_nothing_was_changed() -> None:
         assert app.closed == [{}]
 
 
+@pytest.mark.slow
 async def test_a_file_that_cannot_be_written_is_told_and_nothing_is_lost() -> None:
     def refuse(changes: dict[str, Any]) -> None:
         raise SettingsError("the file cannot be written")
@@ -358,6 +368,7 @@ async def test_what_is_at_hand_cannot_be_told() -> None:
         assert app.there()["model"].query_one(Input).value == "starter"
 
 
+@pytest.mark.slow
 async def test_hostile_values_are_shown_harmless(own_home: Path) -> None:
     evil = "\\u001b]52;c;aGk=\\u0007[red]x\\u202e"
     (own_home / "config.toml").write_text(
@@ -390,6 +401,7 @@ async def test_hostile_values_are_shown_harmless(own_home: Path) -> None:
         assert app.closed == [{}]  # what was only shown is not a change
 
 
+@pytest.mark.slow
 async def test_the_sections_are_gone_through_by_key() -> None:
     app = Form()
     async with app.run_test(size=(120, 40)) as pilot:

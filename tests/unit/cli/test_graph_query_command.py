@@ -74,6 +74,7 @@ def test_json_lines_are_an_object_a_row(capsys: Capture) -> None:
     assert query(NAMES, "--jsonl", "--json") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["", "--json", "--jsonl"])
 def test_what_was_found_before_the_time_limit_is_kept(form: str, capsys: Capture) -> None:
     for limit in (1, 5, 25, 100):  # the first is enough for rows unless the machine has much else to do

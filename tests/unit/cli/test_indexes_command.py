@@ -91,6 +91,7 @@ def test_help_has_an_example(capsys: Capture) -> None:
         assert "Example: atomr indexes " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_verify_tells_what_is_whole_and_what_is_not(tmp_path: Path, capsys: Capture) -> None:
     assert atomr("indexes", "verify") == 0
     assert "No index is built yet" in capsys.readouterr().err

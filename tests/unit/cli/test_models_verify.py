@@ -52,6 +52,7 @@ def read_prompt(own_home: Path) -> Path:
     return next((own_home / "cache" / "prefixes").rglob("*.prefix"))
 
 
+@pytest.mark.slow
 def test_damage_in_the_cache_is_found(capsys: Capture, weights: Path, read_prompt: Path) -> None:
     status, rows, _ = run(capsys, "models", "verify")
     assert status == 0

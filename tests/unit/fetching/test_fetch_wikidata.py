@@ -401,6 +401,7 @@ def test_where_it_goes(tmp_path: Path, own_home: Path) -> None:
     assert arguments(["--entities", "a b.txt", "--to", str(tmp_path)]).to == tmp_path / "wikidata-a-b.jsonl"
 
 
+@pytest.mark.slow
 def test_fetched_and_built_and_built_again(
     server: FaultyServer, tmp_path: Path, own_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -421,6 +422,7 @@ def test_fetched_and_built_and_built_again(
     assert (own_home / "indexes" / "graph" / "more" / "manifest.json").is_file()
 
 
+@pytest.mark.slow
 def test_the_command_that_builds_is_told(
     server: FaultyServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -207,6 +207,7 @@ def test_adapters_must_fit_the_model(tmp_path: Path) -> None:
     assert caught.value.title == "Adapter not usable"
 
 
+@pytest.mark.slow
 def test_mutated_headers_raise_nothing_but_model_errors(starter: Path, tmp_path: Path) -> None:
     random_ = random.Random(20)
     with starter.open("rb") as stream:

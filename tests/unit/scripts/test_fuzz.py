@@ -69,6 +69,7 @@ def test_properties_name_the_fault() -> None:
         expect(False, "a", "b")
 
 
+@pytest.mark.slow
 def test_a_run_without_atheris_says_so_and_ends(tmp_path: Path) -> None:
     command = [
         sys.executable,

@@ -304,6 +304,7 @@ def test_a_page_that_is_none_and_a_server_error(engine: type[StandInEngine]) -> 
         ask_engine()
 
 
+@pytest.mark.slow
 def test_a_silent_engine(engine: type[StandInEngine]) -> None:
     engine.answers.append((200, PAGE))
     engine.speaks.clear()

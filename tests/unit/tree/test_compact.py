@@ -148,6 +148,7 @@ def test_split_numbers_the_lines_of_each_tree() -> None:
     assert split_compact(" \n") == []
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=250)
 @given(trees())
 def test_no_tree_is_lost(tree: Tree) -> None:

@@ -158,6 +158,7 @@ def test_load_json_reads_any_json() -> None:
     assert load_json('{"a": [1, {"b": null}]}') == {"a": [1, {"b": None}]}
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=250)
 @given(trees(computed=False))
 def test_no_tree_is_lost(tree: Tree) -> None:
@@ -196,6 +197,7 @@ _json = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=250)
 @given(_json)
 def test_any_json_is_a_tree_or_a_tree_error(value: object) -> None:

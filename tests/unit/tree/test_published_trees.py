@@ -43,6 +43,7 @@ def _canonical(entries: dict[str, str | list[str]]) -> dict[str, str | list[str]
     }
 
 
+@pytest.mark.slow
 def test_at_least_2359_are_read_and_none_is_lost(files: list[Path]) -> None:
     read = identical = 0
     for file in files:

@@ -292,6 +292,7 @@ def test_json_of_wikidata_as_tools_write_it(fixtures: Path) -> None:
     assert entity.label.startswith("A quantitative test")
 
 
+@pytest.mark.slow
 def test_lists_of_ids(tmp_path: Path) -> None:
     file = tmp_path / "ids"
     file.write_text("\ufeffQ42\nwd:Q7\n<http://www.wikidata.org/entity/Q9>\thello\n# Q1\n", encoding="utf-8")

@@ -148,6 +148,7 @@ def test_malformed_queries_are_told(directory: Path) -> None:
         run_query(directory, "SELECT nonsense")
 
 
+@pytest.mark.slow
 def test_a_query_without_end_is_stopped(directory: Path) -> None:
     endless = "SELECT (COUNT(*) AS ?n) { " + " ".join(f"?a{i} ?b{i} ?c{i} ." for i in range(8)) + " }"
     with pytest.raises(QueryError, match="longer than 1 seconds"):
@@ -160,6 +161,7 @@ LIMITS = (1, 5, 25, 100)
 MANY = "SELECT ?a { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }"
 
 
+@pytest.mark.slow
 def test_rows_come_before_the_query_has_ended(directory: Path) -> None:
     for limit in LIMITS:
         count = 0
@@ -185,6 +187,7 @@ def test_a_query_can_be_cancelled_among_its_rows(directory: Path) -> None:
             list(batches)
 
 
+@pytest.mark.slow
 def test_who_reads_slowly_loses_no_rows_and_who_leaves_ends_the_query(directory: Path) -> None:
     doubled = " ".join(f"BIND(CONCAT(?v{i}, ?v{i}) AS ?v{i + 1})" for i in range(10))
     long = f"SELECT ?v10 {{ ?s ?p ?o . ?t ?q ?u . BIND('0123456789' AS ?v0) {doubled} }}"  # more than any pipe holds

@@ -41,6 +41,7 @@ def test_known_templates_start_no_process(monkeypatch: pytest.MonkeyPatch) -> No
         render(CHATML + " ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("template", "said"),
     [

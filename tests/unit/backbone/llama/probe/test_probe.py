@@ -81,6 +81,7 @@ def test_other_ends_of_a_child(code: str, ended: str, task: ProbeTask, child: Ca
     assert "\x1b" not in attempt.said
 
 
+@pytest.mark.slow
 def test_a_child_that_hangs_is_killed(task: ProbeTask, child: Callable[[str], None]) -> None:
     child("tell(stage='library', pid=os.getpid())\ntime.sleep(600)")
     attempt = run_probe(task, Way(), seconds=1.0)
