@@ -358,7 +358,6 @@ class Assistant:
             settings.limits.of_plans(),
             seed=settings.llm.seed,
             style=parts.style,
-            form=parts.plan_form,
         )
         earlier = ResultCache()
         if revision is not None and self._remembered is not None and revision.base is self._remembered[0]:

@@ -13,7 +13,6 @@ from atomr_local import paths
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, MissingPartError, ModelError
-from atomr_local.planning.forms import PlanForm, plan_form
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
@@ -88,7 +87,6 @@ class Parts:
         sources: the local sources that are open.
         index_names: names of the indexes in use, by kind; empty until they are open.
         style: the form of prompts that the adapter was trained on.
-        plan_form: the form of plans that it writes.
         calibration: what the adapter's confidences are worth.
         verifies: whether the model can be asked if the evidence says what it answered: any that is instructed, and an
             adapter that was trained for it.
@@ -104,7 +102,6 @@ class Parts:
         self.sources: dict[SourceName, KnowledgeSource] = {}
         self.index_names = {"text": "", "graph": ""}
         self.style: Style = "full"
-        self.plan_form: PlanForm = 2
         self.calibration = Calibration()
         self.verifies = False  # known once the model is loaded
         self.rewrites = backbone is not None
@@ -286,7 +283,6 @@ class Parts:
     def _load_backbone(self, stage: Stage, files: tuple[Path, Path | None] | None) -> None:
         settings = self.settings
         self.style, self.calibration, self.verifies, self.rewrites = "full", Calibration(), True, True
-        self.plan_form = plan_form({})
         if files is None:
             from atomr_local.backbone.openai import OpenAIBackbone
 
@@ -308,7 +304,6 @@ class Parts:
         path, adapter = files
         card = adapter_card(adapter) if adapter is not None else {}
         self.style = "lean" if card.get("prompts") == "lean" else "full"
-        self.plan_form = plan_form(card)
         self.calibration = Calibration.from_card(card)
         tasks = card.get("tasks")
         learnt = tasks if isinstance(tasks, list) else []

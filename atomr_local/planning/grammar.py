@@ -50,13 +50,8 @@ loose-list ::= loose (", " loose){{0,5}}
 """
 
 
-def plan_grammar(question: str, given: Sequence[str] = ()) -> str:
-    """GBNF, rule `root`, of the plans for the question.
-
-    Args:
-        question: as typed.
-        given: further texts whose words may make up names, such as what was said before.
-    """
+def plan_grammar(question: str) -> str:
+    """The GBNF grammar (rule `root`) of the plans for the question as typed."""
     rules: dict[str, str] = {}
     most = 2 * len(question.split()[:_MOST_WORDS]) + 10
     asking = " | ".join(literal(str(one)) for one in AnswerType if one not in NO_QUESTION)
@@ -70,7 +65,7 @@ def plan_grammar(question: str, given: Sequence[str] = ()) -> str:
     for place in range(1, STEPS + 1):
         _flat_step(rules, place)
     rules["loose-operation"] = _operation("loose", "loose-list", 'loose (", " loose){1,5}', 'loose ", " loose')
-    _names(rules, [question, *given])
+    _names(rules, question)
     return "\n".join(f"{name} ::= {body}" for name, body in rules.items()) + _FIXED
 
 
@@ -244,22 +239,21 @@ def _operation(one: str, some: str, several: str, pair: str) -> str:
     return " | ".join(choices)
 
 
-def _names(rules: dict[str, str], texts: Sequence[str]) -> None:
-    """`name`: any run of words of one of the texts, and perhaps what it is in parentheses."""
-    starts: dict[str, None] = {}
-    for number, text in enumerate(texts):
-        words = text.translate(_NEVER_IN_NAMES).split()[:_MOST_WORDS]
-        for index, word in enumerate(words):
-            more = f"name-{number}-{index + 1}" if index + 1 < len(words) else ""
-            own = f"name-{number}-{index}"
-            rules[own] = _word(word, more)
-            if not any(map(str.isalnum, word)):
-                continue
-            bare = first_form(word)
-            if bare != word:
-                own = f"{own}-bare"
-                rules[own] = _word(bare, more)
-            starts[own] = None
+def _names(rules: dict[str, str], question: str) -> None:
+    """`name`: any run of the question's words, optionally followed by a description in parentheses."""
+    starts: list[str] = []
+    words = question.translate(_NEVER_IN_NAMES).split()[:_MOST_WORDS]
+    for index, word in enumerate(words):
+        more = f"name-{index + 1}" if index + 1 < len(words) else ""
+        own = f"name-{index}"
+        rules[own] = _word(word, more)
+        if not any(map(str.isalnum, word)):
+            continue
+        bare = first_form(word)
+        if bare != word:
+            own = f"{own}-bare"
+            rules[own] = _word(bare, more)
+        starts.append(own)
     rules["name"] = f"({' | '.join(starts)}) kind?" if starts else "begin char{0,60}"
 
 

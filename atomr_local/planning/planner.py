@@ -9,7 +9,7 @@ of one node, answered by direct RAG, and the plan says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -20,7 +20,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.planning.answer_form import in_asked_form
 from atomr_local.planning.examples import Example, ExampleLibrary
-from atomr_local.planning.forms import PlanForm, grammar_of_plans
+from atomr_local.planning.grammar import plan_grammar
 from atomr_local.planning.shorthand import with_searches
 from atomr_local.planning.superlatives import comparing_filters, with_comparisons
 from atomr_local.tree.answer_types import ANSWER, NO_QUESTION, AnswerType, Expects
@@ -73,34 +73,33 @@ def fallback_tree(question: str) -> Tree:
     return Tree(Node(ROOT_ID, question))
 
 
-def unfounded_names(tree: Tree, given: Sequence[str] = ()) -> list[str]:
-    """Complaints about Search names that share no word with the question: the model took them from elsewhere.
+def _words(text: str) -> set[str]:
+    return {word.casefold() for word in _WORD.findall(text)}
 
-    Args:
-        given: texts that names may come from; none: the question of the tree.
-    """
-    asked = {word.casefold() for text in (given or [tree.question]) for word in _WORD.findall(text)}
+
+def unfounded_names(tree: Tree, question: str) -> list[str]:
+    """Complaints about Search names that share no word with the question: the model took them from elsewhere."""
+    asked = _words(question)
     complaints = []
     for node in tree.nodes():
         if node.call is None or node.call.operator is not Operator.SEARCH:
             continue
         name = node.call.arguments[0]
         if isinstance(name, TextArgument) and not name.references:
-            words = {word.casefold() for word in _WORD.findall(name.text)}
+            words = _words(name.text)
             if words and not words & asked:
                 complaints.append(f"step {node.id} searches for {name.text!r}, which the question does not name")
     return complaints
 
 
-def _misread(tree: Tree, given: Sequence[str]) -> list[str]:
-    """Complaints about a plan that is of another question than the one given."""
-    asked = {word.casefold() for text in given for word in _WORD.findall(text)}
-    understood = {word.casefold() for word in _WORD.findall(tree.question)}
+def _misread(tree: Tree, question: str) -> list[str]:
+    """Complaints about a plan for another question than this one."""
+    asked, understood = _words(question), _words(tree.question)
     nothing = tree.expects is not None and tree.expects.type in NO_QUESTION
     alike = {word[:_ALIKE] for word in asked} & {word[:_ALIKE] for word in understood}
     if asked and understood and not nothing and not alike:
         return [f"line 0 is {tree.question!r}, which shares no word with the question"]
-    return unfounded_names(tree, given)
+    return unfounded_names(tree, question)
 
 
 def _turns(example: Example) -> tuple[Message, Message]:
@@ -132,28 +131,23 @@ class Planner:
         seed: int = 0,
         shots: int = _EXAMPLES,
         style: Style = "full",
-        form: PlanForm = 2,
     ) -> None:
         """Make a planner.
 
         Args:
             shots: worked examples to show at most; in lean style the adapter has learnt what they would show.
-            form: what a plan may hold: 2, line 0 and typed operations; 1, neither, for an adapter that has learnt no
-                others.
         """
         self._backbone = backbone
         self._examples = examples
         self._limits = limits
         self._seed = seed
         self._shots = shots if style == "full" else 0
-        self._form = form
         self._template = "plan" if style == "full" else "lean_plan"
 
     def plan(
         self,
         question: str,
         *,
-        given: Sequence[str] = (),
         on_text: Callable[[str], None] | None = None,
         on_call: Callable[[Prompt, Generation], None] | None = None,
         cancellation: Cancellation | None = None,
@@ -161,21 +155,18 @@ class Planner:
         """Decompose the question.
 
         Args:
-            given: further texts whose words may make up names: what was said before, or what the user typed where
-                `question` is a wording of it.
-            on_text: gets the plan's text as the model writes it.
-            on_call: told of each finished model call.
+            on_text: receives the plan's text as the model writes it.
+            on_call: receives each finished model call.
 
         Raises:
             ModelError: the model failed.
-            Cancelled: `cancellation` was thrown.
+            Cancelled: the question was cancelled.
         """
         problems: list[str] = []
         prompt = self._prompt(question)
-        grammar = Grammar(grammar_of_plans(self._form, question, given))
+        grammar = Grammar(plan_grammar(question))
         similar = [example.plan for example in self._examples.select(question, _SIMILAR)]
-        if self._form == 2:
-            similar.append(f"0. {question[:1].upper()}{question[1:]} = {ANSWER}(")
+        similar.append(f"0. {question[:1].upper()}{question[1:]} = {ANSWER}(")
         for attempt in (1, 2):
             request = GenerationRequest(
                 prompt,
@@ -192,7 +183,7 @@ class Planner:
             if made.finish == "length":
                 tree, complaint = None, "the plan is too long; use fewer steps"
             else:
-                tree, complaint = self._read(made.text, question, given)
+                tree, complaint = self._read(made.text, question)
             if tree is not None:
                 return PlanningResult(tree, "model", attempt, tuple(problems), made.mean_probability)
             problems.append(complaint)
@@ -201,16 +192,14 @@ class Planner:
                 break
         return PlanningResult(fallback_tree(question), "fallback", len(problems), tuple(problems))
 
-    def _read(self, text: str, question: str, given: Sequence[str] = ()) -> tuple[Tree | None, str]:
+    def _read(self, text: str, question: str) -> tuple[Tree | None, str]:
         try:
             tree = parse_compact("\n".join(map(_without_idle_operator, text.split("\n"))), question)
-            if self._form == 2:
-                tree = in_asked_form(with_comparisons(tree), question)
+            tree = in_asked_form(with_comparisons(tree), question)
         except TreeError as error:
             return None, str(error)
-        complaints = [p.message for p in validate(tree, self._limits) if p.fatal] or _misread(tree, (question, *given))
-        if self._form == 2:
-            complaints += comparing_filters(tree)
+        complaints = [p.message for p in validate(tree, self._limits) if p.fatal] or _misread(tree, question)
+        complaints += comparing_filters(tree)
         if complaints:
             return None, complaints[0]
         if tree.expects is not None and tree.expects.type in NO_QUESTION:

@@ -235,7 +235,6 @@ def draft(arguments: argparse.Namespace) -> list[Row]:
     from atomr_local.backbone.templates import Style
     from atomr_local.catalog.find import adapter_card, find_adapter
     from atomr_local.planning.examples import ExampleLibrary
-    from atomr_local.planning.forms import plan_form
     from atomr_local.planning.planner import Planner
     from atomr_local.tree.validation import Limits
 
@@ -249,7 +248,7 @@ def draft(arguments: argparse.Namespace) -> list[Row]:
     for _ in range(arguments.repeat):
         for name, speculative in (("one by one", False), ("drafted", True)):
             backbone = LlamaBackbone.load(model, adapter, context_tokens=2048, speculative=speculative)
-            planner = Planner(backbone, ExampleLibrary.shipped(), Limits(), style=style, form=plan_form(card))
+            planner = Planner(backbone, ExampleLibrary.shipped(), Limits(), style=style)
             planner.plan("Who wrote Hamlet?")  # what is done once is not counted
             made: list[Generation] = []
             total, plans[name] = 0.0, []

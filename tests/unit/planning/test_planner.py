@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from support.fake_parts import FakeBackbone
 
@@ -11,9 +9,7 @@ from atomr_local.backbone.protocol import Generation, Prompt
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError
 from atomr_local.planning.examples import Example, ExampleLibrary, shape_terms
-from atomr_local.planning.forms import plan_form
 from atomr_local.planning.grammar import plan_grammar
-from atomr_local.planning.grammar_untyped import untyped_plan_grammar
 from atomr_local.planning.planner import Planner, unfounded_names
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.validation import Limits, check
@@ -89,8 +85,8 @@ def test_cancelling_while_planning_is_not_a_fallback() -> None:
 
 
 def test_a_name_is_founded_when_it_shares_a_word_with_the_question() -> None:
-    assert unfounded_names(parse_compact(GOOD, QUESTION)) == []
-    assert len(unfounded_names(parse_compact(INVENTED, QUESTION))) == 1
+    assert unfounded_names(parse_compact(GOOD, QUESTION), QUESTION) == []
+    assert len(unfounded_names(parse_compact(INVENTED, QUESTION), QUESTION)) == 1
 
 
 def test_every_shipped_example_is_a_valid_plan_of_its_question() -> None:
@@ -99,7 +95,7 @@ def test_every_shipped_example_is_a_valid_plan_of_its_question() -> None:
     for example in library.select("Who?", len(library)):
         tree = parse_compact(example.plan, example.question)
         check(tree)
-        assert unfounded_names(tree, [example.question]) == [], example.question
+        assert unfounded_names(tree, example.question) == [], example.question
 
 
 def test_selection_goes_by_shape_most_relevant_last_and_diverse() -> None:
@@ -118,13 +114,10 @@ def test_selection_goes_by_shape_most_relevant_last_and_diverse() -> None:
 
 
 @pytest.mark.parametrize("question", ["Who is the father of Ann Lee?", "", "🙂", '"\\" [1] ]=[', "a " * 500, "?!"])
-@pytest.mark.parametrize("grammar_for", [plan_grammar, untyped_plan_grammar])
-def test_the_grammar_of_any_question_is_finite_and_defines_what_it_uses(
-    question: str, grammar_for: Callable[[str], str]
-) -> None:
+def test_the_grammar_of_any_question_is_finite_and_defines_what_it_uses(question: str) -> None:
     import re
 
-    grammar = grammar_for(question)
+    grammar = plan_grammar(question)
     defined = set(re.findall(r"^([a-z0-9-]+) ::=", grammar, re.MULTILINE))
     bare = re.sub(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]', " ", grammar)
     used = set(re.findall(r"\b[a-z][a-z0-9-]*\b", bare))
@@ -198,40 +191,10 @@ def test_a_misspelt_name_put_right_is_the_same_question() -> None:
     assert (made.origin, made.problems) == ("model", ())
 
 
-def test_names_may_come_from_what_was_said_before() -> None:
-    backbone = FakeBackbone('0. Who is her mother? = Answer(person)\n1. a = Search("Ann Lee")')
-    plan = planner(backbone).plan("Who is her mother?", given=("Who is Ann Lee?",))
-    assert plan.origin == "model"
-    assert backbone.grammars == [plan_grammar("Who is her mother?", ("Who is Ann Lee?",))]
-
-
 def test_copying_the_question_is_drafted() -> None:
     backbone = FakeBackbone(TYPED)
     planner(backbone).plan(TYPED_AS)
     assert backbone.lookup_texts[0][-1] == "0. Which came first emma or dracula = Answer("
-
-
-@pytest.mark.parametrize(
-    ("card", "form"),
-    [
-        ({}, 2),
-        ({"prompts": "full"}, 2),
-        ({"prompts": "lean"}, 1),
-        ({"prompts": "lean", "plans": 1}, 1),
-        ({"prompts": "lean", "plans": 2}, 2),
-        ({"prompts": "lean", "plans": "two"}, 1),
-    ],
-)
-def test_the_adapters_card_tells_the_form_of_its_plans(card: dict[str, object], form: int) -> None:
-    assert plan_form(card) == form
-
-
-@pytest.mark.parametrize("form", [1, 2])
-def test_a_model_writes_under_the_grammar_of_its_form(form: int) -> None:
-    backbone = FakeBackbone(GOOD)
-    made = Planner(backbone, ExampleLibrary.shipped(), Limits(), style="lean", form=form)  # type: ignore[arg-type]
-    assert made.plan(QUESTION).origin == "model"
-    assert backbone.grammars == [plan_grammar(QUESTION) if form == 2 else untyped_plan_grammar(QUESTION)]
 
 
 def test_an_example_from_before_line_0_is_shown_with_one() -> None:
