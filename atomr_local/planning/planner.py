@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
 
 from atomr_local.backbone.protocol import Backbone, Generation, GenerationRequest, Message, Prompt
@@ -121,28 +121,21 @@ def _without_idle_operator(line: str) -> str:
     return line[: operator.start()] if operator is not None else line
 
 
+@dataclass
 class Planner:
-    def __init__(
-        self,
-        backbone: Backbone,
-        examples: ExampleLibrary,
-        limits: Limits,
-        *,
-        seed: int = 0,
-        shots: int = _EXAMPLES,
-        style: Style = "full",
-    ) -> None:
-        """Make a planner.
+    """Makes plans with a model.
 
-        Args:
-            shots: worked examples to show at most; in lean style the adapter has learnt what they would show.
-        """
-        self._backbone = backbone
-        self._examples = examples
-        self._limits = limits
-        self._seed = seed
-        self._shots = shots if style == "full" else 0
-        self._template = "plan" if style == "full" else "lean_plan"
+    Attributes:
+        shots: the most worked examples to show; in lean style none, because the adapter has learnt what they show.
+    """
+
+    backbone: Backbone
+    examples: ExampleLibrary
+    limits: Limits
+    _: KW_ONLY
+    seed: int = 0
+    shots: int = _EXAMPLES
+    style: Style = "full"
 
     def plan(
         self,
@@ -165,19 +158,19 @@ class Planner:
         problems: list[str] = []
         prompt = self._prompt(question)
         grammar = Grammar(plan_grammar(question))
-        similar = [example.plan for example in self._examples.select(question, _SIMILAR)]
+        similar = [example.plan for example in self.examples.select(question, _SIMILAR)]
         similar.append(f"0. {question[:1].upper()}{question[1:]} = {ANSWER}(")
         for attempt in (1, 2):
             request = GenerationRequest(
                 prompt,
                 _MAX_TOKENS,
                 grammar,
-                seed=self._seed,
+                seed=self.seed,
                 lookup_texts=tuple(similar),
                 on_text=on_text,
                 cancellation=cancellation,
             )
-            made = self._backbone.generate(request)
+            made = self.backbone.generate(request)
             if on_call is not None:
                 on_call(prompt, made)
             if made.finish == "length":
@@ -198,40 +191,39 @@ class Planner:
             tree = in_asked_form(with_comparisons(tree), question)
         except TreeError as error:
             return None, str(error)
-        complaints = [p.message for p in validate(tree, self._limits) if p.fatal] or _misread(tree, question)
+        complaints = [p.message for p in validate(tree, self.limits) if p.fatal] or _misread(tree, question)
         complaints += comparing_filters(tree)
         if complaints:
             return None, complaints[0]
         if tree.expects is not None and tree.expects.type in NO_QUESTION:
             return Tree(replace(tree.root, question=question)), ""  # there is nothing to understand in other words
         whole = with_searches(tree)
-        return (tree if any(p.fatal for p in validate(whole, self._limits)) else whole), ""
+        return (tree if any(p.fatal for p in validate(whole, self.limits)) else whole), ""
 
     def _prompt(self, question: str) -> Prompt:
-        bare = self._backbone.count_tokens(render(_PACKAGE, self._template, (), question=question))
-        room = self._backbone.info.context_tokens - _MAX_TOKENS - bare
+        template = "plan" if self.style == "full" else "lean_plan"
+        bare = render(_PACKAGE, template, (), question=question)
+        room = self.backbone.info.context_tokens - _MAX_TOKENS - self.backbone.count_tokens(bare)
         if room < 0:
             raise ModelError(
                 "the question is too long for the model's context window",
                 hint="Ask a shorter question or use a larger model.",
             )
-        if not self._shots:
-            return render(_PACKAGE, self._template, (), question=question)
+        if not self.shots or self.style == "lean":
+            return bare
 
         def measure(example: Example) -> int:
-            return self._backbone.count_tokens(Prompt((), _turns(example)))
+            return self.backbone.count_tokens(Prompt((), _turns(example)))
 
-        menu = self._examples.menu(question, self._shots, budget=min(_MENU_TOKENS, room), measure=measure)
+        menu = self.examples.menu(question, self.shots, budget=min(_MENU_TOKENS, room), measure=measure)
         room -= sum(map(measure, menu))
-        nearest = [one for one in self._examples.select(question, 1, budget=room, measure=measure) if one not in menu]
-        prompt = render(
-            _PACKAGE, self._template, tuple(turn for one in menu for turn in _turns(one)), question=question
-        )
+        nearest = [one for one in self.examples.select(question, 1, budget=room, measure=measure) if one not in menu]
+        prompt = render(_PACKAGE, template, tuple(turn for one in menu for turn in _turns(one)), question=question)
         # The nearest of all is not part of what alike questions share.
         return Prompt(prompt.static, (*(turn for one in nearest for turn in _turns(one)), *prompt.dynamic))
 
     def _fits(self, prompt: Prompt) -> bool:
-        return self._backbone.count_tokens(prompt) + _MAX_TOKENS <= self._backbone.info.context_tokens
+        return self.backbone.count_tokens(prompt) + _MAX_TOKENS <= self.backbone.info.context_tokens
 
     @staticmethod
     def _repair(prompt: Prompt, written: str, complaint: str) -> Prompt:

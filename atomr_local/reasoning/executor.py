@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled
@@ -62,44 +63,32 @@ def _expected(tree: Tree, node: Node) -> AnswerType | None:
     return tree.expects.type if node is tree.root and tree.expects is not None else None
 
 
+@dataclass
 class Executor:
-    def __init__(
-        self,
-        operators: Operators,
-        reader: Reader,
-        recorder: Recorder,
-        cancellation: Cancellation,
-        selection: AnswerSelection,
-        *,
-        reference_cap: int,
-        symbolic: bool = True,
-        beam: bool = True,
-        parallel: int = 1,
-        reused: ReusedResults | None = None,
-        cache: ResultCache | None = None,
-    ) -> None:
-        """Make an executor.
+    """Runs the nodes of one tree.
 
-        Args:
-            selection: gives results their confidence and chooses the answer of the whole question.
-            reference_cap: runs of one operator at most.
-            symbolic: whether steps are computed where they can be.
-            beam: whether other readings of an unsure step are tried in the step that depends on it.
-            parallel: nodes that run at once, at most; the answers are those of one at a time.
-            reused: results of an earlier answer that stand; only the other nodes run.
-            cache: is given every node's result, for a revision of this answer.
-        """
-        self._reused = reused
-        self._cache = cache or ResultCache()
-        self._parallel = parallel
-        self._symbolic = symbolic
-        self._beam = beam
-        self._selection = selection
-        self._operators = operators
-        self._reader = reader
-        self._recorder = recorder
-        self._cancellation = cancellation
-        self._cap = reference_cap
+    Attributes:
+        selection: gives results their confidence and chooses the answer of the whole question.
+        reference_cap: the most runs of one operator.
+        symbolic: whether steps are computed where they can be.
+        beam: whether other readings of an unsure step are tried in the step that depends on it.
+        parallel: the most nodes at once; the answers are the same as one at a time.
+        reused: results of an earlier answer that stand; only the other nodes run.
+        cache: receives every node's result, for a revision of this answer.
+    """
+
+    operators: Operators
+    reader: Reader
+    recorder: Recorder
+    cancellation: Cancellation
+    selection: AnswerSelection
+    _: KW_ONLY
+    reference_cap: int
+    symbolic: bool
+    beam: bool
+    parallel: int
+    reused: ReusedResults | None
+    cache: ResultCache
 
     def execute(self, tree: Tree) -> Result:
         """Answer the tree's root.
@@ -108,23 +97,23 @@ class Executor:
             Cancelled: the question was cancelled; what was found is in the recorder's trace.
             AtomrError: the root could be answered in no way.
         """
-        results = self._cache.results
-        if self._reused is not None:
-            self._reused.report(tree, self._cache, self._recorder)
-        depends = dependencies(tree, [node.id for node in tree.bottom_up()], beam=self._beam)
+        results = self.cache.results
+        if self.reused is not None:
+            self.reused.report(tree, self.cache, self.recorder)
+        depends = dependencies(tree, [node.id for node in tree.bottom_up()], beam=self.beam)
         order = [node_id for node_id in depends if node_id not in results]
         depends = {node_id: depends[node_id] - results.keys() for node_id in order}
-        run_graph(order, depends, lambda node_id: self._run(tree, tree.node(node_id), results), self._parallel)
+        run_graph(order, depends, lambda node_id: self._run(tree, tree.node(node_id), results), self.parallel)
         return results[tree.root.id]
 
     def _run(self, tree: Tree, node: Node, results: dict[int, Result]) -> None:
         """Answer one node; those that it depends on have been answered."""
-        self._cancellation.check()
+        self.cancellation.check()
         started = time.perf_counter()
         # The root is the user's own question: a bracketed number in it is text.
         is_root = node is tree.root
         question = node.question if is_root else fill_question(tree, node.instruction or node.question, results)
-        self._recorder.emit(NodeStarted(node_id=node.id, resolved_question=question))
+        self.recorder.emit(NodeStarted(node_id=node.id, resolved_question=question))
         try:
             result = self._node(tree, node, question, results)
         except Cancelled:
@@ -132,7 +121,7 @@ class Executor:
         except AtomrError as error:
             # One node's failure is that node's: its parent still may find another way.
             result = Result(
-                evidence=self._recorder.evidence_of(node.id),
+                evidence=self.recorder.evidence_of(node.id),
                 error={"title": error.title, "message": error.message},
             )
             if node.id == tree.root.id:
@@ -143,13 +132,13 @@ class Executor:
 
     def _node(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
         """The node's result with its confidence: a user's own, or what is found."""
-        given = self._reused.given(node.id) if self._reused is not None else None
+        given = self.reused.given(node.id) if self.reused is not None else None
         if given is not None:
             return given
         result = self._found(tree, node, question, results)
         if node is tree.root:
-            return self._selection.final(tree, question, self._as_asked(tree), result, results)
-        self._selection.weigh_step(result)
+            return self.selection.final(tree, question, self._as_asked(tree), result, results)
+        self.selection.weigh_step(result)
         return result
 
     def _found(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
@@ -158,29 +147,29 @@ class Executor:
         if expected in NO_QUESTION:
             # A name by itself looks like no question; it is a topic if a page bears it.
             topic = expected is AnswerType.NOTHING
-            result = self._operators.summary(node.id, question, alone=True) if topic else Result()
+            result = self.operators.summary(node.id, question, alone=True) if topic else Result()
         elif node.call is not None:
             result = self._leaf(tree, node, question, results)
-        elif node.operation is not None and self._symbolic:
+        elif node.operation is not None and self.symbolic:
             result = computed_node(tree, node, results)
         elif node.children:
             result = self._parent(tree, node, question, results)
         elif node.references and node is not tree.root:
             result = self._over(tree, node, question, node.references, results, "sibling")
         elif expected is AnswerType.SUMMARY:
-            result = self._operators.summary(node.id, question, self._as_asked(tree))
+            result = self.operators.summary(node.id, question, self._as_asked(tree))
         else:
-            result = self._operators.direct_rag(node.id, self._as_asked(tree) if node is tree.root else question)
+            result = self.operators.direct_rag(node.id, self._as_asked(tree) if node is tree.root else question)
         return result
 
     def _as_asked(self, tree: Tree) -> str:
         """The question in the user's own words; one that follows another as it was understood."""
-        trace = self._recorder.trace
+        trace = self.recorder.trace
         return tree.question if trace.took_from else trace.question or tree.question
 
     def _leaf(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
         result = self._operate(tree, node, question, results)
-        unsure = [i for i in node.references if len(node.references) == 1 and results[i].others] if self._beam else []
+        unsure = [i for i in node.references if len(node.references) == 1 and results[i].others] if self.beam else []
         for earlier in unsure:
             result = self._beam_search(tree, node, earlier, result, results)
         return result
@@ -199,18 +188,20 @@ class Executor:
                 *first.dropped,
                 f"{first.answer} ({raw_confidence(first) or 0.0:.2f}), for step {node.id}",
             ]
-            self._selection.weigh_step(changed)
+            self.selection.weigh_step(changed)
             results[earlier] = changed
-            self._report(tree.node(earlier), changed, self._recorder.trace.node(earlier).seconds)
+            self._report(tree.node(earlier), changed, self.recorder.trace.node(earlier).seconds)
         return result
 
     def _operate(self, tree: Tree, node: Node, question: str, results: Mapping[int, Result]) -> Result:
         assert node.call is not None
-        resolved = resolve_arguments(tree, node, results, max(self._cap, _MOST_IN_SET))
+        resolved = resolve_arguments(tree, node, results, max(self.reference_cap, _MOST_IN_SET))
         if not resolved.combinations:
-            result = self._operators.direct_rag(node.id, question)
+            result = self.operators.direct_rag(node.id, question)
         else:
-            result = self._operators.run(node.id, node.call.operator, question, resolved.combinations, self._cap)
+            result = self.operators.run(
+                node.id, node.call.operator, question, resolved.combinations, self.reference_cap
+            )
         result.dropped.extend(resolved.dropped)
         return result
 
@@ -223,7 +214,7 @@ class Executor:
         result = passed or self._over(tree, node, question, children, results, "child")
         if result.values:
             return result
-        found = self._operators.direct_rag(node.id, question)
+        found = self.operators.direct_rag(node.id, question)
         found.dropped = [*result.dropped, *found.dropped]
         return found
 
@@ -264,14 +255,14 @@ class Executor:
     ) -> Result:
         """Reason over the answers of other nodes: compute what the question surely asks for, else ask the model."""
         known = {i: results[i] for i in ids if i in results}
-        computed = computed_question(tree, node, list(known), results) if self._symbolic else None
+        computed = computed_question(tree, node, list(known), results) if self.symbolic else None
         if computed is not None:
             return computed
         evidence, cited = evidence_of(known.values())
         if not any(result.values for result in known.values()):
             return Result(evidence=evidence)
         steps = [(fill_question(tree, tree.node(i).question, results), r.answer) for i, r in known.items()]
-        reading = self._reader.from_steps(node.id, question, steps)
+        reading = self.reader.from_steps(node.id, question, steps)
         result = self._from_reading(reading, evidence, cited)
         if result.values:
             result.method = "sibling" if method == "sibling" else "child"
@@ -293,4 +284,4 @@ class Executor:
 
     def _report(self, node: Node, result: Result, seconds: float) -> None:
         supported = citations_hold(result)
-        self._recorder.emit(node_finished(self._recorder, node.id, result, supported=supported, seconds=seconds))
+        self.recorder.emit(node_finished(self.recorder, node.id, result, supported=supported, seconds=seconds))

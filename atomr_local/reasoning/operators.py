@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 from atomr_local.errors import ModelError
 from atomr_local.language.names import base_key, comparable, name_key
@@ -73,35 +73,26 @@ def _belong(reading: Result, head: Value) -> None:
     reading.others = tuple((replace(value, of=(head,)), confidence) for value, confidence in reading.others)
 
 
+@dataclass
 class Operators:
-    def __init__(
-        self,
-        retriever: Retriever,
-        reader: Reader,
-        *,
-        top_k: int,
-        filter_overlap: float,
-        beam: bool = True,
-        page_alone: bool = True,
-        parallel: int = 1,
-        entity: Callable[[str], str | None] | None = None,
-    ) -> None:
-        """Make the operators.
+    """Runs operators, and answers by direct RAG.
 
-        Args:
-            beam: carry several readings of an unsure step.
-            page_alone: a Relate reads the page of its entity alone first.
-            parallel: runs of one operator at once, at most.
-            entity: the graph entity that a name stood for earlier in the conversation.
-        """
-        self._entity = entity
-        self._parallel = parallel
-        self._page_alone = page_alone
-        self._retriever = retriever
-        self._reader = reader
-        self._top_k = top_k
-        self._filter_overlap = filter_overlap
-        self._unsure = UNSURE if beam else 0.0
+    Attributes:
+        beam: whether an unsure step carries several readings.
+        page_alone: whether a Relate reads the page of its entity alone first.
+        parallel: the most runs of one operator at once.
+        entity: returns the graph entity that a name stood for earlier in the conversation.
+    """
+
+    retriever: Retriever
+    reader: Reader
+    _: KW_ONLY
+    top_k: int
+    filter_overlap: float
+    beam: bool = True
+    page_alone: bool = True
+    parallel: int = 1
+    entity: Callable[[str], str | None] | None = None
 
     def run(
         self,
@@ -121,15 +112,15 @@ class Operators:
             Cancelled: the question was cancelled.
         """
         requests = [
-            Request(question, self._query(arguments), operator, self._identified(arguments), self._top_k)
+            Request(question, self._query(arguments), operator, self._identified(arguments), self.top_k)
             for arguments in combinations
         ]
         result = Result()
-        if len(requests) > most and not self._retriever.asks_set(node_id, requests):
+        if len(requests) > most and not self.retriever.asks_set(node_id, requests):
             left = len(requests) - most
             result.dropped.append(f"{left} of {len(requests)} combinations of values left out (limit {most})")
             requests = requests[:most]
-        gathered = self._retriever.gather(node_id, requests, most)
+        gathered = self.retriever.gather(node_id, requests, most)
         for found in gathered:
             add_evidence(result.evidence, found.evidence)
             result.dropped.extend(note for note in found.dropped if note not in result.dropped)
@@ -140,7 +131,7 @@ class Operators:
             self._filter(node_id, requests, gathered, result)
         else:
             pairs = list(zip(requests, gathered, strict=True))
-            readings = run_each(lambda pair: self._one(node_id, *pair), pairs, self._parallel)
+            readings = run_each(lambda pair: self._one(node_id, *pair), pairs, self.parallel)
             for (request, found), reading in zip(pairs, readings, strict=True):
                 if operator is Operator.RELATE:
                     _belong(reading, _head(request, found))
@@ -162,11 +153,11 @@ class Operators:
 
     def direct_rag(self, node_id: int, question: str, *, everywhere: bool = False) -> Result:
         """Retrieve for the question itself and answer from what is found; `everywhere`: without choosing sources."""
-        request = Request(question, question, top_k=self._top_k)
+        request = Request(question, question, top_k=self.top_k)
         if everywhere:
-            found = self._retriever.everywhere(node_id, request)
+            found = self.retriever.everywhere(node_id, request)
         else:
-            [found] = self._retriever.gather(node_id, [request])
+            [found] = self.retriever.gather(node_id, [request])
         result = Result(evidence=list(found.evidence))
         self._direct_rag(node_id, question, result)
         compared(result)
@@ -180,7 +171,7 @@ class Operators:
             typed: the question as the user typed it, where the plan may spell the name otherwise.
             alone: the question must be the page's title and nothing else; nothing is read elsewhere.
         """
-        found = self._retriever.everywhere(node_id, Request(question, question, top_k=self._top_k))
+        found = self.retriever.everywhere(node_id, Request(question, question, top_k=self.top_k))
         result = Result(evidence=list(found.evidence), dropped=list(found.dropped))
         page = topic_page(question, found.evidence, alone=alone)
         sure = _QUOTED
@@ -196,7 +187,7 @@ class Operators:
     def guess(self, node_id: int, question: str, evidence: Sequence[Evidence]) -> Result:
         """The most likely answer that the evidence holds, for a question that is otherwise Unknown."""
         result = Result(evidence=list(evidence))
-        self._take(node_id, result, self._reader.whole(node_id, question, evidence[: self._top_k], guess=True))
+        self._take(node_id, result, self.reader.whole(node_id, question, evidence[: self.top_k], guess=True))
         if result.values:
             result.method = "direct_rag"
             result.dropped.append(GUESSED)
@@ -206,7 +197,7 @@ class Operators:
     def _identified(self, arguments: tuple[Value, ...]) -> tuple[Value, ...]:
         """The arguments; a head that the conversation has named before stands for the same entity."""
         head, *others = arguments
-        if self._entity is None or head.iri is not None or (iri := self._entity(head.text)) is None:
+        if self.entity is None or head.iri is not None or (iri := self.entity(head.text)) is None:
             return arguments
         return (replace(head, iri=iri), *others)
 
@@ -250,13 +241,13 @@ class Operators:
         Most answers stand there, and half of the words need not be read.
         """
         related = request.operator is Operator.RELATE and len(evidence) > 1
-        if self._page_alone and related and self._titled(request.arguments[0].text, evidence[:1]):
-            reading = self._reader.from_evidence(node_id, question, evidence[:1])
+        if self.page_alone and related and self._titled(request.arguments[0].text, evidence[:1]):
+            reading = self.reader.from_evidence(node_id, question, evidence[:1])
             if reading.answers and (reading.confidence or 0.0) >= SURE:
-                reading = self._reader.checked(node_id, reading)
+                reading = self.reader.checked(node_id, reading)
                 if min(reading.verified, default=1.0) >= _SAID:
                     return reading
-        return self._reader.from_evidence(node_id, question, evidence, unsure=self._unsure)
+        return self.reader.from_evidence(node_id, question, evidence, unsure=UNSURE if self.beam else 0.0)
 
     def _join(self, result: Result, run: Result) -> None:
         """Add one run's result to those before it."""
@@ -299,11 +290,11 @@ class Operators:
             return
         candidates = [request.arguments[0] for request, _ in kept]
         evidence: list[Evidence] = []
-        for rank in range(self._top_k):  # round robin, so that the weakest evidence of all stands last
+        for rank in range(self.top_k):  # round robin, so that the weakest evidence of all stands last
             for _, found in kept:
                 add_evidence(evidence, found.evidence[rank : rank + 1])
         condition = kept[0][0].arguments[-1].text
-        reading = self._reader.select(node_id, [value.text for value in candidates], condition, evidence)
+        reading = self.reader.select(node_id, [value.text for value in candidates], condition, evidence)
         by_text = {value.text: value for value in candidates}
         self._take(node_id, result, reading, [by_text[text] for text in reading.answers if text in by_text])
 
@@ -319,7 +310,7 @@ class Operators:
         if any(overlap > _DOMINANT_FILTER_OVERLAP for overlap, _, _ in scored):
             threshold = _DOMINANT_FILTER_OVERLAP
         else:
-            threshold = self._filter_overlap
+            threshold = self.filter_overlap
         kept = [(request, found) for overlap, request, found in scored if overlap >= threshold]
         result.dropped.extend(
             f"{request.arguments[0].text}: evidence overlaps the condition by {overlap:.2f}, under {threshold}"
@@ -331,7 +322,7 @@ class Operators:
     def _direct_rag(self, node_id: int, question: str, result: Result) -> None:
         if not result.evidence:
             return
-        reading = self._reader.whole(node_id, question, result.evidence)
+        reading = self.reader.whole(node_id, question, result.evidence)
         self._take(node_id, result, reading)
         if result.values:
             result.method = "direct_rag"
@@ -352,7 +343,7 @@ class Operators:
         result.dropped.extend(note for note in reading.dropped if note not in result.dropped)
         if reading.problem is not None:
             result.error = {"title": ModelError.title, "message": reading.problem}
-        reading = self._reader.checked(node_id, reading)
+        reading = self.reader.checked(node_id, reading)
         taken = values_read(reading) if values is None else tuple(values)
         if taken:
             self._add(result, taken, [item.id for item in reading.cited], reading.confidence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, SourceError
@@ -93,39 +93,29 @@ def match_signals(gathered: Sequence[Gathered]) -> dict[str, float]:
     return worst({name: share for name, share in one.items() if share is not None} for one in told)
 
 
+@dataclass
 class Retriever:
-    """Chooses sources for a request, asks them, and puts what they found into the trace."""
+    """Chooses sources for a request, asks them, and puts what they found into the trace.
 
-    def __init__(
-        self,
-        sources: Mapping[SourceName, KnowledgeSource],
-        reader: Reader,
-        recorder: Recorder,
-        cancellation: Cancellation,
-        *,
-        rules: bool = True,
-        parallel: int = 1,
-        allowed: Mapping[int, frozenset[str]] | None = None,
-    ) -> None:
-        """Make a retriever.
+    Attributes:
+        rules: whether the graph's answer stands without asking the model for sources if the graph is sure.
+        parallel: the most requests at once.
+        allowed: by node, the only sources that it may use; a node without an entry may use all.
+    """
 
-        Args:
-            rules: without them the model is asked which sources to use even where the graph is sure.
-            parallel: requests that run at once, at most.
-            allowed: by node, the only sources that it may use; a node without an entry may use all.
-        """
-        self._allowed = dict(allowed or {})
-        self._parallel = parallel
-        self._rules = rules
-        self._sources = dict(sources)
-        self._reader = reader
-        self._recorder = recorder
-        self._cancellation = cancellation
+    sources: Mapping[SourceName, KnowledgeSource]
+    reader: Reader
+    recorder: Recorder
+    cancellation: Cancellation
+    _: KW_ONLY
+    rules: bool = True
+    parallel: int = 1
+    allowed: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
     def _names(self, node_id: int) -> tuple[SourceName, ...]:
         """The sources that the node may use."""
-        allowed = self._allowed.get(node_id)
-        return tuple(name for name in self._sources if allowed is None or name in allowed)
+        allowed = self.allowed.get(node_id)
+        return tuple(name for name in self.sources if allowed is None or name in allowed)
 
     def gather(self, node_id: int, requests: Sequence[Request], most: int = MOST_READ) -> list[Gathered]:
         """Choose the sources once for the node, then ask them for every request.
@@ -139,17 +129,17 @@ class Retriever:
         if self.asks_set(node_id, requests):
             return self._gather_set(node_id, requests, probes, most)
         chosen, reason = self._choose(node_id, requests, probes)
-        self._recorder.emit(SourcesSelected(node_id=node_id, sources=chosen, reason=reason))
+        self.recorder.emit(SourcesSelected(node_id=node_id, sources=chosen, reason=reason))
         pairs = list(zip(requests, probes, strict=True))
-        return run_each(lambda pair: self._ask(node_id, pair[0], chosen, pair[1]), pairs, self._parallel)
+        return run_each(lambda pair: self._ask(node_id, pair[0], chosen, pair[1]), pairs, self.parallel)
 
     def asks_set(self, node_id: int, requests: Sequence[Request]) -> bool:
         """Whether the requests are about several entities of a graph that looks them up together."""
         return (
-            self._rules
+            self.rules
             and len(requests) > 1
             and SourceName.GRAPH in self._names(node_id)
-            and isinstance(self._sources[SourceName.GRAPH], SetSource)
+            and isinstance(self.sources[SourceName.GRAPH], SetSource)
             and all(request.arguments and request.arguments[0].iri is not None for request in requests)
             and all(request.arguments[1:] == requests[0].arguments[1:] for request in requests)
         )
@@ -172,12 +162,12 @@ class Retriever:
             chosen, reason = self._choose(node_id, [request for request, _ in read], [probe for _, probe in read])
         only = (SourceName.GRAPH,)
         told = chosen if len(read) == len(pairs) else tuple(dict.fromkeys((*only, *chosen)))
-        self._recorder.emit(SourcesSelected(node_id=node_id, sources=told, reason=reason))
+        self.recorder.emit(SourcesSelected(node_id=node_id, sources=told, reason=reason))
         being_read = {id(request) for request, _ in read}
         gathered = run_each(
             lambda pair: self._ask(node_id, pair[0], chosen if id(pair[0]) in being_read else only, pair[1]),
             pairs,
-            self._parallel,
+            self.parallel,
         )
         if len(opened) > len(read) and chosen != only:
             left = f"{len(opened) - len(read)} of {len(pairs)} were looked up in the graph alone (limit {len(read)})"
@@ -187,26 +177,26 @@ class Retriever:
     def everywhere(self, node_id: int, request: Request) -> Gathered:
         """Ask every source available, without choosing."""
         names = self._names(node_id)
-        self._recorder.emit(SourcesSelected(node_id=node_id, sources=names, reason="all sources"))
+        self.recorder.emit(SourcesSelected(node_id=node_id, sources=names, reason="all sources"))
         return self._ask(node_id, request, names, None)
 
     def _probe(self, node_id: int, requests: Sequence[Request]) -> list[Gathered | None]:
         """The graph answers in milliseconds, so it is asked first; what it knows decides whether others are."""
         if SourceName.GRAPH not in self._names(node_id):
             return [None] * len(requests)
-        graph = self._sources[SourceName.GRAPH]
+        graph = self.sources[SourceName.GRAPH]
         if isinstance(graph, SetSource) and self.asks_set(node_id, requests):
             return list(self._set(node_id, graph, requests))
         return [self._one(node_id, SourceName.GRAPH, request) for request in requests]
 
     def _set(self, node_id: int, graph: SetSource, requests: Sequence[Request]) -> list[Gathered]:
         """One request for all of them."""
-        self._cancellation.check()
+        self.cancellation.check()
         query = ", ".join(dict.fromkeys(request.query for request in requests[:_QUERIES_SHOWN]))
         more = f" and {len(requests) - _QUERIES_SHOWN} more" if len(requests) > _QUERIES_SHOWN else ""
-        self._recorder.emit(RetrievalStarted(node_id=node_id, source=SourceName.GRAPH, query=query + more))
+        self.recorder.emit(RetrievalStarted(node_id=node_id, source=SourceName.GRAPH, query=query + more))
         try:
-            found = graph.retrieve_set(requests, self._cancellation)
+            found = graph.retrieve_set(requests, self.cancellation)
         except Cancelled:
             raise
         except SourceError as error:
@@ -220,7 +210,7 @@ class Retriever:
         if len(names) == 1:
             return names, "only source"
         graphs = [probe.graph for probe in probes if probe is not None and probe.graph is not None]
-        if self._rules and len(graphs) == len(requests) and all(map(self._sure, requests, graphs)):
+        if self.rules and len(graphs) == len(requests) and all(map(self._sure, requests, graphs)):
             return (SourceName.GRAPH,), "rule: the graph links entity and relation surely"
         if graphs and not any(graph.evidence for graph in graphs):
             names = tuple(name for name in names if name is not SourceName.GRAPH)
@@ -231,7 +221,7 @@ class Retriever:
             for size in range(1, len(names) + 1)
             for combination in itertools.combinations([str(name) for name in names], size)
         ]
-        answer = self._reader.choose(node_id, requests[0].question, options)
+        answer = self.reader.choose(node_id, requests[0].question, options)
         return tuple(SourceName(name) for name in answer.split(", ")), "model"
 
     @staticmethod
@@ -250,7 +240,7 @@ class Retriever:
         def one(name: SourceName) -> Gathered:
             return probe if name is SourceName.GRAPH and probe is not None else self._one(node_id, name, request)
 
-        for name, found in zip(chosen, run_each(one, chosen, self._parallel), strict=True):
+        for name, found in zip(chosen, run_each(one, chosen, self.parallel), strict=True):
             add_evidence(merged.evidence, found.evidence)
             merged.dropped.extend(found.dropped)
             merged.problems.extend(found.problems)
@@ -260,10 +250,10 @@ class Retriever:
         return merged
 
     def _one(self, node_id: int, name: SourceName, request: Request) -> Gathered:
-        self._cancellation.check()
-        self._recorder.emit(RetrievalStarted(node_id=node_id, source=name, query=request.query))
+        self.cancellation.check()
+        self.recorder.emit(RetrievalStarted(node_id=node_id, source=name, query=request.query))
         try:
-            retrieval = self._sources[name].retrieve(request, self._cancellation)
+            retrieval = self.sources[name].retrieve(request, self.cancellation)
         except Cancelled:
             raise
         except SourceError as error:
@@ -272,14 +262,14 @@ class Retriever:
 
     def _failed(self, node_id: int, name: SourceName, error: SourceError) -> Gathered:
         """One failing source must not take the question down: the others may still know."""
-        self._recorder.emit(WarningRaised(message=f"step {node_id}: {error.title}: {error.message}"))
+        self.recorder.emit(WarningRaised(message=f"step {node_id}: {error.title}: {error.message}"))
         return Gathered(problems=[f"{name}: {error.message}"])
 
     def _taken_in(self, node_id: int, name: SourceName, retrieval: Retrieval) -> Gathered:
         # An answer that passes through as it is has to match its evidence, which the trace holds sanitised.
         retrieval = replace(retrieval, values=_shown(retrieval.values))
-        evidence = self._recorder.take_in(retrieval.evidence)
-        self._recorder.emit(EvidenceFound(node_id=node_id, source=name, evidence=evidence))
+        evidence = self.recorder.take_in(retrieval.evidence)
+        self.recorder.emit(EvidenceFound(node_id=node_id, source=name, evidence=evidence))
         gathered = Gathered(list(evidence), dropped=list(retrieval.dropped))
         if name is SourceName.GRAPH:
             gathered.graph, gathered.graph_evidence = retrieval, evidence

@@ -81,7 +81,7 @@ class Toolbox:
             self.cancellation,
             rules=features.source_rules,
             parallel=parallel,
-            allowed=self.cache.allowed,
+            allowed=dict(self.cache.allowed),
         )
         self.operators = Operators(
             self.retriever,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 
 from atomr_local.reasoning.answer_selection.answer_signals import step_signals, tree_signals, whole_signals
 from atomr_local.reasoning.answer_selection.candidates import agree, compare
@@ -18,37 +19,29 @@ from atomr_local.tree.nodes import Tree
 _MEASURED = frozenset({names.READING, names.LINK, names.RELATION})
 
 
+@dataclass
 class AnswerSelection:
-    """Gives the results of one question their confidence, and chooses the answer of the whole question."""
+    """Gives the results of one question their confidence, and chooses the answer of the whole question.
 
-    def __init__(
-        self,
-        operators: Operators,
-        reader: Reader,
-        calibration: Calibration | None,
-        *,
-        direct: bool = True,
-        guess: bool = True,
-    ) -> None:
-        """Make one.
+    Attributes:
+        calibration: None: results keep the figures of the model and of the graph, and no direct answer competes with
+            the tree's.
+        direct: whether a direct answer may compete with the tree's.
+        guess: whether a question that stays Unknown is answered with the most likely words of its evidence.
+    """
 
-        Args:
-            calibration: None: results keep the figures of the model and of the graph, and no direct answer competes
-                with the tree's.
-            direct: whether a direct answer may compete with the tree's.
-            guess: answer a question that stays Unknown with the most likely words of its evidence.
-        """
-        self._operators = operators
-        self._reader = reader
-        self._calibration = calibration
-        self._direct = direct and calibration is not None
-        self._guess = guess
+    operators: Operators
+    reader: Reader
+    calibration: Calibration | None
+    _: KW_ONLY
+    direct: bool = True
+    guess: bool = True
 
     def weigh_step(self, result: Result) -> None:
         """Give a step that was looked up or read its confidence; one without a measured signal has none."""
-        if self._calibration is not None and result.values and not _MEASURED.isdisjoint(result.signals):
+        if self.calibration is not None and result.values and not _MEASURED.isdisjoint(result.signals):
             result.signals = step_signals(result)
-            result.confidence = self._calibration.of_step(result.signals)
+            result.confidence = self.calibration.of_step(result.signals)
 
     def final(self, tree: Tree, question: str, asked: str, result: Result, results: Mapping[int, Result]) -> Result:
         """The answer to the whole question, given the tree's `result`.
@@ -69,7 +62,7 @@ class AnswerSelection:
         self, tree: Tree, question: str, asked: str, result: Result, results: Mapping[int, Result]
     ) -> Result:
         """The root's answer with its confidence, or a direct answer that is likelier right. The trace holds both."""
-        calibration = self._calibration
+        calibration = self.calibration
         if calibration is None or not result.values:
             return result
         if result.method in {"direct_rag", "closed_book"}:  # a direct answer already
@@ -80,14 +73,14 @@ class AnswerSelection:
             return result
         result.signals = tree_signals(tree, question, result, results)
         result.confidence = calibration.of_tree(result.signals)
-        if not self._direct or not tree.root.children or result.confidence >= calibration.sure:
+        if not self.direct or not tree.root.children or result.confidence >= calibration.sure:
             return result
         direct = self._direct_answer(tree, asked)
         return _likelier(calibration, result, direct) if direct.values else result
 
     def _direct_instead(self, tree: Tree, asked: str, result: Result) -> Result:
         """A direct answer to the whole question if the tree found none."""
-        if not self._direct or not tree.root.children:
+        if not self.direct or self.calibration is None or not tree.root.children:
             return result
         direct = self._direct_answer(tree, asked)
         _share_evidence(result, direct)
@@ -98,15 +91,15 @@ class AnswerSelection:
 
     def _direct_answer(self, tree: Tree, asked: str) -> Result:
         """An answer to the whole question by direct RAG."""
-        direct = self._operators.direct_rag(tree.root.id, asked, everywhere=True)
+        direct = self.operators.direct_rag(tree.root.id, asked, everywhere=True)
         if direct.values:
             direct.signals = whole_signals(asked, direct)
         return direct
 
     def _last_resort(self, node_id: int, question: str, result: Result) -> Result:
         """The most likely answer of the evidence; without evidence what the model knows by itself."""
-        if result.evidence and self._guess:
-            guessed = self._operators.guess(node_id, question, result.evidence)
+        if result.evidence and self.guess:
+            guessed = self.operators.guess(node_id, question, result.evidence)
             guessed.dropped = [*result.dropped, *guessed.dropped]
             result = guessed
         if not result.values:
@@ -114,7 +107,7 @@ class AnswerSelection:
         return result
 
     def _from_memory(self, question: str, result: Result) -> None:
-        reading = self._reader.from_memory(0, question)
+        reading = self.reader.from_memory(0, question)
         if reading.answers:
             result.values = text_values(list(reading.answers))
             result.confidence = reading.confidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from atomr_local.backbone.protocol import Backbone, Generation, GenerationRequest, Prompt
@@ -13,11 +13,7 @@ from atomr_local.backbone.templates import Style, render
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.language.scripts import first_words
-from atomr_local.reasoning.confidence.signals import (
-    null_score,
-    said_yes,
-    token_shares,
-)
+from atomr_local.reasoning.confidence.signals import null_score, said_yes, token_shares
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reading.answer_formats import VERDICTS, AnswerFormat, AnswerSpec, Task, answer_format
 from atomr_local.reasoning.reading.citation_verification import mentioned_share
@@ -58,49 +54,34 @@ class SpanJudge(Protocol):
         ...
 
 
+@dataclass
 class Reader:
-    """Asks the backbone on behalf of nodes and records every call."""
+    """Asks the backbone on behalf of nodes and records every call.
 
-    def __init__(
-        self,
-        backbone: Backbone,
-        recorder: Recorder,
-        cancellation: Cancellation,
-        *,
-        seed: int = 0,
-        style: Style = "full",
-        evidence_tokens: int = 900,
-        passage_words: int = 70,
-        cut: bool = True,
-        spans: bool = True,
-        verify: bool = False,
-        span_reader: SpanJudge | None = None,
-        parallel: int = 1,
-    ) -> None:
-        """Make a reader.
+    Attributes:
+        style: of prompts and answers; an adapter's card says which one it was trained on.
+        evidence_tokens: the most tokens that evidence may take in a prompt.
+        passage_words: words of one passage in a prompt.
+        cut: whether to keep the passage's best sentences for the question instead of its first ones.
+        spans: whether answers read from evidence must be runs of its words.
+        verify: whether :meth:`checked` asks the model if the evidence supports its answer.
+        span_reader: judges what is read from evidence.
+        parallel: the most calls at once for one reading.
+    """
 
-        Args:
-            style: of prompts and answers; an adapter's card says which it was trained on.
-            evidence_tokens: that evidence may take in one prompt.
-            passage_words: words of one passage in a prompt.
-            cut: keep a passage's best sentences for the question, not its first ones.
-            spans: what is read from evidence must be a run of its words.
-            verify: :meth:`checked` asks the model whether the evidence says what it has answered.
-            span_reader: judges what is read from evidence.
-            parallel: calls for one reading at once, at most.
-        """
-        self._parallel = parallel
-        self._backbone = backbone
-        self._recorder = recorder
-        self._cancellation = cancellation
-        self._seed = seed
-        self._style = style
-        self._evidence_tokens = evidence_tokens
-        self._passage_words = passage_words
-        self._cut = cut
-        self._spans = spans
-        self._verify = verify
-        self._span_reader = span_reader
+    backbone: Backbone
+    recorder: Recorder
+    cancellation: Cancellation
+    _: KW_ONLY
+    seed: int = 0
+    style: Style = "full"
+    evidence_tokens: int = 900
+    passage_words: int = 70
+    cut: bool = True
+    spans: bool = True
+    verify: bool = False
+    span_reader: SpanJudge | None = None
+    parallel: int = 1
 
     def from_evidence(
         self, node_id: int | None, question: str, evidence: Sequence[Evidence], *, unsure: float = 0.0
@@ -118,7 +99,7 @@ class Reader:
         def again(draw: int) -> Reading:
             return self._read(node_id, "read again", "read", evidence, draw=draw, question=question)
 
-        for drawn in run_each(again, range(1, _DRAWS + 1), self._parallel):
+        for drawn in run_each(again, range(1, _DRAWS + 1), self.parallel):
             if len(drawn.answers) == 1 and drawn.answers != reading.answers:
                 others[drawn.answers[0]] = max(drawn.confidence or 0.0, others.get(drawn.answers[0], 0.0))
         return replace(reading, others=tuple(sorted(others.items(), key=lambda item: -item[1])))
@@ -137,12 +118,12 @@ class Reader:
 
         For readings that an answer rests on. One that is not from evidence, or says nothing, comes back as it is.
         """
-        if not self._verify or reading.asked is None or not reading.answers:
+        if not self.verify or reading.asked is None or not reading.answers:
             return reading
         verified: list[float] = []
         for line in reading.lines:
-            prompt = reading.asked.going_on(line, answer_format(self._style, "read").check)
-            if self._backbone.count_tokens(prompt) + _CHECK_TOKENS > self._backbone.info.context_tokens:
+            prompt = reading.asked.going_on(line, answer_format(self.style, "read").check)
+            if self.backbone.count_tokens(prompt) + _CHECK_TOKENS > self.backbone.info.context_tokens:
                 return reading
             said = self._generate(node_id, "verify", prompt, Choice(VERDICTS), _CHECK_TOKENS, watch=_WATCHED_VERDICTS)
             probability = said_yes(said)
@@ -172,7 +153,7 @@ class Reader:
         Returns:
             The question in the model's words, sanitised; "" where it wrote nothing.
         """
-        template = "rewrite" if self._style == "full" else "lean_rewrite"
+        template = "rewrite" if self.style == "full" else "lean_rewrite"
         prompt = render(_PACKAGE, template, turns="\n".join(map(sanitize_line, turns)), question=question)
         completion = self._generate(None, "rewrite", prompt, _ONE_LINE, _QUESTION_TOKENS)
         return sanitize_line(completion.text) if completion.finish == "stop" else ""
@@ -189,7 +170,7 @@ class Reader:
 
     def choose(self, node_id: int, question: str, options: Sequence[str]) -> str:
         """One of the options (combinations of sources) for the question, each equally possible by the grammar."""
-        template = "choose_sources" if self._style == "full" else "lean_choose_sources"
+        template = "choose_sources" if self.style == "full" else "lean_choose_sources"
         prompt = render(_PACKAGE, template, sources=max(options, key=len), question=question)
         chosen = self._generate(node_id, "choose sources", prompt, Choice(tuple(options)), 16).text.strip()
         return chosen if chosen in options else max(options, key=len)
@@ -206,7 +187,7 @@ class Reader:
         guess: bool = False,
         **slots: str,
     ) -> Reading:
-        form = answer_format(self._style, task)
+        form = answer_format(self.style, task)
         shown, prompt, dropped = self._fit(form, task, evidence, slots)
         cut = self._cut_all(task, shown, slots)
         asked = AnswerSpec(
@@ -215,7 +196,7 @@ class Reader:
             texts or tuple(part for title, text in cut for part in (text, title)),
             len(shown),
             tuple(candidates) if candidates else None,
-            self._spans,
+            self.spans,
             guess,
             bodies=tuple(text for _, text in cut),
         )
@@ -239,26 +220,26 @@ class Reader:
 
     def _judge(self, question: str, shown: Sequence[tuple[str, str]], answers: Sequence[str]) -> SpanVerdict | None:
         """No passage spells out a yes or no, nor answers nothing."""
-        if self._span_reader is None or not answers or all(answer.casefold() in _YES_NO for answer in answers):
+        if self.span_reader is None or not answers or all(answer.casefold() in _YES_NO for answer in answers):
             return None
-        return self._span_reader.judge(question, [f"{title}: {text}" for title, text in shown], answers)
+        return self.span_reader.judge(question, [f"{title}: {text}" for title, text in shown], answers)
 
     def _fit(
         self, form: AnswerFormat, task: Task, evidence: Sequence[Evidence], slots: dict[str, str]
     ) -> tuple[list[Evidence], Prompt, tuple[str, ...]]:
         """The prompt with as much of the evidence as fits, the weakest (last) left out first."""
         shown = list(evidence)
-        bare = self._backbone.count_tokens(self._prompt(form, task, [], slots))
+        bare = self.backbone.count_tokens(self._prompt(form, task, [], slots))
         while True:
             prompt = self._prompt(form, task, shown, slots)
-            tokens = self._backbone.count_tokens(prompt)
-            room = tokens + _ANSWER_TOKENS <= self._backbone.info.context_tokens
-            if room and (tokens - bare <= self._evidence_tokens or len(shown) <= 1):
+            tokens = self.backbone.count_tokens(prompt)
+            room = tokens + _ANSWER_TOKENS <= self.backbone.info.context_tokens
+            if room and (tokens - bare <= self.evidence_tokens or len(shown) <= 1):
                 break
             if not shown:
                 raise ModelError(
                     f"the question needs {tokens} prompt tokens, the model's context window has "
-                    f"{self._backbone.info.context_tokens}",
+                    f"{self.backbone.info.context_tokens}",
                     hint="Ask a shorter question, or set llm.context_tokens higher.",
                 )
             shown.pop()
@@ -272,7 +253,7 @@ class Reader:
     def _cut_all(self, task: Task, evidence: Sequence[Evidence], slots: dict[str, str]) -> list[tuple[str, str]]:
         asked = slots.get("question") or slots.get("condition", "")
         passages = [(item.title, item.text) for item in evidence]
-        return shown_passages(asked, passages, self._passage_words, whole=task != "read", cut=self._cut)
+        return shown_passages(asked, passages, self.passage_words, whole=task != "read", cut=self.cut)
 
     def _generate(
         self,
@@ -291,14 +272,14 @@ class Reader:
             max_tokens,
             output,
             temperature=1.0 if draw else 0.0,
-            seed=self._seed + draw,
+            seed=self.seed + draw,
             watch=watch,
             watch_after=watch_after,
-            on_text=lambda text: self._recorder.emit(TextGenerated(node_id=node_id, text=text)),
-            cancellation=self._cancellation,
+            on_text=lambda text: self.recorder.emit(TextGenerated(node_id=node_id, text=text)),
+            cancellation=self.cancellation,
         )
-        completion = self._backbone.generate(request)
-        self._recorder.emit(
+        completion = self.backbone.generate(request)
+        self.recorder.emit(
             ModelCalled(node_id=node_id, purpose=purpose, prompt=shown_prompt(prompt), completion=completion)
         )
         return completion

@@ -44,7 +44,7 @@ def seeds() -> Iterator[bytes]:
 def check(data: bytes) -> None:
     question, _, text = as_text(data).partition("\n")
     planner: Any = Planner.__new__(Planner)  # without a model, which reading a plan does not need
-    planner._limits, planner._form = Limits(), 2
+    planner.limits = Limits()
     tree, complaint = planner._read(text, question)
     expect((tree is None) == bool(complaint), "a tree or a complaint", complaint)
     if tree is None:
