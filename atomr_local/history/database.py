@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import re
 import sqlite3
@@ -77,21 +78,10 @@ def history_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-def has_fts5() -> bool:
-    """Whether this Python's SQLite has full-text search."""
-    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        try:
-            connection.execute("CREATE VIRTUAL TABLE probe USING fts5 (word)")
-        except sqlite3.OperationalError:
-            return False
-    return True
-
-
-def connect(path: Path, *, search: bool, wait: float = WAIT) -> sqlite3.Connection:
+def connect(path: Path, *, wait: float = WAIT) -> sqlite3.Connection:
     """Open or begin the file, with its schema brought up to date; made readable for its owner only.
 
     Args:
-        search: whether full-text search is to be kept up (see :func:`has_fts5`).
         wait: seconds to wait for another program that is writing.
 
     Raises:
@@ -105,17 +95,16 @@ def connect(path: Path, *, search: bool, wait: float = WAIT) -> sqlite3.Connecti
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         connection = opened(path, wait)
         try:
-            migrate(connection, path, search)
+            migrate(connection, path)
         except BaseException:
             connection.close()
             raise
         return connection
 
 
-def opened(path: Path, wait: float) -> sqlite3.Connection:
-    """The file as it is."""
-    # The caller holds a lock of its own around the connection; transactions are begun and ended in so many words.
-    connection = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
+def opened(path: Path | str, wait: float = WAIT, *, uri: bool = False) -> sqlite3.Connection:
+    """The file as it is. Transactions are begun and ended explicitly; threads share it under a lock of the caller."""
+    connection = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False, uri=uri)
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     return connection
 
@@ -124,10 +113,7 @@ def opened(path: Path, wait: float) -> sqlite3.Connection:
 def exclusive(path: Path) -> Iterator[None]:
     """One program at a time opens the file or sets it aside; writing needs no such lock."""
     with history_errors(path), _lock_file(path).open("a") as stream:
-        with contextlib.suppress(ImportError):  # Windows; SQLite's own locks do there
-            import fcntl
-
-            fcntl.flock(stream, fcntl.LOCK_EX)
+        fcntl.flock(stream, fcntl.LOCK_EX)
         yield
 
 
@@ -154,9 +140,8 @@ def known_version(connection: sqlite3.Connection, path: Path) -> int:
     return found
 
 
-def migrate(connection: sqlite3.Connection, path: Path, search: bool) -> None:
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring the file to the schema of this version; see :func:`connect`."""
-    steps = migrations()
     if not known_version(connection, path):
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise HistoryError(f"{path} is a database of another program", hint="Move it away.")
@@ -166,26 +151,20 @@ def migrate(connection: sqlite3.Connection, path: Path, search: bool) -> None:
         connection.execute(f"PRAGMA {pragma}")
     connection.execute("BEGIN IMMEDIATE")
     with transaction(connection):
-        for version, script in steps:
-            if version > _version(connection) and (search or version < SEARCH_VERSION):
+        for version, script in migrations():
+            if version > _version(connection):
                 for statement in statements(script):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {version}")
         conversations.prepare(connection)
-        if search:
-            connection.execute(
-                "INSERT INTO questions_search (rowid, question, answer) SELECT id, question, answer FROM questions"
-                " WHERE id > (SELECT coalesce(max(id), 0) FROM questions_search_docsize)"
-            )
+        connection.execute(
+            "INSERT INTO questions_search (rowid, question, answer) SELECT id, question, answer FROM questions"
+            " WHERE id > (SELECT coalesce(max(id), 0) FROM questions_search_docsize)"
+        )
 
 
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def indexed(connection: sqlite3.Connection) -> bool:
-    """Whether the file contains a full-text index, made by any SQLite version."""
-    return _version(connection) >= SEARCH_VERSION
 
 
 @contextlib.contextmanager

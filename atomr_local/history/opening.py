@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import sqlite3
 import tempfile
@@ -20,25 +19,22 @@ class Opening:
     """An open history.
 
     Attributes:
-        search: whether the words for searching can be used.
         read_only: nothing can be written.
         notes: what the user should know of the opening.
         scratch: a directory of copies, to be removed when the connection is closed.
     """
 
     connection: sqlite3.Connection
-    search: bool
     read_only: bool = False
     notes: tuple[str, ...] = ()
     scratch: Path | None = None
 
     def close(self) -> None:
         self.connection.close()
-        if self.scratch is not None:
-            shutil.rmtree(self.scratch, ignore_errors=True)
+        _remove(self.scratch)
 
 
-def open_history(path: Path, *, search: bool) -> Opening:
+def open_history(path: Path) -> Opening:
     """Open the history at `path`, or begin it.
 
     What is damaged is repaired (see `repair.py`); where nothing can be written there, it is opened for reading.
@@ -51,27 +47,27 @@ def open_history(path: Path, *, search: bool) -> Opening:
         with database.history_errors(path):
             what = repair.emptied(path)
         if what:
-            notes += _repaired(path, what, search)
+            notes += _repaired(path, what)
         try:
-            connection = database.connect(path, search=search)
+            connection = database.connect(path)
         except HistoryDamaged as error:
-            notes += _repaired(path, error.message, search)
-            connection = database.connect(path, search=search)
+            notes += _repaired(path, error.message)
+            connection = database.connect(path)
     except HistoryReadOnly:
-        return open_read_only(path, search=search)
+        return open_read_only(path)
     database.note_counts(path, connection)
-    return Opening(connection, search, notes=tuple(notes))
+    return Opening(connection, notes=tuple(notes))
 
 
-def reopen_damaged(path: Path, error: HistoryDamaged, *, search: bool) -> Opening:
+def reopen_damaged(path: Path, error: HistoryDamaged) -> Opening:
     """Repair the history, which proved to be damaged while it was open (and has been closed), and open it again."""
-    notes = _repaired(path, error.message, search)
-    opening = open_history(path, search=search)
+    notes = _repaired(path, error.message)
+    opening = open_history(path)
     opening.notes = (*notes, *opening.notes)
     return opening
 
 
-def open_read_only(path: Path, *, search: bool, damaged: bool = False) -> Opening:
+def open_read_only(path: Path, *, damaged: bool = False) -> Opening:
     """Open the history for reading; nothing is written in its directory.
 
     Args:
@@ -81,40 +77,35 @@ def open_read_only(path: Path, *, search: bool, damaged: bool = False) -> Openin
     try:
         with database.history_errors(path):
             log = path.with_name(path.name + "-wal")
-            whole = not damaged
             if not path.exists():
-                connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-                database.migrate(connection, path, search)
-                return Opening(connection, search, read_only=True)
-            place = path
+                connection = database.opened(":memory:")
+                database.migrate(connection, path)
+                return Opening(connection, read_only=True)
             if damaged or (log.exists() and log.stat().st_size):  # what stands in the log only would not be seen
                 scratch = Path(tempfile.mkdtemp(prefix="atomr-history-"))
                 place = scratch / path.name
                 if damaged:
-                    salvage(path, place, search=search)
+                    salvage(path, place)
                 else:
                     shutil.copyfile(path, place)
                     shutil.copyfile(log, place.with_name(log.name))
-                connection = database.opened(place, database.WAIT)
+                connection = database.opened(place)
             else:
                 uri = path.absolute().as_uri() + "?mode=ro&immutable=1"
-                connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
-                connection.text_factory = lambda data: data.decode("utf-8", "replace")
+                connection = database.opened(uri, uri=True)
             try:
                 database.known_version(connection, path)
                 connection.execute("PRAGMA query_only = ON")
                 connection.execute("SELECT id FROM questions LIMIT 1").fetchone()
-                search = search and database.indexed(connection)
-                if search:
-                    connection.execute("SELECT rowid FROM questions_search LIMIT 1").fetchone()
+                connection.execute("SELECT rowid FROM questions_search LIMIT 1").fetchone()
             except BaseException:
                 connection.close()
                 raise
     except HistoryDamaged as error:
         _remove(scratch)
-        if not whole:
+        if damaged:
             raise
-        opening = open_read_only(path, search=search, damaged=True)
+        opening = open_read_only(path, damaged=True)
         opening.notes = (
             f"{error.message}. It cannot be repaired, because it cannot be written. Readable questions are shown.",
         )
@@ -122,15 +113,14 @@ def open_read_only(path: Path, *, search: bool, damaged: bool = False) -> Openin
     except BaseException:
         _remove(scratch)
         raise
-    return Opening(connection, search, read_only=True, scratch=scratch)
+    return Opening(connection, read_only=True, scratch=scratch)
 
 
-def _repaired(path: Path, what: str, search: bool) -> list[str]:
-    outcome = repair.repair(path, search=search)
+def _repaired(path: Path, what: str) -> list[str]:
+    outcome = repair.repair(path)
     return [outcome.describe(what)] if outcome is not None else []
 
 
 def _remove(scratch: Path | None) -> None:
     if scratch is not None:
-        with contextlib.suppress(OSError):
-            shutil.rmtree(scratch)
+        shutil.rmtree(scratch, ignore_errors=True)

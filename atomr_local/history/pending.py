@@ -1,13 +1,13 @@
 """Notes about running questions, so that a killed question is in the history as interrupted.
 
 A note lies in a directory beside the history: lines of JSON, locked for as long as the program lives. It goes when the
-question is kept. Whoever opens the history takes in the notes that nobody holds any more. Where the system has no such
-locks (Windows) there are no notes.
+question is kept. Whoever opens the history takes in the notes that nobody holds any more.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import uuid
@@ -17,11 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from atomr_local import paths
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from atomr_local.reasoning.trace.schema import Trace
@@ -92,8 +87,6 @@ def pending_question(question: str, strategy: str, *, keep: bool = True) -> Iter
 
 
 def _begin(question: str, strategy: str) -> PendingNote | None:
-    if fcntl is None:
-        return None
     path = notes_folder() / f"{os.getpid()}-{uuid.uuid4().hex}{_ENDING}"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -132,7 +125,7 @@ def record_interrupted(history: Keeper) -> int:
     """
     folder = notes_folder(history.path)
     try:
-        notes = sorted(folder.iterdir())[:_MOST_NOTES] if fcntl is not None else []
+        notes = sorted(folder.iterdir())[:_MOST_NOTES]
     except OSError:  # there are none, or they cannot be read
         return 0
     count = 0

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from atomr_local import paths
-from atomr_local.errors import InputError, MissingPartError
+from atomr_local.errors import InputError
 from atomr_local.history import conversations, database, pending
 from atomr_local.history.entries import SUMMARY_COLUMNS, Origin, QuestionSummary, StoredQuestion, summary_of
 from atomr_local.history.errors import HistoryDamaged, HistoryError, HistoryReadOnly
@@ -53,9 +53,8 @@ class History:
         """
         self.path = path
         self.notes: list[str] = []
-        self._fts5 = database.has_fts5()
         self._lock = threading.RLock()
-        self._opening = open_history(path, search=self._fts5)
+        self._opening = open_history(path)
         self._add_notes(self._opening.notes)
 
     @classmethod
@@ -84,10 +83,6 @@ class History:
     def read_only(self) -> bool:
         """Whether nothing can be written; what is kept can be read."""
         return self._opening.read_only
-
-    @property
-    def _search(self) -> bool:
-        return self._opening.search
 
     def _add_notes(self, notes: Iterable[str]) -> None:
         self.notes.extend(note for note in notes if note not in self.notes)
@@ -126,11 +121,9 @@ class History:
                     row,
                 ).lastrowid
                 assert number is not None
-                if self._search:
-                    connection.execute(
-                        "INSERT INTO questions_search (rowid, question, answer) VALUES (?, ?, ?)",
-                        (number, row[2], row[3]),
-                    )
+                connection.execute(
+                    "INSERT INTO questions_search (rowid, question, answer) VALUES (?, ?, ?)", (number, row[2], row[3])
+                )
             database.note_counts(self.path, connection)
             return number
 
@@ -174,8 +167,8 @@ class History:
             words = _WORD.findall(sanitize_line(search))[:_MOST_WORDS]
             if not words:
                 raise InputError(f"there is no word to search for in {search!r}", hint="Give a word or its beginning.")
-            condition, found = self._condition(words)
-            values.extend(found)
+            condition = "id IN (SELECT rowid FROM questions_search WHERE questions_search MATCH ?)"
+            values.append(" ".join(f'"{word}"*' for word in words))
         if before is not None:
             condition += " AND id < ?"
             values.append(before)
@@ -217,16 +210,6 @@ class History:
             return list(found.values())
 
         return self._do(read)
-
-    def _condition(self, words: Sequence[str]) -> tuple[str, list[str]]:
-        if self._search:
-            match = " ".join(f'"{word}"*' for word in words)
-            return "id IN (SELECT rowid FROM questions_search WHERE questions_search MATCH ?)", [match]
-        note = "This Python's SQLite has no FTS5: words are looked for one by one, and as written, accents included."
-        if note not in self.notes:
-            self.notes.append(note)
-        escaped = [word.replace("_", r"\_") for word in words]
-        return " AND ".join([r"question || ' ' || answer LIKE ? ESCAPE '\'"] * len(words)), [f"%{w}%" for w in escaped]
 
     def count(self) -> int:
         """How many questions are kept."""
@@ -310,36 +293,28 @@ class History:
 
         Raises:
             InputError: one of them is not there.
-            MissingPartError: the file has words for searching and this SQLite cannot take them out.
             HistoryError: the file cannot be written.
         """
         chosen = None if numbers is None else list(dict.fromkeys(numbers))
 
         def remove(connection: sqlite3.Connection) -> int:
-            if database.indexed(connection) and not self._search:
-                raise MissingPartError(
-                    "this Python's SQLite has no FTS5, so that it cannot delete the words that one with it wrote",
-                    hint="Use a Python whose SQLite has FTS5, or delete the whole directory "
-                    f"{self.path.parent} by hand.",
-                )
             connection.execute("BEGIN IMMEDIATE")
             with database.transaction(connection):
                 known = {number for (number,) in connection.execute("SELECT id FROM questions")}
                 wanted = sorted(known) if chosen is None else chosen
                 if missing := [number for number in wanted if number not in known]:
                     raise _none_such(missing)
-                if self._search and chosen is not None:
+                if chosen is not None:
                     connection.executemany(
                         "INSERT INTO questions_search (questions_search, rowid, question, answer)"
                         " SELECT 'delete', id, question, answer FROM questions WHERE id = ?",
                         [(number,) for number in wanted],
                     )
-                elif self._search:
+                else:
                     connection.execute("INSERT INTO questions_search (questions_search) VALUES ('delete-all')")
                 connection.executemany("DELETE FROM questions WHERE id = ?", [(number,) for number in wanted])
-                if self._search:
-                    # Words taken out stay in the index's older segments until these are merged.
-                    connection.execute("INSERT INTO questions_search (questions_search) VALUES ('optimize')")
+                # Words taken out stay in the index's older segments until these are merged.
+                connection.execute("INSERT INTO questions_search (questions_search) VALUES ('optimize')")
             database.note_counts(self.path, connection)
             return len(wanted)
 
@@ -366,8 +341,7 @@ class History:
         return damaged
 
     def _check(self, connection: sqlite3.Connection) -> None:
-        # To check the words, SQLite would write.
-        if not is_sound(connection, self._search and not self.read_only):
+        if not is_sound(connection, search=not self.read_only):
             raise HistoryDamaged(f"{self.path} is damaged")
 
     def _do(self, work: Callable[[sqlite3.Connection], _T], *, writing: bool = False) -> _T:
@@ -382,9 +356,9 @@ class History:
                 read_only = self.read_only
                 self._opening.close()
                 if read_only:
-                    self._opening = open_read_only(self.path, search=self._fts5, damaged=True)
+                    self._opening = open_read_only(self.path, damaged=True)
                 else:
-                    self._opening = reopen_damaged(self.path, error, search=self._fts5)
+                    self._opening = reopen_damaged(self.path, error)
                 self._add_notes(self._opening.notes)
                 with database.history_errors(self.path):
                     return work(self._opening.connection)

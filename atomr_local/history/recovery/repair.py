@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from atomr_local.history import database
-from atomr_local.history.database import COMPANIONS, WAIT, exclusive, history_errors
+from atomr_local.history.database import COMPANIONS, exclusive, history_errors
 from atomr_local.history.recovery.salvage import salvage
 
 _SCRATCH = ".salvage-"
@@ -47,7 +47,7 @@ class RepairOutcome:
         return f"{what}. {where}{kept}"
 
 
-def repair(path: Path, *, search: bool) -> RepairOutcome | None:
+def repair(path: Path) -> RepairOutcome | None:
     """Make the history at `path` usable again, which proved to be damaged; see :func:`emptied` for empty files.
 
     Returns:
@@ -59,16 +59,16 @@ def repair(path: Path, *, search: bool) -> RepairOutcome | None:
     with exclusive(path), history_errors(path):
         counts = database.noted_counts(path)
         if path.exists() and path.stat().st_size:
-            if _whole(path, search):
+            if _whole(path):
                 return None
-            if search and _rebuild_search(path):
+            if _rebuild_search(path):
                 return RepairOutcome()
         for left in path.parent.glob(f"{_SCRATCH}*"):  # of a salvage that was killed
             shutil.rmtree(left, ignore_errors=True)
         aside = set_aside(path)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=_SCRATCH) as directory:
             fresh = Path(directory, path.name)
-            saved = salvage(aside or path, fresh, search=search, counts=counts)
+            saved = salvage(aside or path, fresh, counts=counts)
             fresh.replace(path)
         lost = max(0, counts.count - saved) if counts.count else None
         return RepairOutcome(aside, saved, lost)
@@ -90,25 +90,28 @@ def _questions(count: int) -> str:
     return "1 question was" if count == 1 else f"{count} questions were"
 
 
-def _whole(path: Path, search: bool) -> bool:
+def _whole(path: Path) -> bool:
     try:
-        with contextlib.closing(database.opened(path, WAIT)) as connection:
-            return is_sound(connection, search)
+        with contextlib.closing(database.opened(path)) as connection:
+            return is_sound(connection)
     except sqlite3.DatabaseError as error:
         if database.is_damage(error):
             return False
         raise
 
 
-def is_sound(connection: sqlite3.Connection, search: bool) -> bool:
-    """Whether the file is whole, its index and the words for searching included.
+def is_sound(connection: sqlite3.Connection, *, search: bool = True) -> bool:
+    """Whether the file is whole.
+
+    Args:
+        search: whether the words for searching are checked too, for which SQLite writes.
 
     Raises:
         sqlite3.DatabaseError: it cannot be read, which is how most damage shows.
     """
     if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
         return False
-    if search and database.indexed(connection):
+    if search:
         # Fails where the words are not those of the questions (https://sqlite.org/fts5.html, section 6.4).
         connection.execute("INSERT INTO questions_search (questions_search, rank) VALUES ('integrity-check', 1)")
     return True
@@ -117,7 +120,7 @@ def is_sound(connection: sqlite3.Connection, search: bool) -> bool:
 def _rebuild_search(path: Path) -> bool:
     """Make the words for searching again, where nothing else of the file is damaged."""
     script = next(script for version, script in database.migrations() if version == database.SEARCH_VERSION)
-    with contextlib.closing(database.opened(path, WAIT)) as connection:
+    with contextlib.closing(database.opened(path)) as connection:
         try:
             if connection.execute("PRAGMA integrity_check(questions)").fetchall() != [("ok",)]:
                 return False
@@ -127,7 +130,7 @@ def _rebuild_search(path: Path) -> bool:
                 for statement in database.statements(script):
                     connection.execute(statement)
                 connection.execute("INSERT INTO questions_search (questions_search) VALUES ('rebuild')")
-            return is_sound(connection, True)
+            return is_sound(connection)
         except sqlite3.DatabaseError as error:
             if database.in_use(error):
                 raise

@@ -24,21 +24,21 @@ _CHANGES, _FREE_PAGES, _VALID_FOR = slice(24, 28), slice(32, 40), slice(92, 96)
 _TABLE_LEAF = 0x0D
 
 
-def salvage(damaged: Path, fresh: Path, *, search: bool, counts: HistoryCounts | None = None) -> int:
+def salvage(damaged: Path, fresh: Path, *, counts: HistoryCounts | None = None) -> int:
     """Copy every question that can be read into a new history at `fresh`, under its number.
 
     Args:
         damaged: the file, which may be gone while its write-ahead log is there.
-        remains: what was noted of it, where something was.
+        counts: what was noted of it, where something was.
 
     Returns:
         How many were copied.
     """
     counts = counts or HistoryCounts()
     highest = counts.highest
-    with contextlib.closing(database.connect(fresh, search=search)) as into:
+    with contextlib.closing(database.connect(fresh)) as into:
         for copy in _copies(damaged, fresh):
-            with contextlib.closing(_opened(copy)) as connection:
+            with contextlib.closing(database.opened(copy)) as connection:
                 highest = max(highest, _highest(connection))
                 _take(into, _one_by_one(connection, highest or _most(damaged)))
             if not _count(into) or _count(into) < counts.count:
@@ -50,8 +50,7 @@ def salvage(damaged: Path, fresh: Path, *, search: bool, counts: HistoryCounts |
         highest = max(highest, into.execute("SELECT coalesce(max(id), 0) FROM questions").fetchone()[0])
         into.execute("DELETE FROM sqlite_sequence WHERE name = 'questions'")
         into.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('questions', ?)", (highest,))
-        if search:
-            into.execute("INSERT INTO questions_search (questions_search) VALUES ('rebuild')")
+        into.execute("INSERT INTO questions_search (questions_search) VALUES ('rebuild')")
         return _count(into)
 
 
@@ -61,7 +60,7 @@ def _copies(damaged: Path, fresh: Path) -> Iterator[Path]:
     Tables lie at the same pages in every history, because the schema is made by the same steps.
     """
     pattern = fresh.with_name("pattern.sqlite")
-    database.connect(pattern, search=database.has_fts5()).close()
+    database.connect(pattern).close()
     first = bytearray(pattern.read_bytes()[:_PAGE])
     first[_FREE_PAGES] = bytes(8)
     first[_CHANGES], first[_VALID_FOR] = b"\0\0\0\1", b"\0\0\0\0"  # the size is the file's own, whatever is written
@@ -79,12 +78,6 @@ def _copies(damaged: Path, fresh: Path) -> Iterator[Path]:
         elif not copy.stat().st_size:
             continue  # SQLite deletes the log of an empty file
         yield copy
-
-
-def _opened(copy: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(copy, isolation_level=None)
-    connection.text_factory = lambda data: data.decode("utf-8", "replace")
-    return connection
 
 
 def _count(connection: sqlite3.Connection) -> int:
@@ -130,7 +123,7 @@ def _page_by_page(copy: Path) -> Iterator[Sequence[Any]]:
 
     Each page in turn is made the table's root, so that SQLite itself reads what it holds.
     """
-    with contextlib.suppress(sqlite3.DatabaseError), contextlib.closing(_opened(copy)) as connection:
+    with contextlib.suppress(sqlite3.DatabaseError), contextlib.closing(database.opened(copy)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     with copy.open("rb") as stream:
         leaves = [
@@ -138,9 +131,9 @@ def _page_by_page(copy: Path) -> Iterator[Sequence[Any]]:
         ]
     for number in leaves:
         with contextlib.suppress(sqlite3.DatabaseError, OverflowError):
-            with contextlib.closing(_opened(copy)) as connection:
+            with contextlib.closing(database.opened(copy)) as connection:
                 connection.execute("PRAGMA synchronous = OFF")
                 connection.execute("PRAGMA writable_schema = ON")
                 connection.execute("UPDATE sqlite_master SET rootpage = ? WHERE name = 'questions'", (number,))
-            with contextlib.closing(_opened(copy)) as connection:
+            with contextlib.closing(database.opened(copy)) as connection:
                 yield from connection.execute(f"SELECT {_COLUMNS} FROM questions")  # noqa: S608 - constants

@@ -18,7 +18,7 @@ import pytest
 from support.history_fakes import ESCAPES, a_trace
 from support.places import TESTS
 
-from atomr_local.errors import InputError, MissingPartError
+from atomr_local.errors import InputError
 from atomr_local.history import database
 from atomr_local.history.errors import HistoryError
 from atomr_local.history.recovery import repair
@@ -202,7 +202,7 @@ def test_programs_and_threads_write_at_once(file: Path) -> None:
 def test_a_writer_waits_for_another_one_and_then_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "WAIT", 0.05)
     real = database.connect
-    monkeypatch.setattr(database, "connect", lambda path, *, search: real(path, search=search, wait=0.05))
+    monkeypatch.setattr(database, "connect", lambda path: real(path, wait=0.05))
     with History.open(file) as history, closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(HistoryError, match="in use by another program"):
@@ -328,30 +328,6 @@ def test_a_schema_step_that_fails_leaves_the_old_state(file: Path, monkeypatch: 
     monkeypatch.undo()
     with pytest.raises(HistoryError, match="newer version"):
         History.open(file)
-
-
-def test_without_fts5_questions_are_kept_and_found_and_indexed_later(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(database, "has_fts5", lambda: False)
-    with History.open(file) as history:
-        first = history.record(a_trace("Who is 100_a percent?"))
-        assert [item.id for item in history.entries(search="100_a WOLLSTONE")] == [first]
-        assert history.entries(search="100xa") == []
-        assert "FTS5" in history.notes[0]
-        history.delete([history.record(a_trace())])
-    monkeypatch.undo()
-    with History.open(file) as history:
-        assert [item.id for item in history.entries(search="percent")] == [first]
-        assert history.notes == []
-    monkeypatch.setattr(database, "has_fts5", lambda: False)
-    with History.open(file) as history:
-        second = history.record(a_trace("Who is second?"))
-        with pytest.raises(MissingPartError, match="FTS5"):
-            history.delete([second])
-    monkeypatch.undo()
-    with History.open(file) as history:
-        assert [item.id for item in history.entries(search="second")] == [second]
 
 
 def test_the_same_trace_from_elsewhere_is_taken_in_once(file: Path) -> None:
