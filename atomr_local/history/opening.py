@@ -10,7 +10,7 @@ from pathlib import Path
 
 from atomr_local.history import database
 from atomr_local.history.errors import HistoryDamaged, HistoryReadOnly
-from atomr_local.history.recovery import repair
+from atomr_local.history.recovery.repair import emptied, repair
 from atomr_local.history.recovery.salvage import salvage
 
 
@@ -45,13 +45,13 @@ def open_history(path: Path) -> Opening:
     notes: list[str] = []
     try:
         with database.history_errors(path):
-            what = repair.emptied(path)
+            what = emptied(path)
         if what:
-            notes += _repaired(path, what)
+            notes += repair(path, what)
         try:
             connection = database.connect(path)
         except HistoryDamaged as error:
-            notes += _repaired(path, error.message)
+            notes += repair(path, error.message)
             connection = database.connect(path)
     except HistoryReadOnly:
         return open_read_only(path)
@@ -61,7 +61,7 @@ def open_history(path: Path) -> Opening:
 
 def reopen_damaged(path: Path, error: HistoryDamaged) -> Opening:
     """Repair the history, which proved to be damaged while it was open (and has been closed), and open it again."""
-    notes = _repaired(path, error.message)
+    notes = repair(path, error.message)
     opening = open_history(path)
     opening.notes = (*notes, *opening.notes)
     return opening
@@ -114,11 +114,6 @@ def open_read_only(path: Path, *, damaged: bool = False) -> Opening:
         _remove(scratch)
         raise
     return Opening(connection, read_only=True, scratch=scratch)
-
-
-def _repaired(path: Path, what: str) -> list[str]:
-    outcome = repair.repair(path)
-    return [outcome.describe(what)] if outcome is not None else []
 
 
 def _remove(scratch: Path | None) -> None:

@@ -1,12 +1,14 @@
-"""Keeps a finished question in the history, or says why it could not be kept."""
+"""The user's own questions: a finished one kept in the history, and those asked before found again."""
 
 from __future__ import annotations
 
 from atomr_local.errors import AtomrError
 from atomr_local.history.pending import PendingNote
-from atomr_local.history.store import History
+from atomr_local.history.store import History, history_file
 from atomr_local.history.trace_encoding import digest_of
 from atomr_local.reasoning.trace.schema import Trace
+
+_LATEST = 100
 
 
 def record_trace(trace: Trace, pending: PendingNote | None = None) -> tuple[int | None, list[str]]:
@@ -28,3 +30,23 @@ def record_trace(trace: Trace, pending: PendingNote | None = None) -> tuple[int 
     finally:
         if pending is not None:
             pending.remove()
+
+
+def recall(limit: int = _LATEST, containing: str = "") -> list[str]:
+    """Different questions that were asked here, the latest first, each on one line and sanitised.
+
+    Imported ones are not among them. Where nothing was kept yet, no file is begun. It reads the disk: call it from a
+    worker.
+
+    Args:
+        limit: at most so many.
+        containing: only those with this text in them; upper and lower case are the same.
+
+    Raises:
+        HistoryError: the history cannot be read.
+    """
+    path = history_file()
+    if not path.exists():
+        return []
+    with History.open(path) as history:
+        return history.questions(limit, containing=containing)

@@ -17,7 +17,7 @@ from atomr_local.errors import InputError
 from atomr_local.history import conversations, database, pending
 from atomr_local.history.entries import SUMMARY_COLUMNS, Origin, QuestionSummary, StoredQuestion, summary_of
 from atomr_local.history.errors import HistoryDamaged, HistoryError, HistoryReadOnly
-from atomr_local.history.files.trace_parsing import parse_trace
+from atomr_local.history.files.trace_import import parse_trace
 from atomr_local.history.opening import open_history, open_read_only, reopen_damaged
 from atomr_local.history.recovery.repair import is_sound
 from atomr_local.history.trace_encoding import compress, decode, digest_of, encode

@@ -38,7 +38,7 @@ from atomr_local.evaluation.description import describe_run
 from atomr_local.evaluation.records import DatasetRecord
 from atomr_local.evaluation.run_directory import RunDirectory
 from atomr_local.evaluation.runner import run
-from atomr_local.history.files.trace_parsing import parse_trace
+from atomr_local.history.files.trace_import import parse_trace
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.reasoning.trace.schema import PlanOrigin, Trace

@@ -1,18 +1,59 @@
-"""Files of traces from elsewhere: `atomr.trace/1`, as one JSON object or as JSON lines."""
+"""Imports trace files (`atomr.trace/1`): one JSON object, or JSON lines. Every field is checked before use.
+
+What another program wrote is untrusted. Its form is checked here; its texts are kept as they are and sanitised wherever
+they are shown. What the trace class gives a default may be missing, and keys it does not know are skipped, so that
+versions that differ a little can read each other.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from atomr_local.errors import InputError
-from atomr_local.history.files.trace_parsing import parse_trace
+from atomr_local.history.files.json_fields import (
+    ABSENT,
+    MOST_ITEMS,
+    JsonFields,
+    fraction,
+    json_value,
+    text_list,
+    text_value,
+    whole_number,
+)
 from atomr_local.input_files import open_regular
-from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.reasoning.trace.schema import (
+    SCHEMA,
+    Basis,
+    Departure,
+    EvidenceTrace,
+    Guess,
+    LlmUse,
+    Method,
+    NodeTrace,
+    Outcome,
+    PlanOrigin,
+    PlanTrace,
+    Status,
+    Totals,
+    Trace,
+)
+from atomr_local.tree.answer_types import AnswerType
+from atomr_local.tree.operations import Operation
 
 LARGEST_FILE = 256 << 20
+_MOST_NODES = 2_000
+_MOST_EVIDENCE = 50_000
+_MOST_SIGNALS = 100
+_DEEPEST_TREE = 100
+_KINDS = ("root", "parent", "search", "relate", "filter", "direct", "operation")
+_SOURCES = ("text", "graph", "web")
+_ENTITY = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{0,20}:[^\s<>\"{}|\\^`]{1,500}")
+_EVIDENCE_ID = re.compile(r"e[0-9]{1,9}")
+_LOCATOR_TEXTS = ("sparql", "url", "retrieved_at")
 
 
 def read_traces(path: Path) -> list[Trace]:
@@ -75,3 +116,208 @@ def _documents(text: str, path: Path) -> Iterator[tuple[str, Any]]:
 
 def _no_number(name: str) -> Any:
     raise ValueError(f"{name} is not a number in JSON")
+
+
+def parse_trace(data: Any) -> Trace:
+    """The trace that the JSON value describes.
+
+    Raises:
+        InputError: naming the field that is missing or is not what it should be.
+    """
+    fields = JsonFields(data, "")
+    schema = fields.text("schema")
+    if schema != SCHEMA:
+        newer = schema.startswith("atomr.trace/")
+        raise InputError(
+            f"schema: {schema[:40]!r}, not {SCHEMA!r}", hint="Update atomr-local to open it." if newer else ""
+        )
+    trace = Trace(
+        question=fields.text("question"),
+        strategy=fields.text("strategy"),
+        settings=fields.mapping("settings"),
+        status=fields.one_of("status", get_args(Status)),
+        answer=fields.text("answer"),
+        answers=fields.texts("answers"),
+        confidence=fields.share("confidence"),
+        basis=fields.one_of("basis", get_args(Basis), "evidence"),
+        plan=_plan(fields.inner("plan")),
+        nodes=fields.items("nodes", _node, _MOST_NODES),
+        evidence=fields.items("evidence", _evidence, _MOST_EVIDENCE),
+        totals=_totals(fields.inner("totals")),
+        warnings=fields.texts("warnings"),
+        left_machine=fields.items("left_machine", _departure, MOST_ITEMS),
+        reason=fields.text("reason", ""),
+        advice=fields.texts("advice"),
+        guess=_guess(fields),
+        understood_as=fields.text("understood_as", ""),
+        expects=_expects(fields),
+        id=fields.text("id", ""),
+        conversation=fields.text("conversation", ""),
+        took_from=fields.texts("took_from"),
+    )
+    _check_tree(trace.nodes)
+    _check_evidence(trace)
+    return trace
+
+
+def _plan(fields: JsonFields) -> PlanTrace:
+    return PlanTrace(
+        fields.text("compact", ""),
+        fields.one_of("origin", get_args(PlanOrigin), "model"),
+        fields.count("attempts"),
+        fields.texts("problems"),
+    )
+
+
+def _node(fields: JsonFields) -> NodeTrace:
+    return NodeTrace(
+        id=fields.count("id", ABSENT),
+        parent=fields.count("parent", None),
+        question=fields.text("question"),
+        kind=fields.one_of("kind", _KINDS),
+        resolved_question=fields.text("resolved_question", ""),
+        arguments=fields.list_of("arguments", json_value),
+        refs=fields.list_of("refs", whole_number),
+        sources=fields.texts("sources", _SOURCES),
+        answer=fields.text("answer", ""),
+        answers=fields.texts("answers"),
+        method=fields.one_of("method", (*get_args(Method), None), None),
+        confidence=fields.share("confidence"),
+        evidence=fields.list_of("evidence", _evidence_id),
+        cited=fields.list_of("cited", _evidence_id),
+        supported=fields.one_of("supported", (True, False, None), None),
+        computation=fields.text("computation", None),
+        dropped=fields.texts("dropped"),
+        error=_error(fields),
+        seconds=fields.number("seconds"),
+        llm=_use(fields.inner("llm")),
+        outcome=fields.one_of("outcome", (*get_args(Outcome), None), None),
+        reason=fields.text("reason", ""),
+        signals=_signals(fields.inner("signals")),
+        operation=fields.one_of("operation", (*map(str, Operation), None), None),
+        operands=fields.list_of("operands", json_value),
+        words=fields.texts("words"),
+        linked=fields.texts("linked"),
+        near=fields.texts("near"),
+        of=fields.list_of("of", text_list),
+        scores=fields.list_of("scores", fraction),
+        entities=fields.list_of("entities", _entity),
+    )
+
+
+def _guess(fields: JsonFields) -> Guess | None:
+    if fields.value("guess", None) is None:
+        return None
+    guess = fields.inner("guess")
+    return Guess(guess.texts("answers"), guess.share("confidence"), guess.one_of("basis", get_args(Basis), "evidence"))
+
+
+def _signals(fields: JsonFields) -> dict[str, float]:
+    if len(fields.data) > _MOST_SIGNALS:
+        raise InputError(f"{fields.place.rstrip('.')}: {len(fields.data)} items, more than {_MOST_SIGNALS}")
+    return {text_value(name, fields.place): fields.number(name) for name in fields.data}
+
+
+def _expects(fields: JsonFields) -> dict[str, Any] | None:
+    if fields.value("expects", None) is None:
+        return None
+    expects = fields.inner("expects")
+    several = expects.one_of("several", (True, False), False)
+    return {"type": expects.one_of("type", tuple(map(str, AnswerType))), "several": several}
+
+
+def _error(fields: JsonFields) -> dict[str, str] | None:
+    if fields.value("error", None) is None:
+        return None
+    error = fields.inner("error")
+    return {"title": error.text("title", ""), "message": error.text("message")}
+
+
+def _use(fields: JsonFields) -> LlmUse:
+    return LlmUse(
+        *(fields.count(key) for key in ("calls", "prompt_tokens", "evaluated_tokens", "generated_tokens")),
+    )
+
+
+def _totals(fields: JsonFields) -> Totals:
+    retrievals = fields.inner("retrievals")
+    return Totals(
+        seconds=fields.number("seconds"),
+        llm_calls=fields.count("llm_calls"),
+        prompt_tokens=fields.count("prompt_tokens"),
+        evaluated_tokens=fields.count("evaluated_tokens"),
+        generated_tokens=fields.count("generated_tokens"),
+        retrievals={source: retrievals.count(source) for source in _SOURCES},
+    )
+
+
+def _evidence(fields: JsonFields) -> EvidenceTrace:
+    return EvidenceTrace(
+        id=_evidence_id(fields.text("id"), f"{fields.place}id"),
+        source=fields.one_of("source", _SOURCES),
+        title=fields.text("title"),
+        text=fields.text("text"),
+        score=fields.number("score"),
+        query=fields.text("query", ""),
+        locator=_locator(fields.inner("locator")),
+    )
+
+
+def _departure(fields: JsonFields) -> Departure:
+    return Departure(
+        what=fields.text("what"), to=fields.text("to"), when=fields.text("when", ""), query=fields.text("query", None)
+    )
+
+
+def _locator(fields: JsonFields) -> dict[str, Any]:
+    for key in _LOCATOR_TEXTS:
+        fields.text(key, "")
+    passage = fields.value("passage", "")
+    if not isinstance(passage, str | int):
+        raise fields.error("passage", "not a text or number")
+    rows = fields.value("rows", [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise fields.error("rows", "not a list of objects")
+    return {key: json_value(value, f"{fields.place}{key}") for key, value in fields.data.items()}
+
+
+def _check_tree(nodes: Sequence[NodeTrace]) -> None:
+    """One root, every parent there, no round, no deeper than what is drawn."""
+    parents = {node.id: node.parent for node in nodes}
+    if len(parents) < len(nodes):
+        raise InputError("nodes: two have the same id")
+    if nodes and sum(parent is None for parent in parents.values()) != 1:
+        raise InputError("nodes: not exactly one has no parent")
+    for node in nodes:
+        at, depth = node.parent, 0
+        while at is not None:
+            depth += 1
+            if at not in parents:
+                raise InputError(f"nodes: {node.id} hangs below {at}, which is not there")
+            if depth > _DEEPEST_TREE:
+                raise InputError(f"nodes: {node.id} is deeper than {_DEEPEST_TREE} levels, or hangs below itself")
+            at = parents[at]
+
+
+def _check_evidence(trace: Trace) -> None:
+    known = {item.id for item in trace.evidence}
+    if len(known) < len(trace.evidence):
+        raise InputError("evidence: two pieces have the same id")
+    for node in trace.nodes:
+        for named in (*node.evidence, *node.cited):
+            if named not in known:
+                raise InputError(f"nodes: {node.id} names evidence {named}, which is not there")
+
+
+def _evidence_id(value: Any, place: str) -> str:
+    if not isinstance(value, str) or not _EVIDENCE_ID.fullmatch(value):
+        raise InputError(f"{place}: not the id of a piece of evidence, such as e1")
+    return value
+
+
+def _entity(value: Any, place: str) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not _ENTITY.fullmatch(value):
+        raise InputError(f"{place}: not the address of a graph entity")
+    return value

@@ -9,7 +9,6 @@ import contextlib
 import shutil
 import sqlite3
 import tempfile
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,38 +19,14 @@ from atomr_local.history.recovery.salvage import salvage
 _SCRATCH = ".salvage-"
 
 
-@dataclass(frozen=True, slots=True)
-class RepairOutcome:
-    """What was done about a damaged or emptied history.
-
-    Attributes:
-        aside: where the damaged file is now; None if there was none, or nothing but the search was damaged.
-        saved: questions in the new file; None if the old file goes on.
-        lost: questions that could not be read; None if nobody knows how many there were.
-    """
-
-    aside: Path | None = None
-    saved: int | None = None
-    lost: int | None = None
-
-    def describe(self, what: str) -> str:
-        """In words, for the user whose history it is. `what` says what was wrong."""
-        if self.saved is None:
-            return f"{what}. The search index was rebuilt; no question was lost."
-        where = f"It is kept as {self.aside.name}, beside a new history. " if self.aside else ""
-        if not self.saved and self.lost is None:
-            kept = "No question could be read from it."
-        else:
-            kept = f"{self.saved} {'question was' if self.saved == 1 else 'questions were'} saved"
-            kept += {None: ".", 0: " (all of them)."}.get(self.lost, f", {self.lost} could not be read.")
-        return f"{what}. {where}{kept}"
-
-
-def repair(path: Path) -> RepairOutcome | None:
+def repair(path: Path, what: str) -> list[str]:
     """Make the history at `path` usable again, which proved to be damaged; see :func:`emptied` for empty files.
 
+    Args:
+        what: what was wrong with it, in words.
+
     Returns:
-        None if it is whole after all: another program has repaired it meanwhile.
+        What the user should be told. Nothing if it is whole after all: another program has repaired it meanwhile.
 
     Raises:
         HistoryError: it cannot be read, moved or written.
@@ -60,9 +35,9 @@ def repair(path: Path) -> RepairOutcome | None:
         counts = database.noted_counts(path)
         if path.exists() and path.stat().st_size:
             if _whole(path):
-                return None
+                return []
             if _rebuild_search(path):
-                return RepairOutcome()
+                return [f"{what}. The search index was rebuilt; no question was lost."]
         for left in path.parent.glob(f"{_SCRATCH}*"):  # of a salvage that was killed
             shutil.rmtree(left, ignore_errors=True)
         aside = set_aside(path)
@@ -70,8 +45,19 @@ def repair(path: Path) -> RepairOutcome | None:
             fresh = Path(directory, path.name)
             saved = salvage(aside or path, fresh, counts=counts)
             fresh.replace(path)
-        lost = max(0, counts.count - saved) if counts.count else None
-        return RepairOutcome(aside, saved, lost)
+        where = f"It is kept as {aside.name}, beside a new history. " if aside else ""
+        return [f"{what}. {where}{_outcome(saved, counts.count)}"]
+
+
+def _outcome(saved: int, count: int) -> str:
+    """How many of `count` questions were saved; 0: nobody knows how many there were."""
+    if not saved and not count:
+        return "No question could be read from it."
+    were = "question was" if saved == 1 else "questions were"
+    if not count:
+        return f"{saved} {were} saved."
+    lost = max(0, count - saved)
+    return f"{saved} {were} saved" + (f", {lost} could not be read." if lost else " (all of them).")
 
 
 def emptied(path: Path) -> str:

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from atomr_local.cli.answer_text import answer_text
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.history.files.export import to_json, to_markdown, unkept
-from atomr_local.history.files.trace_import import read_traces
-from atomr_local.history.files.trace_parsing import parse_trace
+from atomr_local.history.files.trace_import import parse_trace, read_traces
 from atomr_local.history.store import History
 from atomr_local.reasoning.trace.schema import SCHEMA, Trace
 from atomr_local.sanitize import sanitize

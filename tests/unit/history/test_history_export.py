@@ -15,8 +15,7 @@ from support.history_fakes import ESCAPES, a_trace
 from atomr_local.errors import InputError
 from atomr_local.history.entries import QuestionSummary, StoredQuestion
 from atomr_local.history.files.export import to_json, to_markdown, unkept
-from atomr_local.history.files.trace_import import read_traces
-from atomr_local.history.files.trace_parsing import parse_trace
+from atomr_local.history.files.trace_import import parse_trace, read_traces
 from atomr_local.output_files import write_output
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace
 

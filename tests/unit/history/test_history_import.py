@@ -12,8 +12,7 @@ from support.history_fakes import a_trace
 
 from atomr_local.errors import InputError
 from atomr_local.history.files import trace_import
-from atomr_local.history.files.trace_import import read_traces
-from atomr_local.history.files.trace_parsing import parse_trace
+from atomr_local.history.files.trace_import import parse_trace, read_traces
 
 Change = Callable[[dict[str, Any]], Any]
 

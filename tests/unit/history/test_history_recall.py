@@ -6,7 +6,7 @@ import pytest
 from support.history_fakes import ESCAPES, a_trace
 
 from atomr_local.history.errors import HistoryError
-from atomr_local.history.recall import recall
+from atomr_local.history.recording import recall
 from atomr_local.history.store import History, history_file
 
 

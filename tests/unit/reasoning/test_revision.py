@@ -10,7 +10,7 @@ from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, entity, 
 
 from atomr_local.assistant import Assistant
 from atomr_local.errors import InputError, SourceError
-from atomr_local.history.files.trace_parsing import parse_trace
+from atomr_local.history.files.trace_import import parse_trace
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.events import (

@@ -15,7 +15,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from atomr_local.errors import AtomrError
-from atomr_local.history.recall import recall
+from atomr_local.history.recording import recall
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.background import in_background
 from atomr_local.tui.widgets.clean_text import CleanInput

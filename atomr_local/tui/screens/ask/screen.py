@@ -146,7 +146,7 @@ class AskScreen(Screen[None]):
 
     def attach(self, assistant: Assistant) -> None:
         """Take the assistant; what was asked before it was there is asked now."""
-        from atomr_local.history.recall import recall
+        from atomr_local.history.recording import recall
 
         self._session = QuestionSession(self, assistant)
         self._view.share = assistant.settings.ui.tree_share

@@ -21,7 +21,7 @@ from support.fake_parts import (
 )
 
 from atomr_local.backbone.protocol import Generation, Token
-from atomr_local.history.files.trace_parsing import parse_trace
+from atomr_local.history.files.trace_import import parse_trace
 from atomr_local.reasoning.confidence.signals import null_score, said_yes, token_shares, worst
 from atomr_local.reasoning.reading.citation_verification import agreement
 from atomr_local.reasoning.trace.events import ModelCalled

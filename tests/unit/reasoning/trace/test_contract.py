@@ -11,7 +11,7 @@ from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, entity, passag
 from atomr_local import assistant as assistant_module
 from atomr_local.assistant import Assistant
 from atomr_local.errors import InputError, ModelError, PlanError, SettingsError
-from atomr_local.history.files.trace_parsing import parse_trace
+from atomr_local.history.files.trace_import import parse_trace
 from atomr_local.reasoning.trace.events import AnswerReady, Event, Finished, NodeStarted, QuestionAsked
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Trace

@@ -17,7 +17,7 @@ from atomr_local.cli.outgoing import outgoing_data
 from atomr_local.credentials import SecretUrl
 from atomr_local.errors import AtomrError
 from atomr_local.history.files.export import to_markdown, unkept
-from atomr_local.history.files.trace_parsing import parse_trace
+from atomr_local.history.files.trace_import import parse_trace
 from atomr_local.history.store import History
 from atomr_local.reasoning.trace.events import Event, LeavesMachine
 from atomr_local.reasoning.trace.recorder import Recorder
