@@ -176,13 +176,13 @@ class Assistant:
         finally:
             self._queries.discard(cancellation)
 
-    def preload(self, on_stage: Stage = quiet) -> None:
+    def preload(self, on_stage: Stage | None = None) -> None:
         """Load the model and the settings' local sources, side by side; returns when both are ready.
 
         Raises:
             AtomrError: a part cannot be loaded.
         """
-        self.parts.load(self.settings.sources, on_stage)
+        self.parts.load(self.settings.sources, on_stage or quiet)
 
     def plan(self, question: str) -> PlanReady:
         """Decompose the question without answering it.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import email.utils
-import os
 import platform
-import re
 import ssl
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -31,8 +29,6 @@ from atomr_local.sanitize import sanitize_line
 
 T = TypeVar("T")
 
-CONTACT = "ATOMR_CONTACT"
-_CONTACT = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+|https?://[\w.-]+(?::\d+)?(?:/[\w./~%+:@-]*)?", re.ASCII)
 _LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
 _DOCUMENT_SECONDS = 900.0  # for one document as a whole, however slowly it comes
 _HEAD_SECONDS = 600.0  # until the headers of an answer are there
@@ -123,7 +119,7 @@ class Client:
         self.clock = clock
         self.limiter = Limiter(rate, clock, sleep)
         self._clients: dict[bool, httpx.Client] = {}
-        self._transport = PublicTransport(_certificates(), own=self._own)
+        self._transport = PublicTransport(_certificates(), self._own)
 
     def __enter__(self) -> Client:
         return self
@@ -165,11 +161,10 @@ class Client:
             try:
                 with client.stream(method, url, headers=headers, data=data) as response:
                     self._transport.network.deadline = None  # a large file takes as long as it takes
-                    if response.status_code in _REDIRECTS and enough(response.headers):
-                        yield response
-                        return
-                    if response.status_code not in _REDIRECTS:
+                    redirects = response.status_code in _REDIRECTS
+                    if not redirects:
                         _check_status(response, url, accepted, self._has_contact)
+                    if not redirects or enough(response.headers):
                         yield response
                         return
                     url = redirected(url, response, posted=data is not None)
@@ -292,31 +287,6 @@ class Client:
 def _certificates() -> ssl.SSLContext:
     """Read once: it takes longer than many a request."""
     return httpx.create_ssl_context()
-
-
-def checked_contact(text: str) -> str:
-    """A contact as it may stand in a header.
-
-    Raises:
-        FetchError: it is no e-mail address and no web page.
-    """
-    contact = text.strip()
-    if len(contact) > 120 or not _CONTACT.fullmatch(contact):
-        raise FetchError(
-            f"{sanitize_line(text)[:120]!r} is not a contact",
-            hint="Give an e-mail address such as you@example.org, or a page such as https://example.org/about.",
-        )
-    return contact
-
-
-def given_contact(option: str | None) -> str:
-    """The contact of the option --contact, else of the environment variable ATOMR_CONTACT, else "".
-
-    Raises:
-        FetchError: what is given is none.
-    """
-    text = os.environ.get(CONTACT, "") if option is None else option
-    return checked_contact(text) if text.strip() else ""
 
 
 def user_agent(contact: str = "") -> str:

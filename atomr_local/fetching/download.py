@@ -7,6 +7,7 @@ from there, and only with bytes that the server says are of the same file.
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -15,13 +16,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
 
 import httpx
 
 from atomr_local.fetching.client import Client, FetchError, Passing, checked_url, shown
 from atomr_local.indexing.builds.ledger import write_durably
 from atomr_local.indexing.builds.space import RESERVE, free_space, human_size
+from atomr_local.output_files import sync_directory
 
 DIGESTS = {"sha256": 64, "sha1": 40, "md5": 32}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -128,7 +129,7 @@ class _Download:
             self._begin_anew(f"the {self._file.algorithm} of {self._file.name} is not the published one")
         self._part.replace(self._target)
         self._notes.unlink(missing_ok=True)
-        _sync_directory(self._target.parent)
+        sync_directory(self._target.parent)
         return self._target
 
     def _length(self) -> int:
@@ -269,20 +270,15 @@ def _changed(validator: dict[str, str], response: httpx.Response) -> bool:
 
 
 @contextmanager
-def held(part: Path) -> Iterator[IO[bytes]]:
+def held(part: Path) -> Iterator[None]:
     """The part, made where it is not there, for this process alone. An empty one is removed again."""
     with part.open("ab") as stream:
         try:
-            import fcntl
-        except ImportError:
-            pass  # no such locks here: two runs at once are the user's own doing
-        else:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise FetchError(f"another process is fetching {part}", hint="Wait until it has ended.") from None
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FetchError(f"another process is fetching {part}", hint="Wait until it has ended.") from None
         try:
-            yield stream
+            yield
         finally:
             with suppress(OSError):
                 if part.stat().st_size == 0:
@@ -300,12 +296,3 @@ def writing(target: Path) -> Iterator[None]:
             f"{target} cannot be written: {reason}",
             hint="Free some space and run the same command again to resume." if full else "Check the disk.",
         ) from error
-
-
-def _sync_directory(directory: Path) -> None:
-    if os.name == "posix":
-        handle = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -10,17 +10,21 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from atomr_local.fetching.client import FetchError
-from atomr_local.fetching.download import held, require_room, writing
+from atomr_local.fetching.download import Progress, held, require_room, writing
 from atomr_local.fetching.wikibase import BATCH, Wikibase
 from atomr_local.indexing.builds.ledger import write_durably
 from atomr_local.indexing.graph_index.ids import HIGHEST, IdSet
 from atomr_local.indexing.graph_index.subset import LEFT_OUT, TYPE_IDS
+from atomr_local.indexing.store import check_name, index_path
+from atomr_local.indexing.text_index.catalog import CatalogReader
 
+MANY = 300_000  # entities for which a dump is the better way
+DUMPS_OF_ENTITIES = "https://dumps.wikimedia.org/wikidatawiki/entities/"
 ENTITIES, LINKED, CLASSES, PROPERTIES = STAGES = ("entities", "linked", "classes", "properties")
 _NAMES = ("info", "labels", "descriptions", "aliases")
 _PROPS = {
@@ -36,7 +40,25 @@ _UNIT = re.compile(r"https?://www\.wikidata\.org/entity/(Q[1-9]\d{0,11})")
 _TITLES_SAVED = 20 * BATCH
 _BATCH_BYTES = 50_000_000  # room that a batch may take at most, and some
 
-Progress = Callable[[str, int, int], None]
+
+def of_text_index(name: str) -> tuple[IdSet, list[str]]:
+    """The entities of the articles of a text index, and the titles of articles that know none.
+
+    Raises:
+        KnowledgeIndexError: there is no such index, or it cannot be read.
+    """
+    catalog = CatalogReader(index_path("text", check_name(name)))
+    found, titles = IdSet(), []
+    try:
+        for article in catalog.articles():
+            match = _NUMBER.fullmatch(article.qid or "")
+            if match and match[1] == "Q":
+                found.add(int(match[2]))
+            else:
+                titles.append(" ".join(article.title.replace("_", " ").split()))
+    finally:
+        catalog.close()
+    return found, titles
 
 
 class Slice:

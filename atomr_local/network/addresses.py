@@ -207,27 +207,17 @@ class PublicBackend(httpcore.NetworkBackend):
 
 
 class PublicTransport(httpx.HTTPTransport):
-    """httpx's transport over :class:`PublicBackend`.
+    """httpx's transport over :class:`PublicBackend`, one connection at a time.
 
     Args:
         own: whether a host, as it is written, is one that the user named and that need not be public.
-        resolve: stands in for :func:`socket.getaddrinfo` in tests.
     """
 
-    def __init__(
-        self,
-        verify: ssl.SSLContext,
-        *,
-        own: Callable[[str], bool] = lambda _host: False,
-        max_connections: int = 1,
-        resolve: Resolver = socket.getaddrinfo,
-    ) -> None:
+    def __init__(self, verify: ssl.SSLContext, own: Callable[[str], bool]) -> None:
         super().__init__(verify=verify, trust_env=False)
-        self.network = PublicBackend(own, resolve)
+        self.network = PublicBackend(own)
         self._pool.close()
-        self._pool = httpcore.ConnectionPool(
-            ssl_context=verify, max_connections=max_connections, network_backend=self.network
-        )
+        self._pool = httpcore.ConnectionPool(ssl_context=verify, max_connections=1, network_backend=self.network)
 
 
 def bounded_body(response: httpx.Response, size: int, deadline: float | None = None) -> Iterator[bytes]:

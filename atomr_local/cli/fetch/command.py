@@ -15,15 +15,14 @@ import click
 
 from atomr_local import paths
 from atomr_local.catalog.offered import DATA_HUB, DUMPS, WIKIDATA
-from atomr_local.cli.fetch.console import TransferProgress, agreed, bytes_progress, contact_of, size_argument
+from atomr_local.cli.fetch.console import CONTACT, TransferProgress, agreed, bytes_progress, contact_of, size_argument
 from atomr_local.cli.output import note_text
 from atomr_local.errors import InputError
-from atomr_local.fetching.client import CONTACT, Client, Limiter, checked_url, shown
+from atomr_local.fetching.client import Client, Limiter, checked_url, shown
 from atomr_local.fetching.download import download, remaining, require_room
 from atomr_local.fetching.estimates import duration, transfer_time, wikidata_slice
-from atomr_local.fetching.slices import Slice
+from atomr_local.fetching.slices import DUMPS_OF_ENTITIES, MANY, Slice, of_text_index
 from atomr_local.fetching.wikibase import Wikibase
-from atomr_local.fetching.wikidata import DUMPS_OF_ENTITIES, MANY, of_text_index
 from atomr_local.fetching.wikipedia import DATE, LANGUAGE, SITE, dump_files, parquet_files
 from atomr_local.indexing.builds.space import human_size
 from atomr_local.indexing.graph_index.ids import read_entity_ids

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
@@ -11,11 +12,13 @@ from dataclasses import dataclass
 from atomr_local.cli.output import note_text
 from atomr_local.cli.progress import Pace, line_every
 from atomr_local.errors import AtomrError
-from atomr_local.fetching.client import CONTACT, given_contact
+from atomr_local.fetching.client import FetchError
 from atomr_local.fetching.estimates import duration
 from atomr_local.indexing.builds.space import human_size
 from atomr_local.sanitize import sanitize_line
 
+CONTACT = "ATOMR_CONTACT"
+_CONTACT = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+|https?://[\w.-]+(?::\d+)?(?:/[\w./~%+:@-]*)?", re.ASCII)
 _SCREEN_EVERY = 0.2
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
@@ -30,6 +33,31 @@ def size_argument(text: str) -> int:
     if match is None or not float(match[1]):
         raise ValueError(f"{text!r} is not a size such as 500MB or 1.5GB")
     return int(float(match[1]) * _UNITS[match[2].lower()])
+
+
+def checked_contact(text: str) -> str:
+    """A contact as it may stand in a header.
+
+    Raises:
+        FetchError: it is no e-mail address and no web page.
+    """
+    contact = text.strip()
+    if len(contact) > 120 or not _CONTACT.fullmatch(contact):
+        raise FetchError(
+            f"{sanitize_line(text)[:120]!r} is not a contact",
+            hint="Give an e-mail address such as you@example.org, or a page such as https://example.org/about.",
+        )
+    return contact
+
+
+def given_contact(option: str | None) -> str:
+    """The contact of the option --contact, else of the environment variable ATOMR_CONTACT, else "".
+
+    Raises:
+        FetchError: what is given is none.
+    """
+    text = os.environ.get(CONTACT, "") if option is None else option
+    return checked_contact(text) if text.strip() else ""
 
 
 def contact_of(option: str | None) -> str:

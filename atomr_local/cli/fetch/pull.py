@@ -8,10 +8,10 @@ import click
 
 from atomr_local import paths
 from atomr_local.catalog.offered import catalogue, offered_model
-from atomr_local.cli.fetch.console import agreed, bytes_progress
+from atomr_local.cli.fetch.console import agreed, bytes_progress, given_contact
 from atomr_local.cli.output import note_text
 from atomr_local.errors import InputError
-from atomr_local.fetching.client import Client, given_contact, shown
+from atomr_local.fetching.client import Client, shown
 from atomr_local.fetching.download import remaining, require_room
 from atomr_local.fetching.estimates import transfer_time
 from atomr_local.fetching.models import RemoteModel, checked_name, direct, is_there, look_up, name_of, pull

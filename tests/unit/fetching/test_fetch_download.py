@@ -18,14 +18,12 @@ import pytest
 import support.faulty_server as faulty
 from support.faulty_server import FaultyServer
 
-from atomr_local.cli.fetch.console import contact_of
+from atomr_local.cli.fetch.console import checked_contact, contact_of, given_contact
 from atomr_local.fetching import download as module
 from atomr_local.fetching.client import (
     Client,
     FetchError,
-    checked_contact,
     checked_url,
-    given_contact,
     redirected,
     retry_after,
 )
