@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-RESAMPLES = 10_000
+_RESAMPLES = 10_000
 SEED = 0
 _LEVEL = 95.0
 _BATCH = 500
@@ -29,16 +29,14 @@ class Difference(Interval):
     p: float
 
 
-def mean_interval(values: Sequence[float], *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
+def mean_interval(values: Sequence[float]) -> Interval:
     """The mean of `values` (each 0 to 1, or -1 to 1 for differences) and its interval, in %. Zeros over no values."""
     if not values:
         return Interval(0.0, 0.0, 0.0)
-    return Interval(*_figures(values, _resampled_means(values, resamples, seed)))
+    return Interval(*_figures(values, _resampled_means(values)))
 
 
-def paired_difference(
-    first: Sequence[float], second: Sequence[float], *, resamples: int = RESAMPLES, seed: int = SEED
-) -> Difference:
+def paired_difference(first: Sequence[float], second: Sequence[float]) -> Difference:
     """The mean of second minus first, in %, by resampling the pairs.
 
     Args:
@@ -51,24 +49,20 @@ def paired_difference(
     values = [b - a for a, b in zip(first, second, strict=True)]
     if not values:
         raise ValueError("there is nothing to compare")
-    means = _resampled_means(values, resamples, seed)
+    means = _resampled_means(values)
     # The observed sample counts as one of the resamples, so that p is never zero (Davison and Hinkley, 1997, 4.2).
     tails = [(1 + int(tail.sum())) / (1 + len(means)) for tail in (means <= _ZERO, means >= -_ZERO)]
     return Difference(*_figures(values, means), round(min(1.0, 2 * min(tails)), 4))
 
 
-def _resampled_means(values: Sequence[float], resamples: int, seed: int) -> Any:
-    """Means of samples drawn with replacement, as an array (resamples,)."""
+def _resampled_means(values: Sequence[float]) -> Any:
+    """Means of samples drawn with replacement, as an array (_RESAMPLES,)."""
     import numpy as np
 
     sample = np.asarray(values, dtype=np.float64)
-    generator = np.random.default_rng(seed)
-    return np.concatenate(
-        [
-            sample[generator.integers(0, sample.size, (min(_BATCH, resamples - start), sample.size))].mean(axis=1)
-            for start in range(0, resamples, _BATCH)
-        ]
-    )
+    generator = np.random.default_rng(SEED)
+    drawn = (generator.integers(0, sample.size, (_BATCH, sample.size)) for _ in range(_RESAMPLES // _BATCH))
+    return np.concatenate([sample[places].mean(axis=1) for places in drawn])
 
 
 def _figures(values: Sequence[float], means: Any) -> tuple[float, float, float]:

@@ -12,7 +12,7 @@ from atomr_local.errors import InputError
 from atomr_local.evaluation.bootstrap import paired_difference
 from atomr_local.evaluation.datasets import Prediction
 from atomr_local.evaluation.diagnosis import Diagnosis, count_stages, diagnose
-from atomr_local.evaluation.report import METRICS, damaged, metric_values, question_of_prediction
+from atomr_local.evaluation.report import METRICS, checked_trace, metric_values, question_of_prediction
 from atomr_local.evaluation.run_directory import RunDirectory
 
 Pair = tuple[Prediction, Prediction]
@@ -138,10 +138,8 @@ def _stages(run: RunDirectory, predictions: Mapping[str, Prediction]) -> dict[st
         prediction = predictions.get(trace["id"])
         if prediction is None:
             continue
-        try:
+        with checked_trace(run, trace):
             found = diagnose(question_of_prediction(run.path, prediction), trace)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise damaged(run, trace, error) from error
         if found is not None:
             diagnoses.append(found)
     return {"wrong": len(diagnoses), "stages": count_stages(diagnoses)}

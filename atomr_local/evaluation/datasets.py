@@ -1,8 +1,8 @@
-"""Question sets and prediction files: our format, and similar published ones."""
+"""Question sets, plans given with them, and prediction files: our format, and similar published ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,10 @@ from typing import Any
 from atomr_local.errors import InputError
 from atomr_local.evaluation.metrics import Score, Summary, mean_percent, score_answer
 from atomr_local.evaluation.records import DatasetRecord, read_records
+from atomr_local.tree.compact import parse_compact
+from atomr_local.tree.errors import TreeError
+from atomr_local.tree.nodes import Tree
+from atomr_local.tree.validation import Limits, validate
 
 _ID_KEYS = ("id", "question_id", "index")  # 2wiki, hotpot, musique and crag say question_id; BlendQA only index
 _GOLD_KEYS = ("answers", "gold")
@@ -210,6 +214,36 @@ def id_of(record: DatasetRecord) -> str:
         if value is not None:
             raise record.error(f'"{key}" is neither a name nor a whole number')
     return str(record.line)
+
+
+def load_plans(path: Path, questions: Sequence[Question], limits: Limits) -> dict[str, Tree]:
+    """The plans, by question id, of a JSON lines file of {"id", "plan": compact notation}.
+
+    Plans for other questions are skipped, unread.
+
+    Raises:
+        InputError: naming the file and line of a plan that is missing, not valid, or there twice.
+    """
+    asked = {question.id: question for question in questions}
+    plans: dict[str, Tree] = {}
+    for record in read_records(path):
+        key = id_of(record)
+        if key in plans:
+            raise record.error(f"the id {key!r} occurs twice")
+        if key in asked:
+            plans[key] = _plan(record, asked[key], limits)
+    return plans
+
+
+def _plan(record: DatasetRecord, question: Question, limits: Limits) -> Tree:
+    try:
+        tree = parse_compact(record.text("plan"), question.question)
+    except TreeError as error:
+        raise record.error(f"the plan is not valid: {error}") from error
+    problems = validate(tree, limits)
+    if problems:
+        raise record.error(f"the plan is not valid: {problems[0].message}")
+    return tree
 
 
 def _titles(record: DatasetRecord) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ head of a fact ("The Charm of La Bohème (German: Zauber der Boheme"). A hop her
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from atomr_local.evaluation.datasets import GoldFact
 from atomr_local.evaluation.metrics import same_value
@@ -89,7 +89,8 @@ def gold_hops(question: str, facts: Sequence[GoldFact], gold_titles: Sequence[st
             continued.add(previous)
             start = hops[previous].start
             heads = tuple(dict.fromkeys((*heads, *hops[previous].tails)))
-            hops[previous] = _with_tails(hops[previous], heads)
+            tails = tuple(dict.fromkeys((*hops[previous].tails, *heads)))
+            hops[previous] = replace(hops[previous], tails=tails)
         hops.append(Hop(heads, pages, _wordings(fact.relation), (fact.tail,), start, previous))
     return hops
 
@@ -101,11 +102,6 @@ def _nearest(fact: GoldFact, hops: Sequence[Hop], continued: set[int]) -> int | 
         if any(head & set(name_key(tail).split()) for tail in hops[index].tails):
             return index
     return waiting[-1] if waiting else None
-
-
-def _with_tails(hop: Hop, tails: tuple[str, ...]) -> Hop:
-    merged = tuple(dict.fromkeys((*hop.tails, *tails)))
-    return Hop(hop.heads, hop.pages, hop.relation, merged, hop.start, hop.previous)
 
 
 def _wordings(relation: str) -> frozenset[str]:

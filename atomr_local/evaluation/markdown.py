@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from atomr_local.evaluation.report import stage_names
+from atomr_local.evaluation.diagnosis import Stage
 from atomr_local.evaluation.run_directory import write_file
 from atomr_local.sanitize import sanitize_line
 
@@ -19,7 +19,7 @@ _METRIC_NAMES = {
     "guess_f1": "F1 of guesses",
     "value_em": "EM, any form of date or number",
 }
-_COST_NAMES = {
+COST_NAMES = {
     "seconds": "seconds",
     "llm_calls": "LLM calls",
     "prompt_tokens": "prompt tokens",
@@ -40,9 +40,9 @@ def report_markdown(report: Mapping[str, Any]) -> str:
     run, cost, wrong = report["run"], report["cost"], report["diagnosis"]
     sections = [
         f"# Evaluation: {_cell(run['settings']['strategy'])}, {report['n']} questions",
-        _table(("what", "value"), _setting_rows(report)),
+        table(("what", "value"), _setting_rows(report)),
         "## Scores, in %, with 95% bootstrap intervals",
-        _table(
+        table(
             ("metric", "value", "from", "to"),
             [
                 (_METRIC_NAMES[metric], _figure(item["value"]), _figure(item["low"]), _figure(item["high"]))
@@ -53,20 +53,20 @@ def report_markdown(report: Mapping[str, Any]) -> str:
         _by_table("type", report["by_type"]),
         *(["## By kind of question, in %", _by_table("kind", report["by_kind"])] if report["by_kind"] else []),
         "## What was answered, and what declined",
-        _table(("what", "figure"), _declining_rows(report)),
+        table(("what", "figure"), _declining_rows(report)),
         *_plan_sections(report["plans"]),
         "## Cost, means a question",
-        _table(
+        table(
             ("what", "mean"),
             [
-                *((name, f"{cost[key]:,}") for key, name in _COST_NAMES.items()),
+                *((name, f"{cost[key]:,}") for key, name in COST_NAMES.items()),
                 ("seconds, median", f"{cost['seconds_median']:,}"),
                 ("seconds, longest", f"{cost['seconds_max']:,}"),
                 *((f"retrievals, {source}", f"{count:,}") for source, count in cost["retrievals"].items()),
             ],
         ),
         "## What happened",
-        _table(
+        table(
             ("what", "count"),
             [
                 *((f"status: {name}", count) for name, count in report["status"].items()),
@@ -78,7 +78,7 @@ def report_markdown(report: Mapping[str, Any]) -> str:
             ],
         ),
         f"## Where the {wrong['wrong']} wrong answers went wrong",
-        _table(
+        table(
             ("stage", "answers", "share"),
             [
                 (stage, count, f"{100 * count / wrong['wrong']:.1f}%" if wrong["wrong"] else "–")
@@ -90,14 +90,14 @@ def report_markdown(report: Mapping[str, Any]) -> str:
     if report["warnings"]["most_frequent"]:
         sections += [
             "## Most frequent warnings",
-            _table(("count", "warning"), [(n, text) for text, n in report["warnings"]["most_frequent"].items()]),
+            table(("count", "warning"), [(n, text) for text, n in report["warnings"]["most_frequent"].items()]),
         ]
     return "\n\n".join(sections) + "\n"
 
 
 def _by_table(head: str, figures: Mapping[str, Mapping[str, Any]]) -> str:
     names = ("em", "cover_em", "f1", "guess_f1", "precision", "coverage")
-    return _table(
+    return table(
         (head, "n", "EM", "cover-EM", "F1", "F1 of guesses", "precision", "coverage"),
         [(kind, item["n"], *(_figure(item[name]) for name in names)) for kind, item in figures.items()],
     )
@@ -107,8 +107,8 @@ def _declining_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     figures, told = report["declining"], report["confidence"]
     can, cannot = figures["answerable"], figures["unanswerable"]
     rows = [
-        ("precision: F1 of the answers given, in %", _with_interval(figures["precision"])),
-        ("coverage: questions answered, in %", _with_interval(figures["coverage"])),
+        ("precision: F1 of the answers given, in %", with_interval(figures["precision"])),
+        ("coverage: questions answered, in %", with_interval(figures["coverage"])),
         ("questions with an answer that were declined", f"{can['declined']} of {can['n']}"),
         ("right guesses that were declined", f"{can['right_declined']} of {can['right']} ({can['lost']:.1f}%)"),
     ]
@@ -117,34 +117,11 @@ def _declining_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("questions without an answer that were declined", share))
     if told is not None:
         rows += [
-            ("AUROC of confidence (right guesses against wrong ones)", _with_interval(told["auroc"])),
-            ("expected calibration error of confidence", _with_interval(told["ece"])),
-            ("coverage at 90% precision, in %", _with_interval(told["coverage_at_90"])),
+            ("AUROC of confidence (right guesses against wrong ones)", with_interval(told["auroc"])),
+            ("expected calibration error of confidence", with_interval(told["ece"])),
+            ("coverage at 90% precision, in %", with_interval(told["coverage_at_90"])),
         ]
     return rows
-
-
-def runs_table(reports: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
-    """One row a run: scores, cost, and the stages of its wrong answers.
-
-    Args:
-        reports: a name and what `build_report` returned, for each run.
-    """
-    head = ("run", "n", "EM", "cover-EM", "F1", "F1 of guesses", *_COST_NAMES.values(), "wrong", *stage_names())
-    rows = []
-    for name, report in reports:
-        scores, wrong = report["scores"], report["diagnosis"]
-        rows.append(
-            (
-                name,
-                report["n"],
-                *(_with_interval(scores[metric]) for metric in ("em", "cover_em", "f1", "guess_f1")),
-                *(f"{report['cost'][key]:,}" for key in _COST_NAMES),
-                wrong["wrong"],
-                *(wrong["stages"][stage] for stage in stage_names()),
-            )
-        )
-    return _table(head, rows)
 
 
 def comparison_markdown(first: str, second: str, compared: Mapping[str, Any]) -> str:
@@ -152,7 +129,7 @@ def comparison_markdown(first: str, second: str, compared: Mapping[str, Any]) ->
     stages = compared["diagnosis"]
     sections = [
         f"{compared['n']} questions in common; in %, the difference with its paired 95% bootstrap interval",
-        _table(("metric", first, second, "difference", "p"), [*_compared_rows(compared), *_answered_rows(compared)]),
+        table(("metric", first, second, "difference", "p"), [*_compared_rows(compared), *_answered_rows(compared)]),
     ]
     if len(compared["by_type"]) > 1:
         rows = [
@@ -160,11 +137,11 @@ def comparison_markdown(first: str, second: str, compared: Mapping[str, Any]) ->
             for kind, figures in compared["by_type"].items()
             for row in _compared_rows(figures, ("em", "f1", "guess_f1"))
         ]
-        sections += ["By type of question", _table(("type", "n", "metric", first, second, "difference", "p"), rows)]
-    shown = [stage for stage in stage_names() if any(stages[side]["stages"][stage] for side in stages)]
+        sections += ["By type of question", table(("type", "n", "metric", first, second, "difference", "p"), rows)]
+    shown = [stage for stage in Stage if any(stages[side]["stages"][stage] for side in stages)]
     sections += [
         "Where wrong answers went wrong",
-        _table(
+        table(
             ("stage", first, second),
             [
                 *((stage, *(stages[side]["stages"][stage] for side in stages)) for stage in shown),
@@ -187,14 +164,14 @@ def _compared_rows(
     for metric in metrics:
         item = figures[metric]
         difference = item["difference"]
-        values = (_figure(item["first"]), _figure(item["second"]), _with_interval(difference))
+        values = (_figure(item["first"]), _figure(item["second"]), with_interval(difference))
         yield (_METRIC_NAMES[metric], *values, f"{difference['p']:.4f}")
 
 
 def _answered_rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     coverage, precision = figures["coverage"], figures["precision"]
     difference = coverage["difference"]
-    values = (_figure(coverage["first"]), _figure(coverage["second"]), _with_interval(difference))
+    values = (_figure(coverage["first"]), _figure(coverage["second"]), with_interval(difference))
     yield ("coverage: questions answered", *values, f"{difference['p']:.4f}")
     told = ("–" if precision[side] is None else _figure(precision[side]) for side in ("first", "second"))
     yield ("precision: F1 of the answers given", *told, "–", "–")
@@ -206,14 +183,14 @@ def _changes_table(first: str, second: str, changes: Sequence[Mapping[str, Any]]
         answers = [change[side] for side in ("first", "second")]
         said = [f"{answer['predicted'] or '–'} ({100 * answer['f1']:.0f})" for answer in answers]
         rows.append((change["type"], change["question"], " / ".join(change["gold"]), *said))
-    return _table(("type", "question", "gold", first, second), rows)
+    return table(("type", "question", "gold", first, second), rows)
 
 
 def _plan_sections(plans: Mapping[str, Any] | None) -> list[str]:
     if plans is None:
         return []
     rows = [
-        (name, plans[over], _with_interval(plans[key]))
+        (name, plans[over], with_interval(plans[key]))
         for key, name, over in (
             ("plans_valid", "valid", "n"),
             ("plans_valid_at_once", "valid at the first attempt", "n"),
@@ -223,10 +200,10 @@ def _plan_sections(plans: Mapping[str, Any] | None) -> list[str]:
         if plans[key] is not None
     ]
     rows += [
-        (f"operators joined as in the gold plan: {kind}", item["n"], _with_interval(item["plan_structure_equal"]))
+        (f"operators joined as in the gold plan: {kind}", item["n"], with_interval(item["plan_structure_equal"]))
         for kind, item in (plans["by_type"].items() if len(plans["by_type"]) > 1 else ())
     ]
-    return ["## Plans, in %, with 95% bootstrap intervals", _table(("what", "plans", "share"), rows)]
+    return ["## Plans, in %, with 95% bootstrap intervals", table(("what", "plans", "share"), rows)]
 
 
 def _setting_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -243,7 +220,8 @@ def _figure(value: float) -> str:
     return f"{value:.2f}"
 
 
-def _with_interval(item: Mapping[str, float]) -> str:
+def with_interval(item: Mapping[str, float]) -> str:
+    """A value with the ends of its interval."""
     return f"{item['value']:.2f} [{item['low']:.2f}, {item['high']:.2f}]"
 
 
@@ -259,6 +237,7 @@ def _cell(value: Any) -> str:
     return sanitize_line(str(value))[:300].replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)

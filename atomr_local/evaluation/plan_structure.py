@@ -27,9 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.evaluation.bootstrap import mean_interval
-from atomr_local.evaluation.datasets import Question
+from atomr_local.evaluation.datasets import Question, load_plans
 from atomr_local.evaluation.gold_chain import gold_hops
-from atomr_local.evaluation.plans import load_plans
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Node, NodeKind, Tree

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from atomr_local.errors import InputError
 from atomr_local.evaluation.bootstrap import mean_interval
 from atomr_local.evaluation.datasets import Prediction, Question, question_of, summarize
 from atomr_local.evaluation.declining import confidence_figures, declining_figures
-from atomr_local.evaluation.diagnosis import Diagnosis, Stage, count_stages, diagnose
+from atomr_local.evaluation.diagnosis import Diagnosis, count_stages, diagnose
 from atomr_local.evaluation.metrics import same_value
 from atomr_local.evaluation.plan_structure import PlanVerdict, gold_structures, judge_plan, plan_figures
 from atomr_local.evaluation.records import DatasetRecord
@@ -112,15 +113,12 @@ def build_report(directory: Path, gold_plans: Path | None = None) -> dict[str, A
         question = questions.get(trace["id"])
         if question is None:
             continue
-        try:
+        with checked_trace(run, trace):
             usage.add(trace)
-            found = diagnose(question, trace)
+            if (found := diagnose(question, trace)) is not None:
+                diagnoses[question.id] = found
             if trace["strategy"] == PLANNING_STRATEGY and (trace["nodes"] or trace["status"] != "unknown"):
                 verdicts.append((question.type, judge_plan(question.question, trace["plan"], gold.get(question.id))))
-        except (KeyError, TypeError, AttributeError) as error:
-            raise damaged(run, trace, error) from error
-        if found is not None:
-            diagnoses[question.id] = found
     report = {
         "schema": SCHEMA,
         "run": description,
@@ -148,12 +146,18 @@ def question_of_prediction(directory: Path, prediction: Prediction) -> Question:
     return question_of(DatasetRecord(directory / PREDICTIONS_FILE, 0, prediction.fields))
 
 
-def damaged(run: RunDirectory, trace: Mapping[str, Any], error: Exception) -> InputError:
-    return InputError(f"{run.traces_file}: the trace of {trace['id']!r} is not an atomr.trace/1 ({error!r})")
+@contextmanager
+def checked_trace(run: RunDirectory, trace: Mapping[str, Any]) -> Iterator[None]:
+    """What is missing in the trace, or of another type, is damage.
 
-
-def stage_names() -> list[str]:
-    return [str(stage) for stage in Stage]
+    Raises:
+        InputError: the trace is damaged.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError) as error:
+        where = f"{run.traces_file}: the trace of {trace['id']!r}"
+        raise InputError(f"{where} is not an atomr.trace/1 ({error!r})") from error
 
 
 def metric_values(predictions: Sequence[Prediction], metric: str) -> list[float]:

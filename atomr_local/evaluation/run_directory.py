@@ -12,6 +12,8 @@ for writing repairs both.
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -21,18 +23,61 @@ from typing import Any
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Prediction, prediction_of
-from atomr_local.evaluation.description import UNDECIDING
 from atomr_local.evaluation.records import DatasetRecord, read_records
-from atomr_local.input_files import read_text
+from atomr_local.indexing.store import STARTER, IndexKind, index_path, read_manifest, resolve
+from atomr_local.input_files import open_regular, read_text
 from atomr_local.output_files import not_written, put
 from atomr_local.settings.old_names import renamed
+from atomr_local.settings.schema import Settings
 
+SCHEMA = "atomr.eval-run/1"
+# Groups of settings that decide no answer: how the screen looks, what is kept of questions, how others are reached.
+UNDECIDING = ("ui", "history", "network")
 RUN_FILE = "run.json"
 PREDICTIONS_FILE = "predictions.jsonl"
 TRACES_FILE = "traces.jsonl"
 _LOCK_FILE = ".lock"
 _RUN_BYTES = 64 << 20
 _MISSING = "(not there)"
+
+
+def describe_run(settings: Settings, questions: Path, plans: Path | None = None) -> dict[str, Any]:
+    """The run's description for run.json: settings, and what questions, plans and indexes hold.
+
+    How many of the questions are asked is left out, so that a run can be extended, and so are settings that decide no
+    answer. No secret is in it.
+
+    Raises:
+        InputError: a file cannot be read.
+        KnowledgeIndexError: an index named in the settings is not built, or none is named where several are.
+    """
+    shown = settings.model_dump(mode="json", exclude=set(UNDECIDING))
+    for name in ("api_key", "deadline", "allow_unencrypted_credentials"):
+        shown["endpoint"].pop(name)
+    names: dict[IndexKind, str] = {"text": settings.text_index, "graph": settings.graph_index}
+    return {
+        "schema": SCHEMA,
+        "questions": _digest(questions),
+        "plans": _digest(plans) if plans else None,
+        "indexes": {kind: _index(kind, names[kind]) for kind in settings.sources},
+        "settings": shown,
+    }
+
+
+def _digest(path: Path) -> dict[str, str]:
+    try:
+        with open_regular(path) as stream:
+            return {"file": path.name, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _index(kind: IndexKind, configured: str) -> dict[str, Any]:
+    name = resolve(kind, configured)
+    if name == STARTER:  # built on first use, perhaps by this very run
+        return {"name": name}
+    manifest = read_manifest(index_path(kind, name))
+    return {"name": name, "counts": manifest.counts, "inputs": [item.sha256 for item in manifest.inputs]}
 
 
 class RunDirectory:
@@ -256,11 +301,6 @@ def _cut_torn_line(path: Path) -> None:
 @contextlib.contextmanager
 def _locked(file: Path, path: Path) -> Iterator[None]:
     """Hold the directory for this process; the system lets go of it when the process ends, however it ends."""
-    try:
-        import fcntl
-    except ImportError:  # no advisory locks on this platform
-        yield
-        return
     with file.open("ab") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

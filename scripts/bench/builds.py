@@ -37,8 +37,8 @@ from atomr_local.assistant import Assistant
 from atomr_local.backbone.llama.cpu_variants import variants
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Question, load_questions
-from atomr_local.evaluation.description import describe_run
 from atomr_local.evaluation.metrics import normalize_answer
+from atomr_local.evaluation.run_directory import describe_run
 from atomr_local.evaluation.runner import run
 from atomr_local.indexing.store import STARTER, IndexKind, list_indexes
 from atomr_local.sanitize import sanitize_line

@@ -34,9 +34,8 @@ from atomr_local.errors import InputError
 from atomr_local.evaluation.bootstrap import mean_interval
 from atomr_local.evaluation.datasets import Prediction, Question
 from atomr_local.evaluation.declining import is_right
-from atomr_local.evaluation.description import describe_run
 from atomr_local.evaluation.records import DatasetRecord
-from atomr_local.evaluation.run_directory import RunDirectory
+from atomr_local.evaluation.run_directory import RunDirectory, describe_run
 from atomr_local.evaluation.runner import run
 from atomr_local.history.files.trace_import import parse_trace
 from atomr_local.reasoning.conversation import Conversation

@@ -40,10 +40,9 @@ from atomr_local.errors import InputError
 from atomr_local.evaluation.bootstrap import mean_interval
 from atomr_local.evaluation.datasets import Prediction, Question, question_of
 from atomr_local.evaluation.declining import is_right
-from atomr_local.evaluation.description import describe_run
 from atomr_local.evaluation.metrics import normalize_answer, score_answer
 from atomr_local.evaluation.records import DatasetRecord, read_records
-from atomr_local.evaluation.run_directory import RunDirectory
+from atomr_local.evaluation.run_directory import RunDirectory, describe_run
 from atomr_local.evaluation.runner import run
 from atomr_local.language.names import base_key
 from atomr_local.reasoning.reading.citation_verification import holds

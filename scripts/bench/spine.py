@@ -13,11 +13,14 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from atomr_local.errors import AtomrError
 from atomr_local.evaluation.comparison import compare_runs
-from atomr_local.evaluation.markdown import comparison_markdown, runs_table
+from atomr_local.evaluation.diagnosis import Stage
+from atomr_local.evaluation.markdown import COST_NAMES, comparison_markdown, table, with_interval
 from atomr_local.evaluation.report import build_report
 from atomr_local.evaluation.run_directory import write_file
 from atomr_local.indexing.store import IndexKind, list_indexes
@@ -59,6 +62,29 @@ def main() -> int:
     write_file(arguments.out / "table.md", text)
     print(text, end="")
     return 0
+
+
+def runs_table(reports: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    """One row a run: scores, cost, and the stages of its wrong answers.
+
+    Args:
+        reports: a name and what `build_report` returned, for each run.
+    """
+    head = ("run", "n", "EM", "cover-EM", "F1", "F1 of guesses", *COST_NAMES.values(), "wrong", *Stage)
+    rows = []
+    for name, report in reports:
+        scores, wrong = report["scores"], report["diagnosis"]
+        rows.append(
+            (
+                name,
+                report["n"],
+                *(with_interval(scores[metric]) for metric in ("em", "cover_em", "f1", "guess_f1")),
+                *(f"{report['cost'][key]:,}" for key in COST_NAMES),
+                wrong["wrong"],
+                *(wrong["stages"][stage] for stage in Stage),
+            )
+        )
+    return table(head, rows)
 
 
 def ensure_index(kind: IndexKind, *inputs: Path) -> None:

@@ -67,11 +67,10 @@ def run(
     Example: atomr eval run --questions questions.jsonl --out runs/first --limit 100
     """
     from atomr_local.evaluation.datasets import load_questions, read_predictions, summarize
-    from atomr_local.evaluation.description import describe_run
     from atomr_local.evaluation.markdown import write_report
     from atomr_local.evaluation.plan_structure import gold_structures
     from atomr_local.evaluation.report import build_report
-    from atomr_local.evaluation.run_directory import PREDICTIONS_FILE
+    from atomr_local.evaluation.run_directory import PREDICTIONS_FILE, describe_run
     from atomr_local.settings.schema import load_settings
     from atomr_local.strategies.registry import find_strategy
 
@@ -154,7 +153,7 @@ def _with_plans(
     plans_file: Path, questions: list[Question], settings: Settings
 ) -> tuple[dict[str, Tree], list[Question]]:
     """The plans, and those questions that have one."""
-    from atomr_local.evaluation.plans import load_plans
+    from atomr_local.evaluation.datasets import load_plans
 
     if settings.strategy != "atomr":
         raise InputError(f"the strategy {settings.strategy} does not run plans", hint="Use --plans with atomr only.")
