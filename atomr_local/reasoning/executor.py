@@ -22,9 +22,8 @@ from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.parallel import run_graph
 from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.reading.reading import Reading
-from atomr_local.reasoning.reporting import citations_hold, node_finished
 from atomr_local.reasoning.result_reuse import ResultCache, ReusedResults
-from atomr_local.reasoning.results import Result, text_values
+from atomr_local.reasoning.results import Result, citations_hold, node_finished, text_values
 from atomr_local.reasoning.trace.events import NodeStarted
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sources.protocol import Evidence

@@ -13,8 +13,7 @@ from typing import Any
 
 from atomr_local.errors import InputError
 from atomr_local.reasoning.arguments import fill_question
-from atomr_local.reasoning.reporting import node_finished
-from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.results import Result, node_finished
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.events import EvidenceFound, NodeStarted, SourcesSelected
 from atomr_local.reasoning.trace.recorder import Recorder

@@ -12,8 +12,7 @@ from atomr_local.reasoning.confidence.signals import GUESS
 from atomr_local.reasoning.operators import GUESSED, compared, values_read
 from atomr_local.reasoning.reading.citation_verification import supported
 from atomr_local.reasoning.reading.reading import Reading
-from atomr_local.reasoning.reporting import node_finished
-from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.results import Result, node_finished
 from atomr_local.reasoning.trace.events import NodeStarted, PlanReady, StageChanged
 from atomr_local.reasoning.trace.schema import Method, PlanOrigin
 from atomr_local.sources.protocol import Evidence, Request

@@ -1,4 +1,4 @@
-"""Operator calls as text, such as `Relate([3], "husband")`. Used by both notations.
+"""The atomic knowledge operators, their calls, and the calls as text, such as `Relate([3], "husband")`.
 
 Written, an argument is `[i]`, `[i, j]` or a quoted string with escapes. Read, what published plans and small models
 write besides is accepted where it has one reading: quotes inside a string that nobody escaped
@@ -11,11 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.escaping import quote, shown, unescape
-from atomr_local.tree.operators import Argument, Literal, Operator, OperatorCall, References
 
+REFERENCE = re.compile(r"\[(\d{1,4})\]")
 MAX_ARGUMENTS = 8
 
 _NAME = re.compile(r"([A-Za-z]\w*)\(")
@@ -28,6 +29,50 @@ _ARGUMENT_ENDS = re.compile(r"\s*[,)]")
 _TRAILING = r"[\s\].;]*\Z"
 # After a quote that may have been meant as an inner one: the next argument must really begin, or the call really end.
 _STRING_ENDS = re.compile(rf'\s*(?:,\s*(?:"|\[[0-9]|[A-Za-z]\w*\()|\)\s*,|\)\)?{_TRAILING})')
+
+
+class Operator(StrEnum):
+    """The three atomic knowledge operators (AtomR, section 3.1)."""
+
+    SEARCH = "Search"
+    RELATE = "Relate"
+    FILTER = "Filter"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A quoted argument; `[i]` inside it stands for the answer of node i."""
+
+    text: str
+
+    @property
+    def references(self) -> tuple[int, ...]:
+        return tuple(int(match) for match in REFERENCE.findall(self.text))
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """A bare argument, `[3]` or `[5, 7]`: the answers of these nodes."""
+
+    ids: tuple[int, ...]
+
+    @property
+    def references(self) -> tuple[int, ...]:
+        return self.ids
+
+
+Argument = Literal | References
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCall:
+    operator: Operator
+    arguments: tuple[Argument, ...]
+
+    @property
+    def references(self) -> tuple[int, ...]:
+        """Ids referred to by any argument, in order, each once."""
+        return tuple(dict.fromkeys(i for argument in self.arguments for i in argument.references))
 
 
 @dataclass(frozen=True, slots=True)

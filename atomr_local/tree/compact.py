@@ -25,13 +25,11 @@ import re
 from dataclasses import dataclass, field
 
 from atomr_local.tree.answer_types import ANSWER, Expects, format_expects, parse_expects
-from atomr_local.tree.bounds import check_count, check_depth, check_size
-from atomr_local.tree.calls import format_call, parse_call, parse_quoted
-from atomr_local.tree.errors import TreeError
+from atomr_local.tree.calls import Operator, format_call, parse_call, parse_quoted
+from atomr_local.tree.errors import TreeError, check_count, check_depth, check_size
 from atomr_local.tree.escaping import code_point, escape, quote, unescape
 from atomr_local.tree.nodes import ROOT_ID, Node, OperatorCall, Tree
 from atomr_local.tree.operations import Operation, OperationCall, format_operation, named_operation, parse_operation
-from atomr_local.tree.operators import Operator
 
 _DIRECT = "Direct"
 _LINE = re.compile(r"( *)(0|[1-9][0-9]{0,3})\. +(\S.*)", re.DOTALL)

@@ -11,8 +11,8 @@ from enum import StrEnum
 from functools import cached_property
 
 from atomr_local.tree.answer_types import Expects
+from atomr_local.tree.calls import REFERENCE, Argument, Literal, Operator, OperatorCall, References
 from atomr_local.tree.operations import OperationCall
-from atomr_local.tree.operators import REFERENCE, Argument, Literal, Operator, OperatorCall, References
 
 __all__ = [
     "REFERENCE",

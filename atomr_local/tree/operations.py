@@ -15,10 +15,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from atomr_local.tree.calls import MAX_ARGUMENTS, format_references, split_call
+from atomr_local.tree.calls import (
+    MAX_ARGUMENTS,
+    REFERENCE,
+    Argument,
+    Literal,
+    OperatorCall,
+    References,
+    format_references,
+    split_call,
+)
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.escaping import quote, shown
-from atomr_local.tree.operators import REFERENCE, Argument, Literal, OperatorCall, References
 
 LONGEST_UNIT = 40
 LARGEST_TOP = 100

@@ -73,9 +73,9 @@ def _repetition() -> None:
 
 
 def _year_asked_for() -> None:
-    from atomr_local.reasoning.answer_selection import short_answer
+    from atomr_local.reasoning.answer_selection import selection
 
-    _put(short_answer, "year_asked_for", lambda _, answer: answer)
+    _put(selection, "year_asked_for", lambda _, answer: answer)
 
 
 def _words(**changed: Any) -> Callable[[], None]:

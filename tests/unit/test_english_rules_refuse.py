@@ -10,7 +10,7 @@ from atomr_local.language.is_question import understands
 from atomr_local.language.literals import dates_in, parse_date, parse_quantity
 from atomr_local.language.numbers import number_words
 from atomr_local.language.words import english
-from atomr_local.reasoning.answer_selection.short_answer import year_asked_for
+from atomr_local.reasoning.answer_selection.selection import year_asked_for
 from atomr_local.reasoning.reading.answer_formats import FORMATS, AnswerSpec
 from atomr_local.reasoning.reading.extractive_compression import cut_passage
 from atomr_local.reasoning.verdict.repetition import repeats

@@ -1,18 +1,23 @@
-"""Answer selection: how sure the answers are, and which of several ways to the whole question stands."""
+"""Answer selection: how sure the answers are, and whether the tree's answer or a direct one stands.
+
+Each answer is as likely to be right as its calibration says (see `confidence/calibration.py`). The likelier one stands;
+two that agree strengthen each other (RoHT and ProbTree combine the answers of several ways similarly).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
 
+from atomr_local.language.answer_type import expected_type
+from atomr_local.language.literals import parse_date
+from atomr_local.language.names import base_key
 from atomr_local.reasoning.answer_selection.answer_signals import step_signals, tree_signals, whole_signals
-from atomr_local.reasoning.answer_selection.candidates import agree, compare
-from atomr_local.reasoning.answer_selection.short_answer import shorten
 from atomr_local.reasoning.confidence import signals as names
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.reading.reader import Reader
-from atomr_local.reasoning.results import Result, add_evidence, text_values
+from atomr_local.reasoning.results import Result, add_evidence, distinct, text_values
 from atomr_local.tree.answer_types import NO_QUESTION
 from atomr_local.tree.nodes import Tree
 
@@ -147,3 +152,57 @@ def _share_evidence(tree: Result, direct: Result) -> None:
 def _beside(own: Mapping[str, float], others: Mapping[str, float], same: bool) -> dict[str, float]:
     """The signals of one answer, whether the other candidate agrees, and the other's signals."""
     return {**own, names.RIVAL: float(same), **{names.OTHER + name: value for name, value in others.items()}}
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How likely right each of two answers is, each with regard to the other, and whether the direct one stands."""
+
+    tree: float
+    direct: float
+    direct_stands: bool
+
+
+def compare(calibration: Calibration, tree: Mapping[str, float], direct: Mapping[str, float], same: bool) -> Compared:
+    """Compare the tree's answer with a direct one, by their signals; `same`: they agree."""
+    one = calibration.of_tree({**tree, names.RIVAL: float(same)})
+    other = calibration.of_whole({**direct, names.RIVAL: float(same)})
+    if not same:
+        return Compared(one, other, other > one and not direct.get(names.NAMED))
+    if tree.get(names.NAMED):  # nothing is gained by repeating the question twice
+        return Compared(calibration.of_tree(tree), other, False)
+    if calibration.tree.uses(names.RIVAL):
+        both = (one + other) / 2
+    else:
+        both = _joined(calibration.of_tree(tree), calibration.of_whole(direct))
+    return Compared(both, both, False)
+
+
+def agree(one: Iterable[str], other: Iterable[str]) -> bool:
+    """Whether two answers name the same things."""
+    return {base_key(text) for text in one} == {base_key(text) for text in other}
+
+
+def _joined(one: float, other: float) -> float:
+    """Probability of an answer that two independent ways found."""
+    return 1.0 - (1.0 - one) * (1.0 - other)
+
+
+def year_asked_for(question: str, answer: str) -> str:
+    """The year of a date where the question surely asks for a year; any other answer as it is.
+
+    Only for what is shown at the end: steps that build on the date need all of it.
+    """
+    date = parse_date(answer, bare_year=False)
+    if date is None or date.year <= 0 or not expected_type(question).surely("year"):
+        return answer
+    return f"{date.year}"
+
+
+def shorten(question: str, result: Result) -> None:
+    """Show the year alone where a year is asked for; the computation says what was found in full."""
+    short = tuple(replace(value, text=year_asked_for(question, value.text)) for value in result.values)
+    if short != result.values:
+        in_full = f"in full: {'; '.join(result.texts)}"
+        result.computation = f"{result.computation}; {in_full}" if result.computation else in_full
+        result.values = distinct(short)

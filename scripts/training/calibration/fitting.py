@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from atomr_local.evaluation.declining import auroc, calibration_error, coverage_at
-from atomr_local.reasoning.answer_selection.candidates import compare
+from atomr_local.reasoning.answer_selection.selection import compare
 from atomr_local.reasoning.confidence import signals as names
 from atomr_local.reasoning.confidence.calibration import FEATURES, Calibration, LogisticModel, LogisticTerm
 

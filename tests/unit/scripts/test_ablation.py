@@ -143,7 +143,7 @@ from atomr_local import assistant
 from atomr_local.language.countries import countries_in
 from atomr_local.language.query_words import STOP_WORDS, TOLD_BY
 from atomr_local.language.answer_type import expected_type
-from atomr_local.reasoning.answer_selection.short_answer import year_asked_for
+from atomr_local.reasoning.answer_selection.selection import year_asked_for
 from atomr_local.reasoning.verdict.repetition import repeats
 from atomr_local.sources.graph import entity_types, linking
 from atomr_local.sources.graph.filter import conditions

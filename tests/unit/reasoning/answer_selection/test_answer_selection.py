@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, Said, passages, reply
 
-from atomr_local.reasoning.answer_selection.candidates import agree
+from atomr_local.reasoning.answer_selection.selection import agree
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.trace.events import NodeFinished
 from atomr_local.reasoning.verdict.repetition import repeats
