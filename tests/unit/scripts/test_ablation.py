@@ -149,7 +149,7 @@ from atomr_local.sources.graph import entity_types, linking
 from atomr_local.sources.graph.filter import conditions
 from atomr_local.sources.graph.properties import phrases, question_matching
 from atomr_local.sources.graph.relate import counting, ordering
-assert assistant._kind("hello") == "question"
+assert assistant.understands("hello")[0] == "question"
 assert expected_type("Which countries border Chad?").probability == 0
 assert not expected_type("Which countries border Chad?").several
 assert year_asked_for("In what year was it?", "3 May 1901") == "3 May 1901"
