@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from atomr_local.catalog.record import FileCheck
+
 ADVICE = "It is not used. The next question that needs it rebuilds it. `atomr models verify --repair` deletes it now."
 
 
@@ -14,25 +16,13 @@ class CacheFile:
     """Something in the cache.
 
     Attributes:
-        note: how far the check goes.
-        problem: what is wrong; empty when it is whole.
-        damaged: the files that are not whole.
+        damaged: the files of it that are not whole.
     """
 
     name: str
     path: Path
-    note: str
-    problem: str = ""
+    check: FileCheck
     damaged: tuple[Path, ...] = ()
-
-    def delete(self) -> None:
-        """Delete what is damaged.
-
-        Raises:
-            OSError: it cannot be deleted.
-        """
-        for path in self.damaged:
-            path.unlink(missing_ok=True)
 
 
 def cache_files() -> Iterator[CacheFile]:
@@ -48,9 +38,10 @@ def cache_files() -> Iterator[CacheFile]:
             problem = "" if is_whole(path) else "its content is not what was written"
         except OSError as error:
             problem = f"it cannot be read: {error.strerror or error}"
-        yield CacheFile(name, path, "its checksum fits what was written", problem, (path,) if problem else ())
+        check = FileCheck("its checksum fits what was written", problem)
+        yield CacheFile(name, path, check, (path,) if problem else ())
     count, damaged = damaged_snapshots(cache / PREFIXES)
     if count:
         problem = f"{len(damaged)} of {count} are not what was written" if damaged else ""
         note = f"the checksums of all {count} fit what was written"
-        yield CacheFile("read prompts", cache / PREFIXES, note, problem, tuple(damaged))
+        yield CacheFile("read prompts", cache / PREFIXES, FileCheck(note, problem), tuple(damaged))

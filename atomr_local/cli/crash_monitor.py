@@ -56,7 +56,7 @@ class _Monitor:
 
 def start() -> None:
     """Fork the monitor. To be called once, before any thread; does nothing where that is not possible."""
-    if _monitor or not hasattr(os, "fork") or threading.active_count() > 1:
+    if _monitor or threading.active_count() > 1:
         return
     import faulthandler
 

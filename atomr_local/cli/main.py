@@ -108,7 +108,6 @@ def atomr(ctx: click.Context, log_level: LogLevel) -> None:
 
 def _note_old_names() -> None:
     """Tell which settings still have the name of an earlier version."""
-    from atomr_local.errors import AtomrError
     from atomr_local.paths import config_file
     from atomr_local.settings.old_names import notes
     from atomr_local.settings.text import parse_toml, read_settings_text
@@ -127,12 +126,6 @@ def _start_logging(level: LogLevel, command: str) -> None:
     with contextlib.suppress(AtomrError):  # ATOMR_HOME cannot be used: a command that needs it says so
         log_file.start_logging(level, paths.log_file())
         log_file.logger.info("atomr %s: %s", __version__, command)
-
-
-def _log(error: BaseException) -> None:
-    from atomr_local.log_file import log_error
-
-    log_error(error)
 
 
 def report(error: AtomrError) -> None:
@@ -163,24 +156,16 @@ def main(arguments: list[str] | None = None) -> None:
     except (Cancelled, KeyboardInterrupt, click.exceptions.Abort):
         click.echo("Cancelled", err=True)
         sys.exit(130)
-    except AtomrError as error:
-        _log(error)
-        report(error)
-        sys.exit(1)
     except BrokenPipeError:
         _forget_output()
         sys.exit(1)
-    except OSError as error:
-        _forget_output()
-        _log(error)
-        what = f"{error.filename}: " if error.filename else ""
-        report(AtomrError(f"{what}{error.strerror or error}", title="Reading or writing failed"))
-        sys.exit(1)
-    except Exception as error:  # ours: nobody is to meet a traceback on the terminal
-        from atomr_local.tui.internal_errors import internal_error
+    except Exception as error:
+        from atomr_local.log_file import log_error
 
-        _log(error)
-        report(internal_error(error, kept=""))
+        if isinstance(error, OSError):
+            _forget_output()
+        log_error(error)
+        report(_reported(error))
         sys.exit(1)
     finally:
         at_end.close()
@@ -188,6 +173,18 @@ def main(arguments: list[str] | None = None) -> None:
         if arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(result if isinstance(result, int) else 0)
+
+
+def _reported(error: Exception) -> AtomrError:
+    """The error for the user, who is not to meet a traceback on the terminal."""
+    if isinstance(error, AtomrError):
+        return error
+    if isinstance(error, OSError):
+        what = f"{error.filename}: " if error.filename else ""
+        return AtomrError(f"{what}{error.strerror or error}", title="Reading or writing failed")
+    from atomr_local.tui.internal_errors import internal_error
+
+    return internal_error(error, kept="")
 
 
 @contextlib.contextmanager

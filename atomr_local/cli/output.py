@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from atomr_local.sanitize import sanitize, sanitize_line
+
+if TYPE_CHECKING:
+    from atomr_local.settings.schema import Settings
 
 
 def note(message: str) -> None:
@@ -20,6 +23,12 @@ def note(message: str) -> None:
 def note_text(text: str) -> None:
     """Lines on standard error."""
     print(sanitize(text), file=sys.stderr, flush=True)
+
+
+def announce_remote(settings: Settings) -> None:
+    """Name the other machine that questions go to, before the first of them does."""
+    if host := settings.endpoint.url.remote_host():
+        note(f"Questions and evidence leave this machine → {host} (endpoint.url in the settings).")
 
 
 def print_json(data: Any) -> None:

@@ -6,9 +6,11 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
+from atomr_local.cancellation import Cancellation
 from atomr_local.cli.output import note
+from atomr_local.cli.terminal import interrupt
 from atomr_local.errors import Cancelled
 from atomr_local.fetching.estimates import duration
 from atomr_local.sanitize import sanitize_line
@@ -17,19 +19,6 @@ if TYPE_CHECKING:
     from atomr_local.indexing.store import IndexKind
 
 _LINE_EVERY = 30.0  # seconds between plain lines of one stage, unless ATOMR_PROGRESS_EVERY says otherwise
-
-
-class BuildState(Protocol):
-    """Attributes: stage: what is going on; done, total: bytes of input."""
-
-    @property
-    def stage(self) -> str: ...
-
-    @property
-    def done(self) -> int: ...
-
-    @property
-    def total(self) -> int: ...
 
 
 class Pace:
@@ -41,12 +30,12 @@ class Pace:
         self._begun = self._first_done = self._first_amount = 0.0
         self._now = self._done = self._total = self._amount = 0.0
 
-    def take(self, state: BuildState, amount: int | None) -> None:
-        """Note a report; `amount` is what has been taken in, such as passages."""
+    def take(self, stage: str, done: int, total: int, amount: int) -> None:
+        """Note a report: bytes of input, and the `amount` that has been taken in, such as passages."""
         self._now = self._clock()
-        self._done, self._total, self._amount = state.done, state.total, amount or 0
-        if state.stage != self._stage:
-            self._stage, self._begun = state.stage, self._now
+        self._done, self._total, self._amount = done, total, amount
+        if stage != self._stage:
+            self._stage, self._begun = stage, self._now
             self._first_done, self._first_amount = self._done, self._amount
 
     @property
@@ -77,16 +66,28 @@ class Pace:
         return ", ".join(parts)
 
 
+# Of a build; it has a stage, and of the input's bytes those done and the total.
+State = Any
+
+
 @contextmanager
-def build_progress(
-    count: Callable[[BuildState], str], amount: Callable[[BuildState], int] | None = None
-) -> Iterator[Callable[[BuildState], None]]:
-    """A callback that shows how far a build is.
+def building(
+    kind: IndexKind, name: str, amount: Callable[[State], int], unit: str
+) -> Iterator[tuple[Callable[[State], None], Cancellation]]:
+    """Around the build of an index: shows how far it is, ends it cleanly at Ctrl-C, and says if it can be resumed.
 
     Args:
-        count: words what it has taken in, such as "512 passages".
-        amount: the same as a number, for the rate.
+        amount: how much it has taken in.
+        unit: of what, such as "passages".
     """
+    cancellation = Cancellation()
+    with interrupt(cancellation.cancel), _resuming(kind, name), build_progress(amount, unit) as progress:
+        yield progress, cancellation
+
+
+@contextmanager
+def build_progress(amount: Callable[[State], int], unit: str) -> Iterator[Callable[[State], None]]:
+    """A callback that shows how far a build is. Args: see :func:`building`."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
@@ -96,16 +97,16 @@ def build_progress(
         last_stage, last_time = "", 0.0
         every = line_every()
 
-        def plain(state: BuildState) -> None:
+        def plain(state: State) -> None:
             nonlocal last_stage, last_time
-            pace.take(state, amount(state) if amount else None)
+            pace.take(state.stage, state.done, state.total, amount(state))
             now = time.monotonic()
             if state.stage != last_stage:
                 console.print(f"{state.stage} …", highlight=False)
             elif now - last_time < every:
                 return
             else:
-                line = ", ".join(part for part in (f"{pace.share:.0%}", count(state), str(pace)) if part)
+                line = ", ".join(part for part in (f"{pace.share:.0%}", f"{amount(state)} {unit}", str(pace)) if part)
                 console.print(f"{state.stage}: {line}", highlight=False, soft_wrap=True)
             last_stage, last_time = state.stage, now
 
@@ -118,22 +119,16 @@ def build_progress(
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=1, count="", pace="")
 
-        def show(state: BuildState) -> None:
-            pace.take(state, amount(state) if amount else None)
-            bar.update(
-                task,
-                description=state.stage,
-                completed=state.done,
-                total=max(1, state.total),
-                count=count(state),
-                pace=str(pace),
-            )
+        def show(state: State) -> None:
+            pace.take(state.stage, state.done, state.total, amount(state))
+            bar.update(task, description=state.stage, completed=state.done, total=max(1, state.total))
+            bar.update(task, count=f"{amount(state)} {unit}", pace=str(pace))
 
         yield show
 
 
 @contextmanager
-def resuming(kind: IndexKind, name: str) -> Iterator[None]:
+def _resuming(kind: IndexKind, name: str) -> Iterator[None]:
     """When the build inside is stopped by the user, tell that it can be gone on with, if it can."""
     try:
         yield

@@ -1,9 +1,12 @@
-"""Whether the terminal UI can run in this terminal."""
+"""The terminal of a command: whether the terminal UI can run in it, and its Ctrl-C."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 _NO_CURSOR = frozenset({"dumb", "unknown"})  # values of TERM for terminals that only print lines
 
@@ -19,3 +22,21 @@ def no_terminal() -> str | None:
     if term in _NO_CURSOR:
         return f"the terminal UI cannot be drawn on a terminal of the kind {term} (TERM)"
     return None
+
+
+@contextmanager
+def interrupt(cancel: Callable[[], None]) -> Iterator[None]:
+    """The first Ctrl-C calls `cancel`, which ends the work cleanly; the second one raises KeyboardInterrupt.
+
+    An exception is no sure way to stop long work: raised while a library is imported or calls back, it may be lost.
+    """
+
+    def first(_signal: int, _frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        cancel()
+
+    before = signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from atomr_local.cli.interrupt import interrupt
 from atomr_local.cli.options import model_options, overrides
-from atomr_local.cli.outgoing import announce_remote
-from atomr_local.cli.output import print_json
+from atomr_local.cli.output import announce_remote, print_json
+from atomr_local.cli.terminal import interrupt
 from atomr_local.errors import InputError, PlanError
 from atomr_local.input_files import read_text
 from atomr_local.sanitize import sanitize
 
 NOT_FOUND_STATUS = 3
+_STATUS = {"failed": 1, "cancelled": 130}
 _PLAN_BYTES = 64 << 20  # a plan may be a whole trace
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def ask(
             finally:  # a reader that closed the pipe early has asked all the same
                 if keep:
                     _keep(trace, pending)
-    return NOT_FOUND_STATUS if fail_if_unknown and trace.status == "unknown" else _status(trace)
+    return NOT_FOUND_STATUS if fail_if_unknown and trace.status == "unknown" else _STATUS.get(trace.status, 0)
 
 
 def _conversation() -> Conversation:
@@ -150,10 +150,6 @@ def _keep(trace: Trace, pending: PendingNote | None) -> None:
     _, notes = record_trace(trace, pending)
     for note in notes:
         click.echo(sanitize(note), err=True)
-
-
-def _status(trace: Trace) -> int:
-    return {"failed": 1, "cancelled": 130}.get(trace.status, 0)
 
 
 def _note(event: Event) -> None:

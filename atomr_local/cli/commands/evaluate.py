@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from atomr_local.cli.options import model_options, overrides
-from atomr_local.cli.outgoing import announce_remote
-from atomr_local.cli.output import print_json
+from atomr_local.cli.output import announce_remote, print_json
 from atomr_local.errors import Cancelled, InputError
 from atomr_local.sanitize import sanitize, sanitize_line
 
@@ -66,11 +65,13 @@ def run(
 
     Example: atomr eval run --questions questions.jsonl --out runs/first --limit 100
     """
+    from atomr_local.assistant import Assistant
     from atomr_local.evaluation.datasets import load_questions, read_predictions, summarize
     from atomr_local.evaluation.markdown import write_report
     from atomr_local.evaluation.plan_structure import gold_structures
     from atomr_local.evaluation.report import build_report
     from atomr_local.evaluation.run_directory import PREDICTIONS_FILE, describe_run
+    from atomr_local.evaluation.runner import run as run_questions
     from atomr_local.settings.schema import load_settings
     from atomr_local.strategies.registry import find_strategy
 
@@ -85,7 +86,21 @@ def run(
     if plans_file is not None:
         plans, questions = _with_plans(plans_file, questions, settings)
     gold_structures(questions, gold_plans)  # a bad file is told before hours of work
-    _answer(settings, questions, out, describe_run(settings, questions_file, plans_file), plans)
+    description = describe_run(settings, questions_file, plans_file)
+    with Assistant.open(settings) as assistant:
+        try:
+            run_questions(
+                assistant,
+                questions,
+                out,
+                description=description,
+                plans=plans,
+                before=lambda: assistant.preload(_stage),
+                on_progress=_progress(),
+            )
+        except Cancelled as cancelled:
+            click.echo(cancelled.message, err=True)
+            raise
     report = write_report(out, build_report(out, gold_plans))
     click.echo(f"The report is {report}", err=True)
     click.echo(json.dumps(summarize(read_predictions(out / PREDICTIONS_FILE)).to_dict()))
@@ -164,32 +179,6 @@ def _with_plans(
     if len(planned) < len(questions):
         click.echo(f"{len(questions) - len(planned)} questions without a plan are left out", err=True)
     return plans, planned
-
-
-def _answer(
-    settings: Settings,
-    questions: list[Question],
-    out: Path,
-    description: dict[str, object],
-    plans: dict[str, Tree] | None,
-) -> None:
-    from atomr_local.assistant import Assistant
-    from atomr_local.evaluation.runner import run as run_questions
-
-    with Assistant.open(settings) as assistant:
-        try:
-            run_questions(
-                assistant,
-                questions,
-                out,
-                description=description,
-                plans=plans,
-                before=lambda: assistant.preload(_stage),
-                on_progress=_progress(),
-            )
-        except Cancelled as cancelled:
-            click.echo(cancelled.message, err=True)
-            raise
 
 
 def _stage(stage: str) -> None:

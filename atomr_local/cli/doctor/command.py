@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from atomr_local.cli.doctor.findings import Finding, looked_at
-from atomr_local.cli.outgoing import outgoing_data, permission_advice
 from atomr_local.cli.output import print_json
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
@@ -89,10 +88,31 @@ def _settings_and_models(settings: Settings) -> Iterator[Finding]:
 
     file = paths.config_file()
     detail = str(file) if file.exists() else "defaults (no settings file)"
-    yield Finding("settings", "ok", detail, permission_advice(file, settings))
+    yield Finding("settings", "ok", detail, _permission_advice(file, settings))
     yield Finding("log file", "ok", str(paths.log_file()))
     yield Finding("leaves this machine", "ok", outgoing_data(settings))
     yield from _chosen(settings)
+
+
+def outgoing_data(settings: Settings) -> str:
+    """What may leave the machine by these settings, and for where."""
+    from atomr_local.sources.web import SEARCH_HOST
+
+    remote = settings.endpoint.url.remote_host()
+    found = [f"question, evidence → {remote}"] if remote else []
+    found += [f"web queries → {SEARCH_HOST}"] if settings.web.enabled else []
+    return "; ".join(found) or "nothing, unless web search is turned on or something is fetched"
+
+
+def _permission_advice(file: Path, settings: Settings) -> str:
+    """What to do where other users of the machine can read a key or password; empty if they cannot."""
+    from atomr_local.settings.file import holds_secrets
+
+    try:
+        readable = holds_secrets(settings) and file.stat().st_mode & 0o077
+    except OSError:
+        return ""
+    return f"Others on this machine may read it, and a key or password is set: chmod 600 {file}" if readable else ""
 
 
 def _chosen(settings: Settings) -> Iterator[Finding]:
@@ -155,8 +175,8 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
     if settings.retrieval.reranker:
         yield looked_at("reranker", reranker)
     for kept in cache_files():
-        state, advice = ("broken", ADVICE) if kept.problem else ("ok", "")
-        yield Finding(kept.name, state, f"{kept.path}: {kept.problem or kept.note}", advice)
+        state, advice = ("broken", ADVICE) if kept.check.problem else ("ok", "")
+        yield Finding(kept.name, state, f"{kept.path}: {kept.check.problem or kept.check.note}", advice)
     yield looked_at("strategy", lambda: find_strategy(settings.strategy).name)
     for kind in KINDS:
         yield looked_at(f"{kind} index in use", lambda kind=kind: index(kind))  # type: ignore[misc]

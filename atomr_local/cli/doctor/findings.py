@@ -33,29 +33,21 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """The finding for JSON; `facts` only where there are some."""
-        fields: dict[str, Any] = {
-            "part": self.part, "state": self.state, "detail": self.detail, "advice": self.advice,
-        }  # fmt: skip
-        return fields | {"facts": self.facts} if self.facts else fields
+        return {name: value for name, value in asdict(self).items() if value or name != "facts"}
 
 
-def looked_at(part: str, look: Callable[[], str], *, advice: str = "") -> Finding:
-    """A finding from a look that gives the detail, or raises an error of ours.
-
-    Args:
-        look: returns the detail of a part that is in order.
-        advice: what to do where the error has no hint; default: choose another part.
-    """
+def looked_at(part: str, look: Callable[[], str]) -> Finding:
+    """A finding from a look that gives the detail of a part that is in order, or raises an error of ours."""
     try:
         return Finding(part, "ok", look())
     except AtomrError as error:
-        return broken(part, error, advice=advice)
+        return broken(part, error)
 
 
-def broken(part: str, error: AtomrError, *, advice: str = "") -> Finding:
+def broken(part: str, error: AtomrError) -> Finding:
     """An error of ours as a finding."""
     state = "missing" if isinstance(error, MissingPartError) else "broken"
-    return Finding(part, state, error.message, error.hint or advice or f"Choose another {part} in the settings.")
+    return Finding(part, state, error.message, error.hint or f"Choose another {part} in the settings.")
 
 
 def model_run(verdict: ProbeVerdict, model: Path) -> Finding:

@@ -256,7 +256,7 @@ def wikidata(contact: str | None, build: str, **wanted: Any) -> None:
     with _kept():
         found = _at_hand(wish) if build else None
         if found is None:
-            with _client(contact, base_url=_named(wish.base_url)) as client:
+            with _client(contact, base_url="" if wish.base_url == WIKIDATA else wish.base_url) as client:
                 found = fetch_wikidata(client, wish)
     if found is None:
         return
@@ -273,11 +273,6 @@ def wikidata(contact: str | None, build: str, **wanted: Any) -> None:
     files = [shlex.quote(str(file)) for file in found]
     other = f" --language {language}" if language != "en" else ""
     click.echo(f"atomr graph build {files[0]} --entities {files[1]} --name {wish.stem}{other}")
-
-
-def _named(base_url: str) -> str:
-    """The server that the user named; "" where it is Wikidata itself."""
-    return "" if base_url == WIKIDATA else base_url
 
 
 def wikidata_wish(*, text_index: str, entities: Path | None, to: Path | None, **wanted: Any) -> WikidataWish:

@@ -7,7 +7,6 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from atomr_local.cli.output import note_text
 from atomr_local.cli.progress import Pace, line_every
@@ -91,13 +90,6 @@ def agreed(yes: bool) -> bool:
     return sys.stdin.readline().strip().casefold() in ("y", "yes")
 
 
-@dataclass
-class _State:
-    stage: str
-    done: int
-    total: int
-
-
 class TransferProgress:
     """Shows how far something is: one line that changes on a terminal, else a line now and then.
 
@@ -114,7 +106,7 @@ class TransferProgress:
         self._open = False
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        self._pace.take(_State(stage, done, total), done)
+        self._pace.take(stage, done, total, done)
         terminal, now = sys.stderr.isatty(), time.monotonic()
         stage_changed = stage != self._last[0]
         if not stage_changed and done < total and now - self._last[1] < (_SCREEN_EVERY if terminal else line_every()):

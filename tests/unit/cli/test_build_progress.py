@@ -30,14 +30,14 @@ def test_rate_and_remaining_time_count_from_where_this_run_began() -> None:
     clock = Clock()
     pace = Pace(clock)
     assert (pace.share, pace.rate, pace.remaining, str(pace)) == (0.0, None, None, "")
-    pace.take(State("embedding", 5_000, 500), 5_000)  # done by an earlier run
+    pace.take("embedding", 500, 1000, 5_000)  # done by an earlier run
     assert (pace.rate, pace.remaining, str(pace)) == (None, None, "")
     clock.now += 10
-    pace.take(State("embedding", 5_400, 600), 5_400)
+    pace.take("embedding", 600, 1000, 5_400)
     assert (pace.share, pace.rate, pace.remaining) == (0.6, 40.0, 40.0)
     assert str(pace) == "40/s, about 40 s left"
     clock.now += 1
-    pace.take(State("indexing", 5_400, 1000), 5_400)
+    pace.take("indexing", 1000, 1000, 5_400)
     assert (pace.rate, pace.remaining, str(pace)) == (None, None, "")
 
 
@@ -52,7 +52,7 @@ def test_durations(seconds: float, words: str) -> None:
 def test_plain_lines_when_not_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(progress_module.time, "monotonic", clock)
-    with build_progress(lambda state: f"{state.passages} passages", lambda state: state.passages) as show:
+    with build_progress(lambda state: state.passages, "passages") as show:
         for step in range(9):
             show(State("embedding", 100 * step, 100 * step))
             clock.now += 10
@@ -72,7 +72,7 @@ def test_what_is_told_beside_the_bar_has_a_line_of_its_own(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    with build_progress(lambda state: "") as show:
+    with build_progress(lambda state: state.passages, "passages") as show:
         show(State("embedding", 100, 1))
         note("it\x1b[2J goes on")
     _, err = capsys.readouterr()

@@ -13,8 +13,8 @@ import pytest
 from support.fake_embedder import FakeEmbedder
 from support.stopping import needs_stopping, stop_while_it_waits
 
-from atomr_local.cli.interrupt import interrupt
 from atomr_local.cli.main import main
+from atomr_local.cli.terminal import interrupt
 
 Capture = pytest.CaptureFixture[str]
 

@@ -13,7 +13,7 @@ from atomr_local.backbone.openai.address import checked_endpoint
 from atomr_local.backbone.protocol import BackboneInfo
 from atomr_local.cancellation import Cancellation
 from atomr_local.cli.answer_text import answer_text
-from atomr_local.cli.outgoing import outgoing_data
+from atomr_local.cli.doctor.command import outgoing_data
 from atomr_local.credentials import SecretUrl
 from atomr_local.errors import AtomrError
 from atomr_local.history.files.export import to_markdown, unkept
