@@ -26,7 +26,7 @@ from atomr_local.tui.screens.ask.screen import AskScreen
 from atomr_local.tui.startup import Startup
 from atomr_local.tui.themes import choose, register
 from atomr_local.tui.widgets.question_box import QuestionBox
-from atomr_local.tui.widgets.source_switches import SourceSwitches
+from atomr_local.tui.widgets.status_line import SourceSwitches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

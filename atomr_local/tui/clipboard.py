@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text
 from atomr_local.sanitize import sanitize, sanitize_line
-from atomr_local.tui.rendering.sparql import formatted
+from atomr_local.tui.rendering import formatted
 
 if TYPE_CHECKING:
     from textual.app import App

@@ -81,10 +81,9 @@ class Startup:
 
 
 def _wrong_keys(keys: dict[str, str]) -> list[str]:
-    from atomr_local.tui.binding_ids import binding_ids
-    from atomr_local.tui.screens.settings.form import wrong_keys
+    from atomr_local.tui.keys import wrong_keys
 
-    return list(wrong_keys(keys, binding_ids()))
+    return list(wrong_keys(keys))
 
 
 def _is_first_run(settings: Settings) -> bool:

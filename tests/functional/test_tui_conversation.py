@@ -13,10 +13,9 @@ from atomr_local.history.store import History
 from atomr_local.reasoning.trace.events import AnswerReady, Event, QuestionAsked, QuestionUnderstood
 from atomr_local.settings.schema import Settings
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.screens.ask.reword import RewordScreen
+from atomr_local.tui.screens.ask.question_dialogs import RewordScreen
 from atomr_local.tui.widgets.question_box import QuestionBox
-from atomr_local.tui.widgets.transcript import Transcript
-from atomr_local.tui.widgets.understood_line import UnderstoodLine
+from atomr_local.tui.widgets.transcript import Transcript, UnderstoodLine
 
 STANDALONE = "Who is the mother of Fritz Lang?"
 

@@ -14,11 +14,11 @@ from textual.widgets import Checkbox, Input, OptionList, TextArea
 from atomr_local.errors import InputError, SettingsError
 from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import Settings, load_settings
+from atomr_local.tui.screens.confirm import UnsavedChanges
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.settings.choices import Choices, SettingChoice
 from atomr_local.tui.screens.settings.picker import Picker
 from atomr_local.tui.screens.settings.screen import SettingsScreen
-from atomr_local.tui.screens.settings.unsaved import UnsavedChanges
 
 
 def on_file(home: Path) -> dict[str, Any]:

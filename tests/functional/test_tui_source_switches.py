@@ -7,7 +7,7 @@ from textual.app import App, ComposeResult
 from textual.color import Color
 
 from atomr_local.tui import themes
-from atomr_local.tui.widgets.source_switches import SourceSwitches
+from atomr_local.tui.widgets.status_line import SourceSwitches
 
 
 class Shown(App[None]):

@@ -1,4 +1,4 @@
-"""The state of the conversation: its answered questions, oldest first. Widgets hold none of it."""
+"""What the user asks, and the conversation: its answered questions, oldest first. Widgets hold none of it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,27 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from atomr_local.reasoning.conversation import Conversation
-    from atomr_local.reasoning.trace.schema import Trace
+    from atomr_local.reasoning.revision import Revision
+    from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
+    from atomr_local.tree.nodes import Tree
     from atomr_local.tui.question.state import QuestionState
+
+
+@dataclass(frozen=True)
+class QuestionRequest:
+    """One thing to ask: a question, or a question with the plan and the changes that the user made.
+
+    Attributes:
+        again: the earlier form of the question, whose place in the conversation it takes.
+        understood: how the user says that it is meant.
+    """
+
+    question: str
+    plan: Tree | None = None
+    origin: PlanOrigin = "user"
+    revision: Revision | None = None
+    again: Trace | None = None
+    understood: str | None = None
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Confirmation before something that cannot be undone."""
+"""Questions before something that cannot be undone."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from rich.text import Text
+from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
@@ -19,9 +20,9 @@ class Confirm(ModalScreen[bool]):
     """True for yes; no, Escape and the button that has the focus at first are False."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "answer(True)", "Yes", tooltip="Do it", id="confirm.yes"),
-        Binding("n", "answer(False)", "No", tooltip="Leave everything as it is", id="confirm.no"),
-        Binding("escape", "answer(False)", "Close", tooltip="Leave everything as it is", id="confirm.close"),
+        Binding("y", "dismiss(True)", "Yes", tooltip="Do it", id="confirm.yes"),
+        Binding("n", "dismiss(False)", "No", tooltip="Leave everything as it is", id="confirm.no"),
+        Binding("escape", "dismiss(False)", "Close", tooltip="Leave everything as it is", id="confirm.close"),
         Binding("left,up", "app.focus_previous", show=False, tooltip="The other answer", id="confirm.previous"),
         Binding("right,down", "app.focus_next", show=False, tooltip="The other answer", id="confirm.next"),
     ]
@@ -52,12 +53,9 @@ class Confirm(ModalScreen[bool]):
     def on_mount(self) -> None:
         self.query_one("#no", Button).focus()
 
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.action_answer(event.button.id == "yes")
-
-    def action_answer(self, answer: bool) -> None:
-        self.dismiss(answer)
+    @on(Button.Pressed)
+    def _pressed(self, message: Button.Pressed) -> None:
+        self.dismiss(message.button.id == "yes")
 
 
 def confirm(
@@ -70,3 +68,38 @@ def confirm(
             then()
 
     app.push_screen(Confirm(title, message, yes, no), answered)
+
+
+class UnsavedChanges(ModalScreen[str]):
+    """Asked when a form with changes is left: gives "save", "discard" or "stay"."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "dismiss('save')", "Save", tooltip="Save the changes and close", id="unsaved.save"),
+        Binding("d", "dismiss('discard')", "Discard", tooltip="Close without the changes", id="unsaved.discard"),
+        Binding("escape", "dismiss('stay')", "Stay", tooltip="Go on changing", id="unsaved.stay"),
+        Binding("left,up", "app.focus_previous", show=False, tooltip="The answer before", id="unsaved.previous"),
+        Binding("right,down", "app.focus_next", show=False, tooltip="The next answer", id="unsaved.next"),
+    ]
+    DEFAULT_CSS = """
+    UnsavedChanges { align: center middle; }
+    UnsavedChanges > #unsaved { width: 62; max-width: 95%; height: auto; padding: 1 2; background: $surface;
+        border: round $warning; }
+    UnsavedChanges Horizontal { height: auto; margin-top: 1; }
+    UnsavedChanges Button { margin-right: 2; min-width: 12; }
+    """
+
+    def __init__(self, changes: int) -> None:
+        super().__init__()
+        self._text = "One change is not saved." if changes == 1 else f"{changes} changes are not saved."
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="unsaved"):
+            yield Static(Text(self._text, "bold"))
+            with Horizontal():
+                yield Button("Save (s)", id="save", variant="primary")
+                yield Button("Discard (d)", id="discard")
+                yield Button("Stay (Esc)", id="stay")
+
+    @on(Button.Pressed)
+    def _pressed(self, message: Button.Pressed) -> None:
+        self.dismiss(message.button.id or "stay")

@@ -14,7 +14,7 @@ from textual.widgets import Footer, Static, TextArea
 from atomr_local.errors import AtomrError
 from atomr_local.tui.background import in_background
 from atomr_local.tui.clipboard import copy_text
-from atomr_local.tui.rendering.sparql import formatted
+from atomr_local.tui.rendering import formatted
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.widgets.clean_text import CleanArea
 from atomr_local.tui.widgets.rows_table import RowsTable

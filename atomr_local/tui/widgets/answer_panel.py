@@ -12,7 +12,7 @@ from textual.message import Message
 
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text
 from atomr_local.tui.question.state import QuestionState
-from atomr_local.tui.rendering.markdown import plain
+from atomr_local.tui.rendering import plain
 
 if TYPE_CHECKING:
     from textual.widgets import Markdown

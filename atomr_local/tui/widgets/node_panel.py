@@ -19,7 +19,7 @@ from atomr_local.tree.answer_types import format_expects
 from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tree.operations import format_operation
 from atomr_local.tui.question.state import NodeState, NodeView, QuestionState
-from atomr_local.tui.rendering.place import place_of
+from atomr_local.tui.rendering import place_of
 
 if TYPE_CHECKING:
     from atomr_local.reasoning.trace.events import NodeFinished

@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
+from textual import events
 from textual.containers import Container
+from textual.message import Message
 from textual.timer import Timer
+from textual.widgets import Static
 
 from atomr_local.tui.question.state import QuestionState
 from atomr_local.tui.widgets.node_panel import NodePanel
 from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
-from atomr_local.tui.widgets.splitter import Splitter, within
 
+_LEAST, _MOST = 20, 80  # percent that the tree may have
 _REST = 0.03  # seconds that the cursor must rest on a step before its evidence is laid out
+
+
+class Splitter(Static):
+    """The bar between tree and evidence; it posts where it is dragged to."""
+
+    @dataclass
+    class Moved(Message):
+        """`share`: percent of the body that the tree shall have."""
+
+        share: int
+
+    def __init__(self) -> None:
+        super().__init__("", id="splitter", markup=False)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self.capture_mouse()
+        event.stop()
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        self.release_mouse()
+        event.stop()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self.app.mouse_captured is not self or self.parent is None:
+            return
+        region = self.parent.region  # type: ignore[attr-defined]
+        self.post_message(self.Moved(round(100 * (event.screen_x - region.x) / max(1, region.width))))
 
 
 class ReasoningView(Container):
@@ -126,7 +157,7 @@ class ReasoningView(Container):
 
     def move_bar(self, share: int) -> None:
         """Give the tree so many percent of the room, neither pane too small to be read."""
-        self.share, self.share_moved = within(share), True
+        self.share, self.share_moved = max(_LEAST, min(_MOST, share)), True
         self.show_share()
 
     def show_share(self) -> None:

@@ -9,7 +9,7 @@ from atomr_local.tui.clipboard import answer_text
 from atomr_local.tui.question.conversation import ShownConversation
 from atomr_local.tui.question.replay import replay
 from atomr_local.tui.question.state import QuestionState
-from atomr_local.tui.widgets.understood_line import understood_text
+from atomr_local.tui.widgets.transcript import understood_text
 
 
 def trace(question: str, name: str, status: Status = "answered", **fields: object) -> Trace:

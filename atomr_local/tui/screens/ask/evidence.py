@@ -22,8 +22,7 @@ from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tui.background import in_background
 from atomr_local.tui.clipboard import copy_text
-from atomr_local.tui.rendering.place import place_of, table_of
-from atomr_local.tui.rendering.sparql import highlighted
+from atomr_local.tui.rendering import highlighted, place_of, table_of
 from atomr_local.tui.screens.confirm import confirm
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.widgets.node_panel import field, marked

@@ -17,8 +17,7 @@ from textual.worker import Worker, WorkerState
 
 from atomr_local.sanitize import sanitize
 from atomr_local.tui.background import in_background
-from atomr_local.tui.question.conversation import ShownConversation
-from atomr_local.tui.question.request import QuestionRequest
+from atomr_local.tui.question.conversation import QuestionRequest, ShownConversation
 from atomr_local.tui.question.state import QuestionState
 from atomr_local.tui.screens.ask.keys import CONVERSATION, CORRECTING, GUESS_KEY, LOOKING, REWORD, REWORD_KEY
 from atomr_local.tui.screens.ask.session import EventReceived, HistoryRefused, QuestionFailed, QuestionSession
@@ -82,8 +81,7 @@ class AskScreen(Screen[None]):
         from atomr_local.tui.widgets.answer_panel import AnswerPanel
         from atomr_local.tui.widgets.bottom_line import BottomLine
         from atomr_local.tui.widgets.reasoning_view import ReasoningView
-        from atomr_local.tui.widgets.transcript import Transcript
-        from atomr_local.tui.widgets.understood_line import UnderstoodLine
+        from atomr_local.tui.widgets.transcript import Transcript, UnderstoodLine
         from atomr_local.tui.widgets.welcome import Welcome
 
         self._transcript, self._understood = Transcript(), UnderstoodLine()

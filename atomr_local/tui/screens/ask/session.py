@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from atomr_local.reasoning.conversation import Conversation
     from atomr_local.reasoning.trace.events import Event
     from atomr_local.reasoning.trace.schema import Trace
-    from atomr_local.tui.question.request import QuestionRequest
+    from atomr_local.tui.question.conversation import QuestionRequest
 
 
 @dataclass

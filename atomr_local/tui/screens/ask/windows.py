@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from atomr_local.tui.question.request import QuestionRequest
+from atomr_local.tui.question.conversation import QuestionRequest
 from atomr_local.tui.widgets.question_box import QuestionBox
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class QuestionWindows:
 
     def reword(self) -> None:
         """Let the user say what the question means, and ask it again."""
-        from atomr_local.tui.screens.ask.reword import RewordScreen
+        from atomr_local.tui.screens.ask.question_dialogs import RewordScreen
 
         state = self._screen.state
         if state.trace is None:
@@ -164,7 +164,7 @@ class QuestionWindows:
 
     def recall(self) -> None:
         """Put a question asked before into the question box."""
-        from atomr_local.tui.screens.ask.recall import RecallScreen
+        from atomr_local.tui.screens.ask.question_dialogs import RecallScreen
 
         def recalled(question: str | None) -> None:
             if question is not None:

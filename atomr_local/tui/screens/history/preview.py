@@ -13,6 +13,7 @@ from atomr_local.history.entries import QuestionSummary, StoredQuestion
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, status_word
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace, understood
 from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.tui.rendering import short_line
 
 MARKS = {
     "answered": ("●", "green"),
@@ -43,14 +44,14 @@ def listed(item: QuestionSummary) -> Text:
     text.append(f"{mark} ", style)
     if item.follows is not None:  # another question of the same conversation
         text.append(f"↳ {item.follows} ", "dim")
-    text.append(_short(item.question))
+    text.append(short_line(item.question))
     text.append(f"\n  {local_time(item.asked_at)}  {sanitize_line(item.strategy)}", "dim")
     if item.origin == "imported":
         text.append("  imported", "italic dim")
     if item.status == "unknown":
         text.append(f"  {NOT_FOUND}", "magenta")
     if item.answer:
-        text.append("  → ", "dim").append(_short(item.answer))
+        text.append("  → ", "dim").append(short_line(item.answer))
     return text
 
 
@@ -72,7 +73,7 @@ def _blocks(kept: StoredQuestion) -> Iterator[RenderableType]:
     mark, style = MARKS.get(trace.status, ("·", ""))
     yield Text(_bounded(trace.question), "bold")
     if meant := understood(trace):
-        yield Text.assemble(("Understood as: ", "dim"), _short(meant))
+        yield Text.assemble(("Understood as: ", "dim"), short_line(meant))
     if summary.follows is not None:
         yield Text(f"Goes on with the conversation of question {summary.follows}", "dim")
     how = "imported" if summary.origin == "imported" else "asked"
@@ -94,8 +95,8 @@ def _blocks(kept: StoredQuestion) -> Iterator[RenderableType]:
         for piece in pieces[:_MOST_PIECES]:
             yield Text.assemble(
                 (f"[{sanitize_line(piece.id)}] ", "cyan"),
-                f"{_short(piece.title)} ({sanitize_line(piece.source)}): ",
-                (_short(piece.text), "dim"),
+                f"{short_line(piece.title)} ({sanitize_line(piece.source)}): ",
+                (short_line(piece.text), "dim"),
             )
         if len(pieces) > _MOST_PIECES:
             yield Text(f"and {len(pieces) - _MOST_PIECES} more", "dim")
@@ -110,10 +111,10 @@ def _blocks(kept: StoredQuestion) -> Iterator[RenderableType]:
 def _not_found(trace: Trace) -> Iterator[RenderableType]:
     yield Text.assemble((f"{NOT_FOUND.capitalize()}: ", "bold"), _bounded(trace.reason))
     for item in trace.advice[:_MOST_PIECES]:
-        yield Text(f"→ {_short(item)}", "cyan")
+        yield Text(f"→ {short_line(item)}", "cyan")
     if trace.guess is not None and trace.guess.answers:
         whence = " from the model's own knowledge" if trace.guess.basis == "model" else ""
-        guess = _short(trace.guess.text)
+        guess = short_line(trace.guess.text)
         yield Text.assemble(f"A guess{whence}, not an answer: {guess}", (_sure(trace.guess.confidence), "dim"))
 
 
@@ -126,10 +127,6 @@ def cited(trace: Trace) -> list[EvidenceTrace]:
     root = next((node for node in trace.nodes if node.parent is None), None)
     by_id = {item.id: item for item in trace.evidence}
     return [by_id[name] for name in dict.fromkeys(root.cited if root is not None else ()) if name in by_id]
-
-
-def _short(text: str) -> str:
-    return sanitize_line(text[: 2 * _LONGEST_LINE])[:_LONGEST_LINE]
 
 
 def _bounded(text: str) -> str:

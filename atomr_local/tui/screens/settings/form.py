@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import inspect
 import os
-import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
-from textual.keys import Keys
 
 from atomr_local.credentials import Secret
 from atomr_local.errors import AtomrError
@@ -20,9 +18,6 @@ from atomr_local.settings.schema import Settings, load_settings, origins
 Kind = Literal["switch", "choice", "number", "text", "several", "table"]
 Check = Callable[[Any], object]
 GENERAL = "general"
-_LONG = 40  # characters of an id or a key that are told; the longest of ours has fewer
-_MODIFIERS = {"ctrl", "shift", "alt", "super", "hyper", "meta"}
-_KEY_NAMES = {key.value.rpartition("+")[2] for key in Keys} | {f"f{number}" for number in range(1, 25)}
 
 
 class FieldError(ValueError):
@@ -191,50 +186,6 @@ def table_of(text: str) -> dict[str, str]:
             raise FieldError(f"line {number}: {name} stands in an earlier line too")
         table[name] = key
     return table
-
-
-def check_keys(table: Mapping[str, str], ids: frozenset[str]) -> None:
-    """Refuse keys that no keyboard sends, and ids that there are not.
-
-    Raises:
-        FieldError: such an entry; the message names it.
-    """
-    for problem in wrong_keys(table, ids):
-        raise FieldError(problem)
-
-
-def wrong_keys(table: Mapping[str, str], ids: frozenset[str]) -> Iterator[str]:
-    """What is wrong with each entry that no key or no action can be found for."""
-    for name, keys in table.items():
-        if name not in ids:
-            near = _nearest(name, ids)
-            yield f"{_short(name)}: nothing has this id{f'; did you mean {near}?' if near else ''}"
-        for key in keys.split(","):
-            *modifiers, last = key.split("+")
-            if not set(modifiers) <= _MODIFIERS or not _is_key(last):
-                yield f"{_short(name)}: there is no key {_short(key)!r}; such are f5, ctrl+n, alt+up, question_mark"
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONG else f"{name[: _LONG - 1]}…"
-
-
-def _is_key(name: str) -> bool:
-    if len(name) == 1 or name in _KEY_NAMES:
-        return True
-    try:
-        unicodedata.lookup(name.replace("_", " "))
-    except KeyError:
-        # Textual's shorter names of a few signs.
-        return name in {"slash", "backslash", "at", "minus", "plus", "underscore"}
-    return True
-
-
-def _nearest(name: str, ids: frozenset[str]) -> str:
-    from rapidfuzz import process
-
-    found = process.extractOne(name, sorted(ids), score_cutoff=60)
-    return found[0] if found else ""
 
 
 def checked(check: Check, value: Any) -> None:

@@ -22,13 +22,13 @@ from textual.widgets.option_list import Option
 from atomr_local.errors import AtomrError
 from atomr_local.settings.schema import Settings
 from atomr_local.tui.background import in_background
-from atomr_local.tui.binding_ids import binding_ids
+from atomr_local.tui.keys import binding_ids, check_keys
+from atomr_local.tui.screens.confirm import UnsavedChanges
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.settings.choices import FREE, Choices, at_hand, checks, known
 from atomr_local.tui.screens.settings.entry import SettingEntry
-from atomr_local.tui.screens.settings.form import check_keys, form_fields, group_title, value_of, where_from
+from atomr_local.tui.screens.settings.form import form_fields, group_title, value_of, where_from
 from atomr_local.tui.screens.settings.row import SettingRow
-from atomr_local.tui.screens.settings.unsaved import Leaving, UnsavedChanges
 from atomr_local.tui.widgets.bottom_line import SteadyFooter
 from atomr_local.tui.widgets.clean_text import CleanInput
 
@@ -41,8 +41,7 @@ _KEYS = "ui.keys"
 class SettingsScreen(Screen[dict[str, Any]]):
     """Closes with what was saved, by dotted key; None: what the file, the environment or the default says.
 
-    Empty when nothing was saved. :func:`atomr_local.tui.screens.settings.form.nested` makes of it what
-    :meth:`Assistant.reconfigure` takes.
+    Empty when nothing was saved.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -92,7 +91,7 @@ class SettingsScreen(Screen[dict[str, Any]]):
             origins = where_from(settings)
         except AtomrError as error:
             self._unreadable = error
-        rules = {**checks(), _KEYS: lambda table: check_keys(table, binding_ids())}
+        rules = {**checks(), _KEYS: check_keys}
         offered = known()
         self.entries = {
             field.key: SettingEntry(
@@ -286,7 +285,7 @@ class SettingsScreen(Screen[dict[str, Any]]):
             return
         self.app.push_screen(UnsavedChanges(changes), self._leave)
 
-    async def _leave(self, leaving: Leaving | None) -> None:
+    async def _leave(self, leaving: str | None) -> None:
         if leaving == "save":
             await self.action_save()
         elif leaving == "discard":

@@ -1,13 +1,20 @@
-"""Formats and highlights SPARQL."""
+"""Text from outside as it is shown: short lines, Markdown, SPARQL, places of evidence. All of it is sanitised."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
-from atomr_local.sanitize import sanitize
+from atomr_local.sanitize import sanitize, sanitize_line
 
+_LONGEST = 300  # characters of a text in one line; a trace from elsewhere may hold a million
+_ROWS_SHOWN = 20
+_MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~&:=$^\"'])")
 _PARTS = re.compile(
     r"(?P<string>\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
     r"|(?P<iri><[^<>\"{}|^`\\\s]*>)"
@@ -27,6 +34,16 @@ _CLAUSES = {"SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "WHERE", "FROM", "ORDER", 
 _PATTERNS = {"FILTER", "OPTIONAL", "BIND", "VALUES", "GRAPH", "MINUS", "SERVICE"}
 _KEYWORDS = _CLAUSES | _PATTERNS | {"UNION", "BY", "AS", "ASC", "DESC", "DISTINCT", "REDUCED", "NOT", "EXISTS", "IN",
             "LANG", "STR", "DATATYPE", "COUNT", "SUM", "AVG", "MIN", "MAX", "NAMED", "SILENT"}  # fmt: skip
+
+
+def short_line(text: str, longest: int = _LONGEST) -> str:
+    """The text on one line of at most `longest` characters."""
+    return sanitize_line(text[: 2 * longest])[:longest]
+
+
+def plain(text: str) -> str:
+    """The text on one line, sanitised, with every character that Markdown could read escaped."""
+    return _MARKUP.sub(r"\\\1", sanitize_line(text))
 
 
 def _parts(sparql: str) -> list[tuple[str, str]]:
@@ -82,3 +99,38 @@ def highlighted(sparql: str) -> Text:
             style = "bold"
         text.append(part, style)
     return text
+
+
+def place_of(locator: Mapping[str, Any]) -> RenderableType:
+    """The place in words, sanitised; of a graph query its rows too."""
+    if "passage" in locator:
+        place = f"passage {sanitize_line(str(locator['passage']))}"
+        span = locator.get("span")
+        if isinstance(span, list | tuple) and len(span) == 2:
+            place += f", characters {sanitize_line(str(span[0]))}–{sanitize_line(str(span[1]))}"
+        return Text(place, "dim")
+    if "url" in locator:
+        return Text(sanitize_line(f"{locator['url']}, retrieved {locator.get('retrieved_at', '')}"), "blue")
+    if "sparql" in locator:
+        names, rows = table_of(locator.get("rows", ()))
+        query = highlighted(str(locator["sparql"]))
+        return Group(query, _table(names, rows)) if rows else query
+    return Text()
+
+
+def table_of(rows: Iterable[object]) -> tuple[list[str], list[list[str]]]:
+    """Columns and rows of a locator's rows, in the order in which the names appear."""
+    kept = [row for row in rows if isinstance(row, Mapping)]
+    names = list(dict.fromkeys(str(name) for row in kept for name in row))
+    return names, [[str(row.get(name, "")) for name in names] for row in kept]
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> RenderableType:
+    table = Table(show_edge=False, pad_edge=False)
+    for name in names:
+        table.add_column(Text(sanitize_line(name)), overflow="fold")
+    for row in rows[:_ROWS_SHOWN]:
+        table.add_row(*(Text(sanitize_line(value)) for value in row))
+    if len(rows) > _ROWS_SHOWN:
+        return Group(table, Text(f"… and {len(rows) - _ROWS_SHOWN} more rows", "dim"))
+    return table
