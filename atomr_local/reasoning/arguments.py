@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,15 +29,15 @@ class Resolved:
 def fill_question(tree: Tree, text: str, results: Mapping[int, Result]) -> str:
     """`text` with each `[i]` replaced by that node's answer; where it has none, by its question in parentheses."""
 
-    def replacement(match: object) -> str:
-        number = int(match[1])  # type: ignore[index]
+    def replacement(match: re.Match[str]) -> str:
+        number = int(match[1])
         result = results.get(number)
         if result is not None and result.values:
             return result.answer
         try:
             asked = tree.node(number).question.rstrip("?")
         except KeyError:
-            return str(match[0])  # type: ignore[index]
+            return match[0]
         return f"({REFERENCE.sub('it', asked)})"
 
     return REFERENCE.sub(replacement, text)
@@ -68,9 +70,7 @@ def resolve_arguments(tree: Tree, node: Node, results: Mapping[int, Result], cap
             columns.append(_filled_texts(argument, {i: values_of(i) for i in argument.references}))
     if missing:
         return Resolved((), tuple(dropped))
-    total = 1
-    for column in columns:
-        total *= len(column)
+    total = math.prod(map(len, columns))
     if total > cap:
         dropped.append(f"{total - cap} of {total} combinations of values left out (limit {cap})")
     return Resolved(tuple(itertools.islice(itertools.product(*columns), cap)), tuple(dropped))

@@ -26,6 +26,7 @@ from atomr_local.reasoning.result_reuse import ResultCache, ReusedResults
 from atomr_local.reasoning.results import Result, citations_hold, node_finished, text_values
 from atomr_local.reasoning.trace.events import NodeStarted
 from atomr_local.reasoning.trace.recorder import Recorder
+from atomr_local.reasoning.trace.schema import Method
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.answer_types import NO_QUESTION, AnswerType
 from atomr_local.tree.nodes import Node, Tree
@@ -248,9 +249,9 @@ class Executor:
         tree: Tree,
         node: Node,
         question: str,
-        ids: tuple[int, ...] | list[int],
+        ids: Sequence[int],
         results: Mapping[int, Result],
-        method: str,
+        method: Method,
     ) -> Result:
         """Reason over the answers of other nodes: compute what the question surely asks for, else ask the model."""
         known = {i: results[i] for i in ids if i in results}
@@ -264,14 +265,14 @@ class Executor:
         reading = self.reader.from_steps(node.id, question, steps)
         result = self._from_reading(reading, evidence, cited)
         if result.values:
-            result.method = "sibling" if method == "sibling" else "child"
+            result.method = method
         return result
 
     @staticmethod
     def _from_reading(reading: Reading, evidence: list[Evidence], cited: list[str]) -> Result:
         error = {"title": "Answer not readable", "message": reading.problem} if reading.problem else None
         return Result(
-            text_values(list(reading.answers)),
+            text_values(reading.answers),
             None,
             reading.confidence,
             evidence,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -115,16 +116,11 @@ def distinct(values: tuple[Value, ...] | list[Value]) -> tuple[Value, ...]:
 def product_confidence(*parts: float | None) -> float | None:
     """The product of those that are known; None when none is."""
     known = [part for part in parts if part is not None]
-    if not known:
-        return None
-    result = 1.0
-    for part in known:
-        result *= part
-    return result
+    return math.prod(known) if known else None
 
 
-def text_values(texts: list[str], score: float | None = None) -> tuple[Value, ...]:
-    return distinct([Value(text, ValueKind.TEXT, score=score) for text in texts])
+def text_values(texts: Iterable[str]) -> tuple[Value, ...]:
+    return distinct([Value(text, ValueKind.TEXT) for text in texts])
 
 
 def node_finished(

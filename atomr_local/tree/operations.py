@@ -86,33 +86,16 @@ SLOT_WORDS = {
 }
 # Read besides. "older" and "younger" are not: of dates of birth and of ages they say opposite things.
 _OTHER_WORDS = {
-    "earliest": "earlier",
-    "before": "earlier",
-    "first": "earlier",
-    "latest": "later",
-    "after": "later",
-    "last": "later",
-    "smallest": "smaller",
-    "less": "smaller",
-    "least": "smaller",
-    "fewer": "smaller",
-    "lower": "smaller",
-    "lowest": "smaller",
-    "min": "smaller",
-    "minimum": "smaller",
-    "largest": "larger",
-    "bigger": "larger",
-    "biggest": "larger",
-    "greater": "larger",
-    "greatest": "larger",
-    "more": "larger",
-    "most": "larger",
-    "higher": "larger",
-    "highest": "larger",
-    "max": "larger",
-    "maximum": "larger",
-    "equal": "same",
-    "in": "among",
+    other: word
+    for word, others in {
+        "earlier": "earliest before first",
+        "later": "latest after last",
+        "smaller": "smallest less least fewer lower lowest min minimum",
+        "larger": "largest bigger biggest greater greatest more most higher highest max maximum",
+        "same": "equal",
+        "among": "in",
+    }.items()
+    for other in others.split()
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from atomr_local.reasoning.confidence import signals as names
@@ -22,12 +23,7 @@ def raw_confidence(result: Result) -> float | None:
     if names.READING in signals:
         return signals[names.READING]
     matched = [signals[name] for name in _MATCH if name in signals]
-    if not matched:
-        return result.confidence
-    product = 1.0
-    for share in matched:
-        product *= share
-    return product
+    return math.prod(matched) if matched else result.confidence
 
 
 def step_signals(result: Result) -> dict[str, float]:
@@ -72,9 +68,7 @@ def tree_signals(tree: Tree, question: str, root: Result, results: Mapping[int, 
         signals[names.LEAVES] *= UNKNOWN if not result.values else 1.0 if own is None else own
     verified = [one[names.VERIFY] for one in each if names.VERIFY in one]
     if verified:
-        signals[names.VERIFIED] = 1.0
-        for share in verified:
-            signals[names.VERIFIED] *= share
+        signals[names.VERIFIED] = math.prod(verified)
     if looked_up:
         signals[names.FALLBACK] = sum(result.method == "direct_rag" for result in looked_up) / len(looked_up)
         signals[names.UNFINISHED] = sum(not result.values for result in looked_up) / len(looked_up)

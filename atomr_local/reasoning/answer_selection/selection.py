@@ -46,7 +46,7 @@ class AnswerSelection:
         """Give a step that was looked up or read its confidence; one without a measured signal has none."""
         if self.calibration is not None and result.values and not _MEASURED.isdisjoint(result.signals):
             result.signals = step_signals(result)
-            result.confidence = self.calibration.of_step(result.signals)
+            result.confidence = self.calibration.step.probability(result.signals)
 
     def final(self, tree: Tree, question: str, asked: str, result: Result, results: Mapping[int, Result]) -> Result:
         """The answer to the whole question, given the tree's `result`.
@@ -77,7 +77,7 @@ class AnswerSelection:
         if tree.is_direct and result.method == "operator":  # a topic's own page, quoted
             return result
         result.signals = tree_signals(tree, question, result, results)
-        result.confidence = calibration.of_tree(result.signals)
+        result.confidence = calibration.tree.probability(result.signals)
         if not self.direct or not tree.root.children or result.confidence >= calibration.sure:
             return result
         direct = self._direct_answer(tree, asked)
@@ -114,7 +114,7 @@ class AnswerSelection:
     def _from_memory(self, question: str, result: Result) -> None:
         reading = self.reader.from_memory(0, question)
         if reading.answers:
-            result.values = text_values(list(reading.answers))
+            result.values = text_values(reading.answers)
             result.confidence = reading.confidence
             result.method = "closed_book"
             result.cited = []
@@ -165,16 +165,16 @@ class Compared:
 
 def compare(calibration: Calibration, tree: Mapping[str, float], direct: Mapping[str, float], same: bool) -> Compared:
     """Compare the tree's answer with a direct one, by their signals; `same`: they agree."""
-    one = calibration.of_tree({**tree, names.RIVAL: float(same)})
+    one = calibration.tree.probability({**tree, names.RIVAL: float(same)})
     other = calibration.of_whole({**direct, names.RIVAL: float(same)})
     if not same:
         return Compared(one, other, other > one and not direct.get(names.NAMED))
     if tree.get(names.NAMED):  # nothing is gained by repeating the question twice
-        return Compared(calibration.of_tree(tree), other, False)
+        return Compared(calibration.tree.probability(tree), other, False)
     if calibration.tree.uses(names.RIVAL):
         both = (one + other) / 2
     else:
-        both = _joined(calibration.of_tree(tree), calibration.of_whole(direct))
+        both = _joined(calibration.tree.probability(tree), calibration.of_whole(direct))
     return Compared(both, both, False)
 
 

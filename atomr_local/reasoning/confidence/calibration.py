@@ -168,17 +168,6 @@ def _knots(given: object) -> tuple[tuple[float, float], ...] | None:
     return knots if len(knots) == len(pairs) and rising and bounded else None
 
 
-def _line(given: object) -> LogisticModel | None:
-    """The form of earlier cards: [constant, slope] over the log of the confidences' product, in which an answer that
-    the question names counted for a twentieth."""
-    pair = _numbers(given, 2)
-    if pair is None:
-        return None
-    return LogisticModel(
-        pair[0], (LogisticTerm(names.LEAVES, pair[1]), LogisticTerm(names.NAMED, pair[1] * math.log(0.05)))
-    )
-
-
 # Where no card tells: centred on a middling answer, so that what is absent changes nothing. The signs and the order of
 # the weights are those of every fit so far; verifying counts little, for an untrained model seldom says no.
 _READ = (
@@ -234,32 +223,19 @@ class Calibration:
         default = cls()
         models = given.get("model")
         models = models if isinstance(models, dict) else {}
-
-        def model(name: str) -> LogisticModel | None:
-            return LogisticModel.from_card(models.get(name)) or _line(given.get(name))
-
-        tree = model("tree")
+        tree = LogisticModel.from_card(models.get("tree"))
         return cls(
             tree or default.tree,
-            model("direct") or default.direct,
-            model("step") or default.step,
+            LogisticModel.from_card(models.get("direct")) or default.direct,
+            LogisticModel.from_card(models.get("step")) or default.step,
             number(given.get("sure"), default.sure),
             min(max(number(given.get("accept"), _ACCEPT if tree else default.accept), 0.0), 1.0),
         )
 
-    def of_tree(self, given: Mapping[str, float]) -> float:
-        return self.tree.probability(given)
-
-    def of_step(self, given: Mapping[str, float]) -> float:
-        return self.step.probability(given)
-
-    def of_direct(self, given: Mapping[str, float]) -> float:
-        return self.direct.probability(given)
-
     def of_whole(self, given: Mapping[str, float]) -> float:
-        """Of an answer to the whole question at once, by the way in which its signals say that it came about."""
-        return self.of_memory(given) if names.MEMORY in given else self.of_direct(given)
+        """The probability that an answer to the whole question at once is right.
 
-    def of_memory(self, given: Mapping[str, float]) -> float:
-        """Of what the model says without evidence: no card tells, for nothing of the kind is fitted."""
-        return Calibration().direct.probability({**given, names.MEMORY: 1.0})
+        Cards say nothing of answers from the model's own knowledge: the default model weighs those.
+        """
+        model = Calibration().direct if names.MEMORY in given else self.direct
+        return model.probability(given)

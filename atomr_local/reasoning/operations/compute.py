@@ -14,8 +14,6 @@ from atomr_local.reasoning.operations.operands import NotComputed, Operand, requ
 from atomr_local.sources.protocol import Value
 from atomr_local.tree.operations import Operation, OperationCall, WordRole
 
-__all__ = ["Computed", "Operand", "compute"]
-
 
 @dataclass(frozen=True)
 class Computed:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from atomr_local.reasoning.arguments import fill_question, subjects
 from atomr_local.reasoning.operations import compute as operations
 from atomr_local.reasoning.operations import symbolic
-from atomr_local.reasoning.operations.compute import Computed, Operand
+from atomr_local.reasoning.operations.compute import Computed
+from atomr_local.reasoning.operations.operands import Operand
 from atomr_local.reasoning.results import Result, add_evidence, product_confidence
 from atomr_local.reasoning.trace.schema import Method
 from atomr_local.sources.protocol import Evidence

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -72,13 +72,9 @@ class Measure:
         return bool(self.low == self.high == other.low == other.high)
 
 
+@cache
 def english() -> Mapping[str, Any]:
-    """The words of English that reading values and questions over steps needs."""
-    return _english()
-
-
-@lru_cache(maxsize=1)
-def _english() -> Mapping[str, Any]:
+    """The English words needed to read values and questions over steps."""
     text = files("atomr_local.language").joinpath("en", "operations.json").read_text(encoding="utf-8")
     loaded: Mapping[str, Any] = json.loads(text)
     return loaded

@@ -15,13 +15,12 @@ from functools import lru_cache
 from atomr_local.language.countries import country_of
 from atomr_local.language.names import name_key, words
 from atomr_local.reasoning.operations import compute as operations
-from atomr_local.reasoning.operations.compute import Computed, Operand
+from atomr_local.reasoning.operations.compute import Computed
 from atomr_local.reasoning.operations.measures import Sort, english, measure
+from atomr_local.reasoning.operations.operands import Operand
 from atomr_local.sources.protocol import Value
 from atomr_local.tree.nodes import REFERENCE, References
 from atomr_local.tree.operations import Operation, OperationCall
-
-__all__ = ["Computed", "Operand", "compute"]
 
 _Read = tuple[OperationCall, Sequence[Operand]]
 _WORDS_OF: dict[Sort, tuple[str, str]] = {"date": ("earlier", "later"), "number": ("smaller", "larger")}

@@ -43,9 +43,14 @@ def mentioned_share(question: str, evidence: Iterable[Evidence]) -> float | None
     return found / len(asked)
 
 
+def are_verdicts(answers: Sequence[str]) -> bool:
+    """Whether all answers are yes or no, which no passage spells out."""
+    return all(answer.casefold() in _VERDICTS for answer in answers)
+
+
 def supported(answers: Sequence[str], cited: Sequence[Evidence]) -> bool | None:
     """Whether every answer stands in some cited evidence; None for yes/no, which no passage spells out."""
-    if not answers or all(answer.casefold() in _VERDICTS for answer in answers):
+    if not answers or are_verdicts(answers):
         return None
     return all(any(holds(answer, item) for item in cited) for answer in answers)
 
@@ -56,7 +61,7 @@ def agreement(answers: Sequence[str], evidence: Sequence[Evidence]) -> float | N
     None if there are no two places to compare, and for yes/no.
     """
     places = {(item.source, item.title) for item in evidence}
-    if len(places) < 2 or not answers or all(answer.casefold() in _VERDICTS for answer in answers):
+    if len(places) < 2 or not answers or are_verdicts(answers):
         return None
     held = [{(item.source, item.title) for item in evidence if holds(answer, item)} for answer in answers]
     return sum(len(found) > 1 for found in held) / len(held)

@@ -16,7 +16,7 @@ from atomr_local.language.scripts import first_words
 from atomr_local.reasoning.confidence.signals import null_score, said_yes, token_shares
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reading.answer_formats import VERDICTS, AnswerFormat, AnswerSpec, Task, answer_format
-from atomr_local.reasoning.reading.citation_verification import mentioned_share
+from atomr_local.reasoning.reading.citation_verification import are_verdicts, mentioned_share
 from atomr_local.reasoning.reading.extractive_compression import cut_passage, word_budgets
 from atomr_local.reasoning.reading.reading import Reading
 from atomr_local.reasoning.trace.events import ModelCalled, TextGenerated
@@ -40,7 +40,6 @@ UNKNOWN = "Unknown"
 _WITH_UNKNOWN: frozenset[Task] = frozenset({"read", "answer", "filter", "combine"})
 _VERIFIED: frozenset[Task] = frozenset({"read", "answer"})
 _CHECK_TOKENS = 4
-_YES_NO = frozenset({"yes", "no"})
 _DANGLING = " -\u2013\u2014"  # at the end of what was read, where it breaks a word off
 _WATCHED_VERDICTS = ("yes", "no", "Yes", "No")
 _UNKNOWN = re.compile(r"unknown|none|n/?a|not (?:known|stated|mentioned|given)|no answer", re.IGNORECASE)
@@ -220,7 +219,7 @@ class Reader:
 
     def _judge(self, question: str, shown: Sequence[tuple[str, str]], answers: Sequence[str]) -> SpanVerdict | None:
         """No passage spells out a yes or no, nor answers nothing."""
-        if self.span_reader is None or not answers or all(answer.casefold() in _YES_NO for answer in answers):
+        if self.span_reader is None or not answers or are_verdicts(answers):
             return None
         return self.span_reader.judge(question, [f"{title}: {text}" for title, text in shown], answers)
 

@@ -143,7 +143,7 @@ def outcome(row: Row, by: Calibration) -> Outcome:
         return Outcome(row, 0.0, False, 0.0, answered=False)
     if row["way"] != "tree":
         return Outcome(row, by.of_whole(own["signals"]), own["right"], own["f1"], answered=True)
-    sure = by.of_tree(own["signals"])
+    sure = by.tree.probability(own["signals"])
     rival = row["direct"]
     if sure >= by.sure or not rival["answer"]:
         return Outcome(row, sure, own["right"], own["f1"], answered=True)
@@ -214,9 +214,8 @@ def of_outcomes(made: Sequence[Outcome]) -> Figures:
 
 def of_way(folded: Sequence[tuple[Row, Calibration]], way: str) -> Figures:
     """The answers of one way alone, by its own model, without a look at another."""
-    of = {"tree": Calibration.of_tree, "direct": Calibration.of_direct}[way]
     told = [
-        (of(by, row[way]["signals"]), row[way])
+        ((by.tree if way == "tree" else by.direct).probability(row[way]["signals"]), row[way])
         for row, by in folded
         if row[way] and row[way]["answer"] and (way != "tree" or row["way"] == "tree")
     ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Run, Said, passages, reply
 
 from atomr_local.reasoning.answer_selection.selection import agree
-from atomr_local.reasoning.confidence.calibration import Calibration
+from atomr_local.reasoning.confidence.calibration import Calibration, LogisticModel, LogisticTerm
 from atomr_local.reasoning.trace.events import NodeFinished
 from atomr_local.reasoning.verdict.repetition import repeats
 
@@ -23,8 +25,13 @@ TEXT = {
 }
 
 
-# As cards of earlier adapters have it: by the product of the steps' confidences alone.
-EARLIER = Calibration.from_card({"calibration": {"tree": [1.0, 1.0], "direct": [-0.5, 1.0]}})
+def by_product(intercept: float) -> LogisticModel:
+    """By the product of the steps' confidences alone; an answer that the question names counts for a twentieth."""
+    terms = (LogisticTerm("leaves", 1.0), LogisticTerm("named", math.log(0.05)))
+    return LogisticModel(intercept, terms)
+
+
+CALIBRATION = Calibration(by_product(1.0), by_product(-0.5))
 FEATURES = {"beam": False, "rival": False, "guess": False}
 
 
@@ -35,12 +42,12 @@ def run(*replies: str, **features: bool) -> Run:
         FakeBackbone(*replies),
         FakeSource("text", TEXT),
         features=FEATURES | features,
-        calibration=EARLIER,
+        calibration=CALIBRATION,
     )
 
 
 def of_tree(leaves: float, named: float = 0.0) -> float:
-    return EARLIER.of_tree({"leaves": leaves, "named": named})
+    return CALIBRATION.tree.probability({"leaves": leaves, "named": named})
 
 
 def test_a_sure_tree_is_not_rivalled() -> None:
@@ -85,18 +92,20 @@ def test_the_rival_is_direct_rag_over_what_a_search_for_the_question_finds() -> 
         Said(reply("Oslo", evidence=[1]), 0.95),
     )
     made = Run(
-        QUESTION, PLAN, backbone, FakeSource("text", TEXT), features=FEATURES | {"rival": True}, calibration=EARLIER
+        QUESTION, PLAN, backbone, FakeSource("text", TEXT), features=FEATURES | {"rival": True}, calibration=CALIBRATION
     )
     assert "Ann Lee grew up in Oslo." in backbone.asked[-1]
     assert made.result.texts == ("Oslo",)
-    assert made.node(0).confidence == pytest.approx(EARLIER.of_direct({"leaves": 0.95}))
+    assert made.node(0).confidence == pytest.approx(CALIBRATION.direct.probability({"leaves": 0.95}))
 
 
 def test_where_the_tree_comes_to_nothing_the_question_is_read_for_as_it_was_typed() -> None:
     understood = "0. Where did the father of Ann Lee come into the world? = Answer(place)\n"
     backbone = FakeBackbone(*[Said(UNKNOWN, 0.9)] * 2, Said(reply("Oslo", evidence=[1]), 0.9))
     source = FakeSource("text", TEXT)
-    made = Run(QUESTION, understood + PLAN, backbone, source, features=FEATURES | {"rival": True}, calibration=EARLIER)
+    made = Run(
+        QUESTION, understood + PLAN, backbone, source, features=FEATURES | {"rival": True}, calibration=CALIBRATION
+    )
     assert made.result.texts == ("Oslo",)
     assert made.node(0).method == "direct_rag"
     assert source.requests[-1].query == QUESTION
@@ -107,7 +116,7 @@ def test_a_tree_that_ended_in_direct_rag_is_not_rivalled_by_another() -> None:
     made = run(*unknown, Said(reply("Oslo", evidence=[1]), 0.9), rival=True)
     assert made.result.texts == ("Oslo",)
     assert made.node(0).method == "direct_rag"
-    assert made.node(0).confidence == pytest.approx(EARLIER.of_direct({"leaves": 0.9}))
+    assert made.node(0).confidence == pytest.approx(CALIBRATION.direct.probability({"leaves": 0.9}))
 
 
 def test_an_answer_that_the_question_names_itself_is_rivalled_however_sure() -> None:

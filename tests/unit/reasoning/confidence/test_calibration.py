@@ -92,21 +92,19 @@ def test_a_cards_numbers_are_taken() -> None:
     assert Calibration.from_card({"calibration": {"model": {"tree": MODEL}}}).accept == 0.5
 
 
-def test_the_lines_of_earlier_cards_still_count() -> None:
-    made = Calibration.from_card({"calibration": {"tree": [1, 2], "direct": [4, 5], "sure": 0.5}})
-    assert made.of_tree({"leaves": 0.3, "reading": 0.1}) == pytest.approx(logistic(1 + 2 * math.log(0.3)))
-    assert made.of_direct({"leaves": 0.3}) == pytest.approx(logistic(4 + 5 * math.log(0.3)))
-    assert made.of_tree({"leaves": 0.3, "named": 1.0}) < made.of_tree({"leaves": 0.3, "named": 0.0})
-
-
-@pytest.mark.parametrize("way", ["of_tree", "of_direct", "of_step", "of_memory"])
+@pytest.mark.parametrize("way", ["tree", "direct", "step", "memory"])
 def test_without_a_card_good_signals_are_surer_than_bad_ones(way: str) -> None:
-    of = getattr(Calibration(), way)
+    def of(given: dict[str, float]) -> float:
+        if way == "memory":
+            return Calibration().of_whole({**given, "memory": 1.0})
+        probability: float = getattr(Calibration(), way).probability(given)
+        return probability
+
     assert 0 < of(BAD) < of({}) < of(GOOD) < 1
     for name, value in GOOD.items():
         other = GOOD | {name: 1.0 - value}
         assert of(other) < of(GOOD), name
-    assert Calibration().of_memory(GOOD) < Calibration().of_direct(GOOD)
+    assert Calibration().of_whole({**GOOD, "memory": 1.0}) < Calibration().of_whole(GOOD)
 
 
 def test_every_feature_takes_every_number_that_a_signal_may_be() -> None:

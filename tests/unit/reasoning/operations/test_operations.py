@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.reasoning.operations.compute import Computed, Operand, compute
+from atomr_local.reasoning.operations.compute import Computed, compute
+from atomr_local.reasoning.operations.operands import Operand
 from atomr_local.sources.protocol import Value, ValueKind
 from atomr_local.tree.operations import parse_operation
 

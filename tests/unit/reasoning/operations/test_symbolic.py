@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from atomr_local.reasoning.operations.symbolic import Computed, Operand, compute
+from atomr_local.reasoning.operations.compute import Computed
+from atomr_local.reasoning.operations.operands import Operand
+from atomr_local.reasoning.operations.symbolic import compute
 from atomr_local.sources.protocol import Value, ValueKind
 
 
