@@ -13,8 +13,8 @@ from atomr_local.evaluation.datasets import GoldFact
 from atomr_local.evaluation.metrics import same_value
 from atomr_local.language.literals import Date, parse_date
 from atomr_local.language.names import base_key, name_key
-from atomr_local.language.numbers import number_words
 from atomr_local.language.properties import property_table
+from atomr_local.language.words import number_words
 
 # The longest of a month's names is the one that is no abbreviation.
 _MONTHS = {number: name for name, number in sorted(number_words().months.items(), key=lambda named: len(named[0]))}

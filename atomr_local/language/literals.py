@@ -6,11 +6,11 @@ import calendar
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
-from atomr_local.language import numbers
+from atomr_local.language import words
 
-_WORDS = numbers.number_words()
+_WORDS = words.number_words()
 _MONTHS = _WORDS.months
 _ANY_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _MONTH = rf"(?P<month>{_ANY_MONTH})\.?"
@@ -206,10 +206,7 @@ def parse_quantity(text: str) -> Quantity | None:
         if named is None:
             return None
         unit = named or unit
-    try:
-        amount = Decimal(re.sub(r"[, \u00a0\u202f]", "", match["number"]))
-    except InvalidOperation:
-        return None
+    amount = Decimal(re.sub(r"[, \u00a0\u202f]", "", match["number"]))
     amount *= _SCALES.get((match["scale"] or "").casefold(), 1)
     return Quantity(-amount if match["sign"] in ("-", "−") else amount, unit)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from atomr_local.language.conditions import any_of
 from atomr_local.language.literals import Date, parse_date
-from atomr_local.language.numbers import number_words
+from atomr_local.language.words import any_of, number_words
 
 Day = tuple[int, int, int]
 

@@ -42,7 +42,6 @@ class KnownProperty:
     names: tuple[str, ...] = ()
     inverse: tuple[str, ...] = ()
     flip: bool = False
-    self: bool = False
     symmetric: bool = False
     adjectival: bool = False
 

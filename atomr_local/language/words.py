@@ -1,16 +1,19 @@
-"""Lists of English words, from `en/words.json`."""
+"""English words and phrases in small letters, from `en/*.json`; the files say what each list is for."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Words in small letters.
+    """Words of any text.
 
     Attributes:
         stop: those that say nothing by themselves.
@@ -27,14 +30,142 @@ class Words:
     among: dict[str, tuple[str, ...]]
 
 
+@dataclass(frozen=True, slots=True)
+class NumberWords:
+    """Words of numbers and months.
+
+    Attributes:
+        numbers: "seven" → 7, up to ninety.
+        scales: "hundred" → 100, "million" → 1,000,000.
+        amounts: words that a count may open with and that are no number by themselves ("several", "dozen").
+        ordinals: "third" → 3.
+        months: names and abbreviations → 1 to 12.
+    """
+
+    numbers: dict[str, int]
+    scales: dict[str, int]
+    amounts: frozenset[str]
+    ordinals: dict[str, int]
+    months: dict[str, int]
+
+    def opens_number(self, word: str) -> bool:
+        """Whether a number may begin with the word: digits, or a word such as "seven", "twenty-one" or "several"."""
+        bare = word.strip("\"'([{,.;:!?)]}").casefold()
+        if any(character.isdigit() for character in bare):
+            return True
+        first = bare.split("-", 1)[0]
+        return first in self.numbers or first in self.scales or first in self.amounts
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionWords:
+    """Words of conditions ("at least", "directed by …").
+
+    Attributes:
+        comparisons: by sign, one of ≥ ≤ > < =.
+    """
+
+    comparisons: dict[str, tuple[str, ...]]
+    or_more: tuple[str, ...]
+    or_less: tuple[str, ...]
+    measures: dict[str, str]
+    of_time: tuple[str, ...]
+    people: tuple[str, ...]
+    pronouns: tuple[str, ...]
+    auxiliaries: tuple[str, ...]
+    superlatives: tuple[str, ...]
+    prepositions: tuple[str, ...]
+    participles: tuple[str, ...]
+    choice: tuple[str, ...]
+    into_unit: tuple[str, ...]
+    having: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationWords:
+    """Words by which relations and names are matched with a graph.
+
+    Attributes:
+        small: those of wordings and questions that carry no relation.
+        types: words for what a thing is, beside a relation's word ("film" in "film director").
+        picking: those that ask for one of several, beside words in -est; not_picking: words in -est that do not.
+        irregular: a word → its stem.
+        asked_for: a noun → the class that a question opening with it asks for: person, work or place.
+        belonging: nouns of which a noun before them says no class ("genre" in "film genre").
+        about: words of descriptions that tell no entity from another.
+        same: a word → the one of the same meaning that stands for both.
+        classes: a type of answer → head nouns of the names of classes whose instances are of it.
+    """
+
+    small: frozenset[str]
+    types: frozenset[str]
+    picking: frozenset[str]
+    not_picking: frozenset[str]
+    irregular: dict[str, str]
+    asked_for: dict[str, str]
+    belonging: frozenset[str]
+    about: frozenset[str]
+    same: dict[str, str]
+    classes: dict[str, tuple[str, ...]]
+
+
 @cache
 def english() -> Words:
-    """The shipped lists, read once."""
-    data = json.loads(files("atomr_local.language").joinpath("en/words.json").read_text(encoding="utf-8"))
+    """Words of any text, read once."""
+    data = _lists("words")
     return Words(
-        frozenset(data["stop"]),
-        frozenset(data["small"]),
-        {word: tuple(told) for word, told in data["told_by"].items()},
-        {word: kind for kind, words in data["kinds"].items() for word in words},
-        {kind: tuple(narrower) for kind, narrower in data["among"].items()},
+        stop=frozenset(data["stop"]),
+        small=frozenset(data["small"]),
+        told_by=data["told_by"],
+        kinds={word: kind for kind, words in data["kinds"].items() for word in words},
+        among=data["among"],
     )
+
+
+@cache
+def number_words() -> NumberWords:
+    """Words of numbers and months, read once."""
+    data = _lists("numbers")
+    return NumberWords(data["numbers"], data["scales"], frozenset(data["amounts"]), data["ordinals"], data["months"])
+
+
+@cache
+def condition_words() -> ConditionWords:
+    """Words of conditions, read once."""
+    data = _lists("conditions")
+    return ConditionWords(**{name: words for name, words in data.items() if not isinstance(words, str)})
+
+
+@cache
+def relation_words() -> RelationWords:
+    """Words of relations, read once."""
+    data = _lists("relations")
+    return RelationWords(
+        small=frozenset(data["small"]),
+        types=frozenset(data["types"]),
+        picking=frozenset(data["picking"]),
+        not_picking=frozenset(data["not_picking"]),
+        irregular=data["irregular"],
+        asked_for={noun: kind for kind, nouns in data["asked_for"].items() for noun in nouns},
+        belonging=frozenset(data["belonging"]),
+        about=english().stop.union(data["about"]),
+        same=data["same"],
+        classes=data["classes"],
+    )
+
+
+def any_of(phrases: Iterable[str]) -> str:
+    """A regular expression for one of the phrases, the longest first."""
+    return "(?:" + "|".join(re.escape(phrase) for phrase in sorted(phrases, key=lambda text: (-len(text), text))) + ")"
+
+
+def _lists(name: str) -> dict[str, Any]:
+    """What a file of lists holds, each list as a tuple."""
+    text = files("atomr_local.language").joinpath(f"en/{name}.json").read_text(encoding="utf-8")
+    return {key: _frozen(value) for key, value in json.loads(text).items()}
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _frozen(inner) for key, inner in value.items()}
+    return tuple(value) if isinstance(value, list) else value

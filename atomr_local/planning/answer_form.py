@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from atomr_local.language.conditions import any_of, condition_words
 from atomr_local.language.literals import unit_name
 from atomr_local.language.periods import parse_period
+from atomr_local.language.words import any_of, condition_words
 from atomr_local.planning.shorthand import renumbered
 from atomr_local.planning.superlatives import comparative, direction_of
 from atomr_local.tree.answer_types import AnswerType, Expects

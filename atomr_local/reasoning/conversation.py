@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from atomr_local.language.names import name_key, words
-from atomr_local.language.query_words import STOP_WORDS
+from atomr_local.language.words import english
 from atomr_local.reasoning.trace.schema import Trace
 
 # Earlier turns that a follow-up question is read with.
@@ -71,7 +71,7 @@ class Conversation:
 
         The latest turn that has a word is taken for it. Words that tell nothing do not count.
         """
-        missing = _words(understood) - _words(question) - STOP_WORDS
+        missing = _words(understood) - _words(question) - english().stop
         taken: list[str] = []
         for turn in reversed(self.turns[-MOST_TURNS:]):
             told = missing & _words(f"{turn.question} {turn.answer}")
@@ -88,7 +88,7 @@ class Conversation:
         known = _words(" ".join([question, *(f"{turn.question} {turn.answer}" for turn in self.turns)]))
         written = understood.split()
         names = [word for place, word in enumerate(written) if (place and word[:1].isupper()) or _has_digit(word)]
-        return tuple(name for name in names if words(name) and not _words(name) & (known | STOP_WORDS))
+        return tuple(name for name in names if words(name) and not _words(name) & (known | english().stop))
 
 
 def counting(traces: Iterable[Trace]) -> list[Trace]:

@@ -50,14 +50,14 @@ def _countries() -> None:
 
 
 def _conditions() -> None:
-    from atomr_local.language import conditions
+    from atomr_local.language import words
 
-    known = conditions.condition_words()
+    known = words.condition_words()
     never: dict[str, Any] = dict.fromkeys(
         ("or_more", "or_less", "people", "superlatives", "prepositions", "participles", "having"), _NEVER
     )
     without = replace(known, comparisons=dict.fromkeys(known.comparisons, _NEVER), measures={}, **never)
-    _put(conditions, "condition_words", lambda: without)
+    _put(words, "condition_words", lambda: without)
 
 
 def _orders() -> None:
@@ -90,10 +90,10 @@ def _words(**changed: Any) -> Callable[[], None]:
 
 def _relation_words(**changed: Any) -> Callable[[], None]:
     def empty() -> None:
-        from atomr_local.language import relation_words
+        from atomr_local.language import words
 
-        without = replace(relation_words.english(), **changed)
-        _put(relation_words, "english", lambda: without)
+        without = replace(words.relation_words(), **changed)
+        _put(words, "relation_words", lambda: without)
 
     return empty
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atomr_local.language.numbers import number_words
+from atomr_local.language.words import number_words
 
 # Of the names of a month the longest: the others are abbreviations.
 _LONGEST = {number: name for name, number in sorted(number_words().months.items(), key=lambda named: len(named[0]))}

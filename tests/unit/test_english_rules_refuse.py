@@ -8,8 +8,7 @@ from atomr_local.language.answer_type import expected_type
 from atomr_local.language.countries import adjectives, countries_in
 from atomr_local.language.is_question import understands
 from atomr_local.language.literals import dates_in, parse_date, parse_quantity
-from atomr_local.language.numbers import number_words
-from atomr_local.language.words import english
+from atomr_local.language.words import english, number_words
 from atomr_local.reasoning.answer_selection.selection import year_asked_for
 from atomr_local.reasoning.reading.answer_formats import FORMATS, AnswerSpec
 from atomr_local.reasoning.reading.extractive_compression import cut_passage

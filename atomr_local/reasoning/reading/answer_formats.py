@@ -20,8 +20,7 @@ from atomr_local.backbone.templates import Style
 from atomr_local.language.answer_type import SURE, expected_type
 from atomr_local.language.countries import countries_in
 from atomr_local.language.literals import dates_in
-from atomr_local.language.numbers import number_words
-from atomr_local.language.words import english
+from atomr_local.language.words import english, number_words
 
 Task = Literal["read", "answer", "filter", "combine", "closed_book", "conclude"]
 

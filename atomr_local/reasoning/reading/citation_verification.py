@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from atomr_local.language.literals import parse_date
 from atomr_local.language.names import name_key, words
-from atomr_local.language.query_words import STOP_WORDS, TOLD_BY
 from atomr_local.language.stemming import first_letters
+from atomr_local.language.words import english
 from atomr_local.sources.protocol import Evidence
 
 _VERDICTS = {"yes", "no"}
@@ -35,11 +35,11 @@ def mentioned_share(question: str, evidence: Iterable[Evidence]) -> float | None
     Of questions that a passage seems to answer and does not, many ask about something that it does not mention
     (Rajpurkar, Jia and Liang, ACL 2018, section 3: what unanswerable questions are made of).
     """
-    asked = {word for word in words(name_key(question)) if word not in STOP_WORDS}
+    asked = {word for word in words(name_key(question)) if word not in english().stop}
     if not asked:
         return None
     held = {first_letters(word) for item in evidence for word in words(name_key(f"{item.title} {item.text}"))}
-    found = sum(any(first_letters(form) in held for form in (word, *TOLD_BY.get(word, ()))) for word in asked)
+    found = sum(any(first_letters(form) in held for form in (word, *english().told_by.get(word, ()))) for word in asked)
     return found / len(asked)
 
 

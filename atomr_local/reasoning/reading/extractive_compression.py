@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from atomr_local.indexing.text_index.chunking import sentences
 from atomr_local.language.names import comparable
-from atomr_local.language.query_words import STOP_WORDS, TOLD_BY
 from atomr_local.language.scripts import first_words, size_in_words
 from atomr_local.language.stemming import first_letters
+from atomr_local.language.words import english
 
 _FIRST_SENTENCE = 0.5
 GAP = "…"
@@ -32,7 +32,7 @@ def word_budgets(words: int, count: int, *, whole: bool) -> list[int]:
 
 
 def _stems(text: str) -> set[str]:
-    return {first_letters(word) for word in comparable(text) if word not in STOP_WORDS}
+    return {first_letters(word) for word in comparable(text) if word not in english().stop}
 
 
 def cut_passage(question: str, title: str, text: str, budget: int) -> str:
@@ -42,9 +42,9 @@ def cut_passage(question: str, title: str, text: str, budget: int) -> str:
     """
     if size_in_words(text) <= budget:
         return text
-    asked = {word for word in comparable(question) if word not in STOP_WORDS}
+    asked = {word for word in comparable(question) if word not in english().stop}
     wanted = {first_letters(word) for word in asked} - _stems(title)
-    widened = {first_letters(told) for word in asked for told in TOLD_BY.get(word, ())} - wanted
+    widened = {first_letters(told) for word in asked for told in english().told_by.get(word, ())} - wanted
     pieces = [text[begin:end] for begin, end in sentences(text)]
     pieces = [piece for piece in pieces if piece.strip()]
 

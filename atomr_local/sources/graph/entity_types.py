@@ -16,7 +16,7 @@ from atomr_local.language.answer_type import SURE, expected_type
 from atomr_local.language.literals import parse_date, parse_quantity
 from atomr_local.language.names import words
 from atomr_local.language.properties import ENTITY, SUBCLASS_OF, property_table
-from atomr_local.language.relation_words import english
+from atomr_local.language.words import relation_words
 from atomr_local.sources.graph.knowledge_graph import TYPE_PROPERTIES, KnowledgeGraph, term_iri
 from atomr_local.sources.protocol import Value, ValueKind
 
@@ -37,7 +37,7 @@ _CLASSES = {
 _TYPE_OF_CLASS = {ENTITY + number: kind for kind, numbers in _CLASSES.items() for number in numbers.split()}
 # Head nouns of class labels, for graphs that state classes by name alone.
 _TYPES_OF_NOUN: dict[str, tuple[str, ...]] = {}
-for _kind, _words in english().classes.items():
+for _kind, _words in relation_words().classes.items():
     for _word in _words:
         _TYPES_OF_NOUN[_word] = (*_TYPES_OF_NOUN.get(_word, ()), _kind)
 # What the vocabulary calls the values of a property, and what has it.

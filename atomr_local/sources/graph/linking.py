@@ -10,8 +10,8 @@ from functools import lru_cache
 from atomr_local.indexing.graph_index.names.database import EntityRow, NameRow
 from atomr_local.language.names import base_key, name_key, split_qualifier, words
 from atomr_local.language.properties import property_table
-from atomr_local.language.relation_words import english
 from atomr_local.language.stemming import first_letters
+from atomr_local.language.words import relation_words
 from atomr_local.sources.graph.knowledge_graph import TYPE_PROPERTIES, KnowledgeGraph, term_iri
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
 from atomr_local.sources.graph.spelling import WORD, one_slip_away, parted, similarity
@@ -33,7 +33,7 @@ _LEAD = 0.03
 _FACTS_ABOUT = 4
 _LONGEST_NAME = 2000
 # Said of nearly every node's question, so they tell no entity from another.
-_STOP, _SAME = english().about, english().same
+_STOP, _SAME = relation_words().about, relation_words().same
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from atomr_local.backbone.templates import render
 from atomr_local.language.names import name_key, words
-from atomr_local.language.query_words import STOP_WORDS
+from atomr_local.language.words import english
 from atomr_local.reasoning.reading.reader import evidence_block, shown_passages
 from atomr_local.sanitize import sanitize_line
 from training.data.reading import rewriting
@@ -66,7 +66,7 @@ class NaturalData:
 
     def context(self, corpus: str, question: str, gold: Sequence[tuple[str, str]], most: int) -> list[tuple[str, str]]:
         """The gold passages among others of the corpus that share words with the question, at most `most`."""
-        asked = {word for word in words(question) if word not in STOP_WORDS}
+        asked = {word for word in words(question) if word not in english().stop}
         sample = self.random.sample(self.passages[corpus], min(_SAMPLED, len(self.passages[corpus])))
         others = sorted(
             (page for page in sample if page not in gold),

@@ -26,7 +26,7 @@ from pathlib import Path
 from atomr_local.backbone.protocol import Message, Prompt
 from atomr_local.backbone.templates import render
 from atomr_local.language.names import name_key, words
-from atomr_local.language.query_words import STOP_WORDS
+from atomr_local.language.words import english
 from atomr_local.reasoning.reading.reader import evidence_block, shown_passages
 from atomr_local.sanitize import sanitize_line
 from training.dates import DAY_AND_MONTH
@@ -120,7 +120,7 @@ class ReadingData:
         pattern = {"date": _YEARS, "number": _NUMBERS, "name": _NAMES, "phrase": _NAMES}[sort]
         taken = set(words(told)) | (set(words(question)) if sort != "number" else set())
         found = (m[0] for m in pattern.finditer(passage))
-        return [text for text in found if words(text)[0] not in STOP_WORDS and not taken & set(words(text))]
+        return [text for text in found if words(text)[0] not in english().stop and not taken & set(words(text))]
 
     # Whole questions over several passages.
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from atomr_local.language.literals import parse_date, parse_quantity
 from atomr_local.language.names import base_key
-from atomr_local.language.numbers import number_words
 from atomr_local.language.properties import property_table
+from atomr_local.language.words import number_words
 from training.files import QUESTIONS, STARTER, language_forms, read_lines
 from training.splits import held_back_articles
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from atomr_local.language import relation_words, words
+from atomr_local.language.words import english, relation_words
 
 
 def test_what_says_nothing_tells_no_entity_from_another_either() -> None:
-    about = relation_words.english().about
-    assert about > words.english().stop
+    about = relation_words().about
+    assert about > english().stop
     assert {"name", "called"} <= about
     assert not about & {"river", "film", "singer"}

@@ -141,7 +141,7 @@ RULES["every"]()
 from atomr_local.cli.main import main
 from atomr_local import assistant
 from atomr_local.language.countries import countries_in
-from atomr_local.language.query_words import STOP_WORDS, TOLD_BY
+from atomr_local.language.words import english
 from atomr_local.language.answer_type import expected_type
 from atomr_local.reasoning.answer_selection.selection import year_asked_for
 from atomr_local.reasoning.verdict.repetition import repeats
@@ -155,7 +155,7 @@ assert not expected_type("Which countries border Chad?").several
 assert year_asked_for("In what year was it?", "3 May 1901") == "3 May 1901"
 assert not repeats("Who wrote Emma?", ["Emma"])
 assert countries_in("from Chad to Peru") == []
-assert STOP_WORDS and not TOLD_BY
+assert english().stop and not english().told_by
 assert conditions.comparison("at least 5 km") is None
 assert ordering.requested_order("current president") == ("current president", None)
 assert phrases.TYPES == frozenset()

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from atomr_local.language.conditions import any_of, condition_words
 from atomr_local.language.literals import Quantity, number_words, parse_quantity, unit_name
 from atomr_local.language.names import name_key
-from atomr_local.language.numbers import number_words as words_of_numbers
 from atomr_local.language.periods import Span, parse_span
 from atomr_local.language.properties import property_table
+from atomr_local.language.words import any_of, condition_words
+from atomr_local.language.words import number_words as words_of_numbers
 
 
 class Comparison(StrEnum):

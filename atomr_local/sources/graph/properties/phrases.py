@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from atomr_local.language.relation_words import english
+from atomr_local.language.words import relation_words
 
 _LABEL = 1.0
 _KIND_FITS, _KIND_MISFITS, _KIND_MISFITS_LABEL = 0.04, 0.3, 0.1
 
-SMALL, TYPES = english().small, english().types
+SMALL, TYPES = relation_words().small, relation_words().types
 _CUES = (
     (re.compile(r"\b(?:when|(?:what|which) (?:year|date|day|month|time)|how long ago|birthday|birth ?date)\b"), "time"),
     (re.compile(r"\bhow many\b"), "count"),
@@ -57,7 +57,8 @@ def picks_out(words: Collection[str]) -> frozenset[str]:
     return frozenset(
         word
         for word in words
-        if word in english().picking or (len(word) > 5 and word.endswith("est") and word not in english().not_picking)
+        if word in relation_words().picking
+        or (len(word) > 5 and word.endswith("est") and word not in relation_words().not_picking)
     )
 
 

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from atomr_local.language.names import words
-from atomr_local.language.relation_words import english
 from atomr_local.language.stemming import without_suffix
+from atomr_local.language.words import relation_words
 from atomr_local.sources.graph.properties.phrases import SMALL, expected_kind, with_kind
 
 PropertyPath = tuple[str, bool]
@@ -21,7 +21,7 @@ _LEAST = 0.2
 _CHANCE = 1.5
 _POPULARITY = 0.015
 _DESCRIBED = 0.25
-_IRREGULAR, _CLASS, _BELONGING = english().irregular, english().asked_for, english().belonging
+_IRREGULAR, _CLASS, _BELONGING = relation_words().irregular, relation_words().asked_for, relation_words().belonging
 _OPENING = re.compile(
     r"^(?:what|whats|which|name|list|tell me)(?: is| are| was| were| s)?(?: the)?(?: names? of)?"
     r"(?: an?| the| some)? (?P<rest>(?:\w+ ?){1,4})"
