@@ -20,9 +20,8 @@ from pathlib import Path
 import httpx
 
 from atomr_local.fetching.client import Client, FetchError, Passing, checked_url, shown
-from atomr_local.indexing.builds.ledger import write_durably
 from atomr_local.indexing.builds.space import RESERVE, free_space, human_size
-from atomr_local.output_files import sync_directory
+from atomr_local.output_files import put, sync_directory
 
 DIGESTS = {"sha256": 64, "sha1": 40, "md5": 32}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -229,7 +228,7 @@ class _Download:
             "etag": response.headers.get("etag", ""),
             "last_modified": response.headers.get("last-modified", ""),
         }
-        write_durably(self._notes, json.dumps(notes).encode())
+        put(self._notes, json.dumps(notes).encode())
 
     def _validator(self) -> dict[str, str] | None:
         """What is known of the file whose beginning the part is; None if it is of another file or of none."""

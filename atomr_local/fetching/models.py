@@ -15,7 +15,7 @@ from atomr_local.errors import InputError, ModelError
 from atomr_local.fetching.client import Client, checked_url, shown, told_length
 from atomr_local.fetching.download import Progress, RemoteFile, download, writing
 from atomr_local.gguf import GgufHeader, check_model
-from atomr_local.indexing.builds.ledger import write_durably
+from atomr_local.output_files import put
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 # The headers by which Hugging Face tells of a large file, in the redirect to where it is kept.
@@ -131,5 +131,5 @@ def pull(client: Client, model: RemoteModel, directory: Path, progress: Progress
     with writing(target):
         record_path(target).unlink(missing_ok=True)  # never beside another file than its own
         fetched.replace(target)
-        write_durably(record_path(target), record.text())
+        put(record_path(target), record.text())
     return check_model(target)

@@ -17,11 +17,11 @@ from typing import Any
 from atomr_local.fetching.client import FetchError
 from atomr_local.fetching.download import Progress, held, require_room, writing
 from atomr_local.fetching.wikibase import BATCH, Wikibase
-from atomr_local.indexing.builds.ledger import write_durably
 from atomr_local.indexing.graph_index.ids import HIGHEST, IdSet
 from atomr_local.indexing.graph_index.subset import LEFT_OUT, TYPE_IDS
 from atomr_local.indexing.store import check_name, index_path
 from atomr_local.indexing.text_index.catalog import CatalogReader
+from atomr_local.output_files import put
 
 MANY = 300_000  # entities for which a dump is the better way
 DUMPS_OF_ENTITIES = "https://dumps.wikimedia.org/wikidatawiki/entities/"
@@ -180,7 +180,7 @@ class Slice:
 
     def _save(self, **changes: Any) -> None:
         self._state |= changes
-        write_durably(self._notes, json.dumps(self._state).encode())
+        put(self._notes, json.dumps(self._state).encode())
 
     # -- the work
 
@@ -196,7 +196,7 @@ class Slice:
                     self._wanted.add(int(identifier[1:]))
                 unfound += len(titles[first : first + BATCH]) - len(found)
                 self._progress("titles", start + first + len(batch), len(self._titles))
-            write_durably(self._found, self._wanted.to_bytes())
+            put(self._found, self._wanted.to_bytes())
             self._save(titles=start + len(titles), unfound=unfound)
 
     def _stage(self, stage: str, stream: Any) -> None:
@@ -250,7 +250,7 @@ class Slice:
 
     def _finish(self) -> None:
         ids = (entity["id"] for stage, entity in self._lines() if stage == ENTITIES)
-        write_durably(self._list, "".join(f"{identifier}\n" for identifier in ids).encode())
+        put(self._list, "".join(f"{identifier}\n" for identifier in ids).encode())
         self._part.replace(self._target)
         self._notes.unlink(missing_ok=True)
         self._found.unlink(missing_ok=True)

@@ -7,18 +7,15 @@ that were not built with the index are left behind. The new directory takes the 
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import digests, publishing
-from atomr_local.indexing.builds.ledger import empty, read_ledger
+from atomr_local.indexing.builds.ledger import changing
 from atomr_local.indexing.builds.report import Report
 from atomr_local.indexing.builds.space import write_error
 from atomr_local.indexing.starter import rebuild_starter
@@ -96,14 +93,7 @@ def _mended(report: Report, tell: Callable[[str], None]) -> str:
         return _recorded(report)
     remake = unlisted or any(item.startswith(INDICES) for item in report.files.bad)
     try:
-        with publishing.resumable(kind, name) as scratch:
-            if read_ledger(scratch) is not None:
-                raise KnowledgeIndexError(
-                    f"an unfinished build of the {kind} index {name!r} would be lost",
-                    hint="Run the command that started it again, or drop it with "
-                    f"`atomr indexes remove {kind} {name} --unfinished`.",
-                )
-            empty(scratch)
+        with changing(kind, name) as scratch:
             if recorded is not None:
                 manifest = store.parse_manifest(recorded.manifest, report.path)
                 kept = [item for item in recorded.files if item not in {*report.files.bad, store.MANIFEST}]
@@ -111,7 +101,8 @@ def _mended(report: Report, tell: Callable[[str], None]) -> str:
                 manifest = store.read_manifest(report.path)
                 kept = [item for item, _ in digests.listed(report.path) if item != store.MANIFEST]
             for item in kept:
-                _share(report.path / item, scratch / item)
+                (scratch / item).parent.mkdir(parents=True, exist_ok=True)
+                publishing.share(report.path / item, scratch / item)
             if remake:
                 tell(f"making the indexes of {name} again, from its passages")
                 manifest = replace(
@@ -141,11 +132,3 @@ def _recorded(report: Report) -> str:
     except OSError as error:
         raise write_error(f"the {report.kind} index {report.name!r}", error) from error
     return "made its checksums"
-
-
-def _share(source: Path, destination: Path) -> None:
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(source, destination)
-    except OSError:  # a file system without hard links
-        shutil.copy2(source, destination)

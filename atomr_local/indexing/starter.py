@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from atomr_local import paths
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.opening import opening_problem
 from atomr_local.indexing.store import STARTER, IndexEntry, IndexKind, index_path, read_manifest, sha256_of
+from atomr_local.output_files import exclusive
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder
@@ -39,7 +39,8 @@ def ensure_index(kind: IndexKind, name: str, open_embedder: Callable[[], Embedde
     if _current(directory, source, embedder):
         return directory
     try:
-        with _locked(directory.parent):
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with exclusive(directory):
             if not _current(directory, source, embedder):
                 _build(kind, source, embedder)
     except OSError as error:
@@ -53,9 +54,10 @@ def rebuild_starter(kind: IndexKind, open_embedder: Callable[[], Embedder]) -> N
     Raises:
         KnowledgeIndexError: the starter's files are missing, or the index cannot be written.
     """
-    source = _source(kind)
+    source, directory = _source(kind), index_path(kind, STARTER)
     try:
-        with _locked(index_path(kind, STARTER).parent):
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with exclusive(directory):
             _build(kind, source, open_embedder() if kind == "text" else None)
     except OSError as error:
         raise KnowledgeIndexError(f"the starter's {kind} index cannot be written: {error}") from error
@@ -91,20 +93,3 @@ def _build(kind: IndexKind, source: Path, embedder: Embedder | None) -> None:
     if embedder is None:
         raise KnowledgeIndexError("the starter's text index is not built yet, and no embedder is given to build it")
     build_text_index([source], STARTER, embedder=embedder)
-
-
-@contextlib.contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Hold the directory's lock file; without file locks (Windows), nothing is held: publishing is atomic anyway."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / ".starter.lock").open("w") as stream:
-        try:
-            import fcntl
-        except ImportError:
-            yield
-            return
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            fcntl.flock(stream, fcntl.LOCK_UN)

@@ -18,7 +18,8 @@ from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
 from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.store import read_manifest
 from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader
-from atomr_local.indexing.text_index.index import EXACT_ROWS, SEARCHED, TABLE, VECTOR, check_embedder, connect, nearest
+from atomr_local.indexing.text_index.index import check_embedder
+from atomr_local.indexing.text_index.table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect, nearest
 from atomr_local.language.names import base_key, name_key
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName
 from atomr_local.sources.reranking import Reranker

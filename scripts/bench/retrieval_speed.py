@@ -30,7 +30,8 @@ from atomr_local.catalog.starter import find_embedder
 from atomr_local.errors import AtomrError
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.store import index_path, read_manifest
-from atomr_local.indexing.text_index.index import SEARCHED, TABLE, VECTOR, build_text_index, connect, nearest
+from atomr_local.indexing.text_index.index import build_text_index
+from atomr_local.indexing.text_index.table import SEARCHED, TABLE, VECTOR, connect, nearest
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.text import TextSource

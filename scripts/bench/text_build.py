@@ -58,7 +58,8 @@ def speed(corpus: Path, wanted: int, rounds: int) -> None:
     from atomr_local.indexing import store
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.text_index.build import BATCH, encode_all
-    from atomr_local.indexing.text_index.index import SEARCHED, TABLE, build_text_index, connect
+    from atomr_local.indexing.text_index.index import build_text_index
+    from atomr_local.indexing.text_index.table import SEARCHED, TABLE, connect
     from atomr_local.system.threads import prepare_threads
 
     prepare_threads()
@@ -137,7 +138,8 @@ def build_one(file: Path, vectors: Path) -> None:
     """In a process of its own: build, and print the peaks as JSON."""
     import numpy as np
 
-    from atomr_local.indexing.text_index.index import TextBuildProgress, build_text_index
+    from atomr_local.indexing.text_index.build import TextBuildProgress
+    from atomr_local.indexing.text_index.index import build_text_index
 
     found: dict[str, float] = {}
 

@@ -18,7 +18,7 @@ import lancedb.index  # noqa: F401
 import pyarrow  # noqa: F401
 
 from atomr_local.indexing.text_index import build as text_build
-from atomr_local.indexing.text_index.index import add_to_text_index, build_text_index
+from atomr_local.indexing.text_index.index import build_text_index
 from support.fake_embedder import FakeEmbedder
 
 text_build.BATCH = 4
@@ -28,9 +28,8 @@ text_build.COMPACT_EVERY = 5
 
 def child(command: list[str]) -> int:
     mode, name, *files = command
-    run = {"build": build_text_index, "add": add_to_text_index}[mode]
     try:
-        run([Path(file) for file in files], name, embedder=FakeEmbedder())
+        build_text_index([Path(file) for file in files], name, embedder=FakeEmbedder(), add=mode == "add")
     except BaseException:
         traceback.print_exc()
         return 1

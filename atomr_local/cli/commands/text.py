@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -88,22 +87,22 @@ def build(
     from atomr_local.cli.progress import building, report_skipped
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.readers.detect import record_kind
-    from atomr_local.indexing.text_index.index import add_to_text_index, build_text_index
+    from atomr_local.indexing.text_index.index import build_text_index
     from atomr_local.system.threads import prepare_threads
 
     prepare_threads()
     wanted = _read_titles(titles) if titles is not None else None
     embedder = SentenceEmbedder(find_embedder(load_settings().embedder), tell=note)
-    # Where the titles lie is told by the manifest of a new index, for whoever has to build it again.
-    run = add_to_text_index if add else partial(build_text_index, titles_file=titles)
     with building("text", name, lambda state: state.passages, "passages") as (progress, cancellation):
-        manifest = run(
+        manifest = build_text_index(
             inputs,
             name,
             embedder=embedder,
+            add=add,
             format=format_,
             limit=limit,
             titles=wanted,
+            titles_file=titles,
             engine=engine,
             progress=progress,
             tell=lambda message: note(f"{message[:1].upper()}{message[1:]}."),

@@ -9,18 +9,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import InputError
-from atomr_local.indexing.builds.publishing import LEDGER, LOCK
+from atomr_local.errors import InputError, KnowledgeIndexError
+from atomr_local.indexing.builds.publishing import LEDGER, LOCK, resumable
 from atomr_local.indexing.store import IndexKind, InputFile
 from atomr_local.input_files import open_regular
+from atomr_local.output_files import put
 
 SCHEMA = 1
 _CHUNK = 4 << 20
@@ -96,7 +96,7 @@ class Ledger:
         document = {
             "schema": SCHEMA, "kind": self.kind, "inputs": inputs, "settings": self.settings, "state": kept,
         }  # fmt: skip
-        write_durably(self.directory / LEDGER, json.dumps(document, ensure_ascii=True).encode())
+        put(self.directory / LEDGER, json.dumps(document, ensure_ascii=True).encode())
         self.state = kept
 
     def check_inputs(self) -> None:
@@ -122,29 +122,28 @@ def read_ledger(directory: Path) -> Ledger | None:
     return None
 
 
-def write_durably(file: Path, data: bytes) -> None:
-    """Replace `file` at once by `data`: a reader, or a power cut, finds the old content or the new.
+@contextlib.contextmanager
+def changing(kind: IndexKind, name: str) -> Iterator[Path]:
+    """An empty directory for a change of the index `name` that takes one run, held as by :func:`publishing.resumable`.
 
     Raises:
-        OSError: it cannot be written; the old content stays.
+        KnowledgeIndexError: an unfinished build would be lost, or another process is building this index.
+        OSError: the directory cannot be made.
     """
-    new = file.with_name(f".{file.name}.new")
-    try:
-        with new.open("wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        new.replace(file)
-    except OSError:
-        with contextlib.suppress(OSError):
-            new.unlink()
-        raise
-    if os.name == "posix":
-        handle = os.open(file.parent, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    with resumable(kind, name) as scratch:
+        if read_ledger(scratch) is not None:
+            raise would_be_lost(kind, name)
+        empty(scratch)  # of what a run left that was killed
+        yield scratch
+
+
+def would_be_lost(kind: IndexKind, name: str) -> KnowledgeIndexError:
+    """The error to raise where an unfinished build stands in the way of a change."""
+    return KnowledgeIndexError(
+        f"an unfinished build of the {kind} index {name!r} would be lost",
+        hint="Run the command that started it again, or drop it with "
+        f"`atomr indexes remove {kind} {name} --unfinished`.",
+    )
 
 
 def _read(directory: Path, kind: IndexKind) -> tuple[Ledger | None, str]:

@@ -117,6 +117,14 @@ def publish(scratch: Path, manifest: Manifest) -> Path:
     return destination
 
 
+def share(source: str | Path, destination: str | Path) -> None:
+    """Make a file of one directory a file of another too: by a hard link, or a copy where there are none."""
+    try:
+        os.link(source, destination)
+    except OSError:
+        shutil.copy2(source, destination)
+
+
 def put_back(kind: IndexKind, name: str) -> None:
     """Put the index `name` back where a process that died had set it aside and nothing has taken its place since.
 

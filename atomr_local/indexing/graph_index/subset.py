@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 
-from atomr_local.indexing.builds.ledger import write_durably
 from atomr_local.indexing.graph_index.ids import IdSet
+from atomr_local.output_files import put
 
 # What says what an entity is; kept of everything that is pointed to, whatever other properties are wanted.
 TYPE_IDS = frozenset({"P31", "P279"})
@@ -79,8 +79,8 @@ class Subset:
             OSError: it cannot be written; what was written before stays.
         """
         for name in _SETS:
-            write_durably(directory / f"slice.{name}", getattr(self, name).to_bytes())
-        write_durably(directory / "slice.datatypes", json.dumps(self.datatypes).encode())
+            put(directory / f"slice.{name}", getattr(self, name).to_bytes())
+        put(directory / "slice.datatypes", json.dumps(self.datatypes).encode())
 
     def load(self, directory: Path) -> None:
         """Take back what :meth:`save` wrote."""

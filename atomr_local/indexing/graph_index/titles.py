@@ -22,7 +22,7 @@ def read_articles(directory: Path) -> Iterator[tuple[str, str]]:
     Raises:
         KnowledgeIndexError: the index cannot be read.
     """
-    from atomr_local.indexing.text_index.index import TABLE, connect
+    from atomr_local.indexing.text_index.table import TABLE, connect
 
     try:
         table: Any = connect(directory).open_table(TABLE)

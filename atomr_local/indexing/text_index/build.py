@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -162,12 +163,8 @@ class TextBuild:
 
     def counts(self) -> dict[str, int]:
         """What the index holds in all."""
-        catalog = Catalog(self._ledger.directory)
-        try:
-            articles, parts, aliases = catalog.counts()
-        finally:
-            catalog.close()
-        return {"articles": articles, "passages": parts} | ({"aliases": aliases} if aliases else {})
+        with closing(Catalog(self._ledger.directory)) as catalog:
+            return catalog.counts()
 
     def _open(self) -> None:
         directory = self._ledger.directory
@@ -322,7 +319,7 @@ class TextBuild:
             raise write_error("the ledger of the text index", error, resumable=True) from error
 
     def _check_counts(self) -> None:
-        _, parts, _ = self._catalog.counts()
+        parts = self._catalog.counts()["passages"]
         if parts != self._table.rows:
             problem = f"it has {self._table.rows} passages where its articles have {parts}"
             raise _damaged(self._ledger.directory, problem)

@@ -9,15 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.builds.space import write_error
 from atomr_local.indexing.readers.base import Article, Redirect
+from atomr_local.indexing.sqlite_pool import ReadOnlyPool
 from atomr_local.language.names import name_key
 
 CATALOG = "articles.sqlite"
@@ -33,6 +34,11 @@ _LOOKUPS = """
 CREATE INDEX IF NOT EXISTS articles_key ON articles (key);
 CREATE INDEX IF NOT EXISTS aliases_key ON aliases (key);
 """
+_ARTICLES = "SELECT seq, id, title, qid, hash, passages FROM articles"
+_COUNTS = (
+    "SELECT (SELECT count(*) FROM articles), (SELECT coalesce(sum(passages), 0) FROM articles), "
+    "(SELECT count(*) FROM aliases)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,10 @@ class Catalog:
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.executescript(_TABLES)
 
+    def _rows(self, query: str, parameters: Sequence[object] = ()) -> list[Any]:
+        with _sqlite():
+            return self._db.execute(query, parameters).fetchall()
+
     def close(self) -> None:
         self._db.close()
 
@@ -83,10 +93,7 @@ class Catalog:
 
     def last(self) -> int:
         """The highest number given so far; articles and aliases are numbered together."""
-        with _sqlite():
-            ((articles, aliases),) = self._db.execute(
-                "SELECT (SELECT max(seq) FROM articles), (SELECT max(seq) FROM aliases)"
-            )
+        [(articles, aliases)] = self._rows("SELECT (SELECT max(seq) FROM articles), (SELECT max(seq) FROM aliases)")
         return max(articles or 0, aliases or 0)
 
     def go_back(self, seq: int) -> None:
@@ -99,36 +106,25 @@ class Catalog:
 
     def find(self, identifier: str) -> Known | None:
         """The article with this id, as it was added last."""
-        with _sqlite():
-            row = self._db.execute(
-                "SELECT seq, id, title, qid, hash, passages FROM articles WHERE id = ? ORDER BY seq DESC LIMIT 1",
-                (identifier,),
-            ).fetchone()
-        return Known(*row) if row else None
+        rows = self._rows(f"{_ARTICLES} WHERE id = ? ORDER BY seq DESC LIMIT 1", (identifier,))
+        return Known(*rows[0]) if rows else None
 
     def titled(self, title: str) -> list[Known]:
         """The articles whose title is this one, as it is written; else those whose title has the same key."""
-        with _sqlite():
-            rows = self._db.execute(
-                "SELECT seq, id, title, qid, hash, passages FROM articles WHERE key = ? ORDER BY seq",
-                (name_key(title),),
-            ).fetchall()
-        found = [Known(*row) for row in rows]
+        found = [Known(*row) for row in self._rows(f"{_ARTICLES} WHERE key = ? ORDER BY seq", (name_key(title),))]
         return [known for known in found if known.title == title] or found
 
     def add(self, seq: int, article: Article, digest: bytes, passages: int) -> None:
         row = (seq, article.id, article.title, name_key(article.title), article.qid, digest, passages)
-        with _sqlite():
-            self._db.execute("INSERT INTO articles VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        self._rows("INSERT INTO articles VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def add_alias(self, seq: int, redirect: Redirect) -> None:
         row = (seq, redirect.title, name_key(redirect.title), name_key(redirect.target))
-        with _sqlite():
-            self._db.execute("INSERT INTO aliases VALUES (?, ?, ?, ?)", row)
+        self._rows("INSERT INTO aliases VALUES (?, ?, ?, ?)", row)
 
     def remove(self, identifiers: Iterable[str]) -> None:
-        with _sqlite():
-            self._db.executemany("DELETE FROM articles WHERE id = ?", ((name,) for name in identifiers))
+        for name in identifiers:
+            self._rows("DELETE FROM articles WHERE id = ?", (name,))
 
     def settle(self, base: int) -> None:
         """Drop what the rows after number `base` replace, and aliases that lead nowhere or stand twice. Idempotent."""
@@ -141,14 +137,9 @@ class Catalog:
             self._db.execute("DELETE FROM aliases WHERE seq NOT IN (SELECT min(seq) FROM aliases GROUP BY key, target)")
             self._db.commit()
 
-    def counts(self) -> tuple[int, int, int]:
-        """Articles, the passages that they were split into, aliases."""
-        with _sqlite():
-            ((articles, passages, aliases),) = self._db.execute(
-                "SELECT (SELECT count(*) FROM articles), (SELECT coalesce(sum(passages), 0) FROM articles), "
-                "(SELECT count(*) FROM aliases)"
-            )
-        return int(articles), int(passages), int(aliases)
+    def counts(self) -> dict[str, int]:
+        """ "articles", the "passages" that they were split into, and "aliases" if there are any."""
+        return _counts(self._rows(_COUNTS))
 
 
 class CatalogReader:
@@ -159,63 +150,52 @@ class CatalogReader:
     """
 
     def __init__(self, directory: Path) -> None:
-        file = directory / CATALOG
-        if not file.is_file():
-            raise KnowledgeIndexError(f"{file} is missing", hint="Build the index again.")
-        self._lock = threading.Lock()
-        # A finished index is only ever replaced as a whole, so that no lock on the file is needed.
-        with _sqlite(file):
-            self._db = sqlite3.connect(f"{file.resolve().as_uri()}?immutable=1", uri=True, check_same_thread=False)
+        self._file = directory / CATALOG
+        if not self._file.is_file():
+            raise KnowledgeIndexError(f"{self._file} is missing", hint="Build the index again.")
+        self._pool = ReadOnlyPool(self._file)
+
+    def _rows(self, query: str, parameters: Sequence[object] = ()) -> list[Any]:
+        with _sqlite(self._file):
+            return self._pool.rows(query, parameters)
 
     def close(self) -> None:
-        self._db.close()
+        self._pool.close()
 
     def articles(self) -> Iterator[Known]:
         """All of them, in the order of reading."""
         after = 0
-        while True:
-            with _sqlite(), self._lock:
-                rows = self._db.execute(
-                    "SELECT seq, id, title, qid, hash, passages FROM articles WHERE seq > ? ORDER BY seq LIMIT 1000",
-                    (after,),
-                ).fetchall()
-            if not rows:
-                return
+        while rows := self._rows(f"{_ARTICLES} WHERE seq > ? ORDER BY seq LIMIT 1000", (after,)):
             yield from (Known(*row) for row in rows)
             after = rows[-1][0]
 
-    def counts(self) -> tuple[int, int, int]:
-        """Articles, the passages that they were split into, aliases."""
-        with _sqlite(), self._lock:
-            ((articles, passages, aliases),) = self._db.execute(
-                "SELECT (SELECT count(*) FROM articles), (SELECT coalesce(sum(passages), 0) FROM articles), "
-                "(SELECT count(*) FROM aliases)"
-            )
-        return int(articles), int(passages), int(aliases)
+    def counts(self) -> dict[str, int]:
+        """As :meth:`Catalog.counts`."""
+        return _counts(self._rows(_COUNTS))
 
     def check(self) -> str:
         """What SQLite finds wrong with the file; "" when it is whole."""
-        with _sqlite(), self._lock:
-            found = [str(row[0]) for row in self._db.execute("PRAGMA quick_check(3)")]
-        return "" if found == ["ok"] else "; ".join(found)
+        with _sqlite(self._file):
+            return self._pool.check()
 
     def targets(self, name: str, limit: int = 3) -> list[str]:
         """Titles of the articles that `name` is another name of, or leads to by a redirect."""
-        with _sqlite(), self._lock:
-            rows = self._db.execute(
-                "SELECT DISTINCT articles.title FROM aliases JOIN articles ON articles.key = aliases.target "
-                "WHERE aliases.key = ? ORDER BY articles.seq LIMIT ?",
-                (name_key(name), limit),
-            ).fetchall()
+        rows = self._rows(
+            "SELECT DISTINCT articles.title FROM aliases JOIN articles ON articles.key = aliases.target "
+            "WHERE aliases.key = ? ORDER BY articles.seq LIMIT ?",
+            (name_key(name), limit),
+        )
         return [str(title) for (title,) in rows]
 
-    def missing(self, names: Iterable[str]) -> Iterator[str]:
+    def missing(self, names: Iterable[str]) -> list[str]:
         """Those of the names that are no article's title."""
-        for name in names:
-            with _sqlite(), self._lock:
-                row = self._db.execute("SELECT 1 FROM articles WHERE key = ? LIMIT 1", (name_key(name),)).fetchone()
-            if row is None:
-                yield name
+        query = "SELECT 1 FROM articles WHERE key = ? LIMIT 1"
+        return [name for name in names if not self._rows(query, (name_key(name),))]
+
+
+def _counts(rows: Sequence[tuple[int, int, int]]) -> dict[str, int]:
+    articles, passages, aliases = rows[0]
+    return {"articles": articles, "passages": passages} | ({"aliases": aliases} if aliases else {})
 
 
 @contextmanager

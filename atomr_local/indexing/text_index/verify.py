@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import zlib
+from contextlib import closing
 from typing import Any
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
 from atomr_local.indexing.builds.report import Report, damage
-from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader, passage_id
+from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader
 from atomr_local.indexing.text_index.table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect, nearest
 
 # What each index of the table is called, by the column that it is of.
@@ -106,24 +107,16 @@ def _check_catalog(report: Report, manifest: store.Manifest, checksum: int) -> N
     if not (report.path / CATALOG).is_file():
         report.problems.append(f"the list of articles is missing: there is no {CATALOG}")
         return
-    with damage(report):  # what the catalogue raises names it
-        catalog = CatalogReader(report.path)
-        try:
-            if problem := catalog.check():
-                report.problems.append(f"the list of articles ({CATALOG}) is damaged: {problem}")
-                return
-            articles, _, _ = catalog.counts()
-            if articles != (wanted := manifest.counts.get("articles")):
-                report.problems.append(f"{articles} articles are listed, {wanted} were built")
-            listed = sum(
-                zlib.crc32(passage_id(known.id, number).encode())
-                for known in catalog.articles()
-                for number in range(known.passages)
-            )
-            if listed != checksum:
-                report.problems.append("the passages are not those of the listed articles")
-        finally:
-            catalog.close()
+    with damage(report), closing(CatalogReader(report.path)) as catalog:  # what the catalogue raises names it
+        if problem := catalog.check():
+            report.problems.append(f"the list of articles ({CATALOG}) is damaged: {problem}")
+            return
+        articles = catalog.counts()["articles"]
+        if articles != (wanted := manifest.counts.get("articles")):
+            report.problems.append(f"{articles} articles are listed, {wanted} were built")
+        listed = sum(zlib.crc32(name.encode()) for known in catalog.articles() for name in known.passage_ids())
+        if listed != checksum:
+            report.problems.append("the passages are not those of the listed articles")
 
 
 def _check_indexes(report: Report, table: Any, rows: int, cancellation: Cancellation, *, in_use: bool = True) -> None:

@@ -27,7 +27,8 @@ from atomr_local.indexing.repair import repair_indexes
 from atomr_local.indexing.text_index import table as text_table
 from atomr_local.indexing.text_index import verify as text_verify
 from atomr_local.indexing.text_index.catalog import CATALOG
-from atomr_local.indexing.text_index.index import TABLE, add_to_text_index, build_text_index, connect
+from atomr_local.indexing.text_index.index import build_text_index
+from atomr_local.indexing.text_index.table import TABLE, connect
 from atomr_local.indexing.verify import verify_indexes
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.text import TextSource
@@ -324,7 +325,7 @@ def test_adding_keeps_the_checksums_of_what_it_takes_over_and_refuses_damage(tex
     assert before is not None
     more = tmp_path / "more.jsonl"
     more.write_text(json.dumps({"id": "new", "title": "New page", "text": "lake river"}))
-    add_to_text_index([more], "mine", embedder=FakeEmbedder())
+    build_text_index([more], "mine", embedder=FakeEmbedder(), add=True)
     after = digests.read_record(text)
     assert after is not None
     rows = {name for name in before.files if "/data/" in name}
@@ -333,7 +334,7 @@ def test_adding_keeps_the_checksums_of_what_it_takes_over_and_refuses_damage(tex
     assert verify().good
     flip(largest(text, "data/*.lance"), random.Random(1))
     with pytest.raises(KnowledgeIndexError, match="cannot be opened"):
-        add_to_text_index([more], "mine", embedder=FakeEmbedder())
+        build_text_index([more], "mine", embedder=FakeEmbedder(), add=True)
     assert not verify().good
 
 

@@ -13,7 +13,8 @@ from atomr_local.catalog.starter import starter_embedder_path
 from atomr_local.errors import Cancelled, KnowledgeIndexError, MissingPartError, SourceError
 from atomr_local.indexing import store
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
-from atomr_local.indexing.text_index.index import build_text_index, connect
+from atomr_local.indexing.text_index.index import build_text_index
+from atomr_local.indexing.text_index.table import connect
 from atomr_local.sources import text as text_source
 from atomr_local.sources.protocol import Request, SourceName, Value
 from atomr_local.sources.text import TextSource

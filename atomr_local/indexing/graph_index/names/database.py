@@ -15,7 +15,7 @@ from rapidfuzz import fuzz, process
 
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.builds.rebuilding import damage_hint
-from atomr_local.indexing.graph_index.names.sqlite_pool import ReadOnlyPool
+from atomr_local.indexing.sqlite_pool import ReadOnlyPool
 
 FILE = "names.sqlite"
 # A search by similarity reads the lists of the rarest pieces only, up to so many entries in all.

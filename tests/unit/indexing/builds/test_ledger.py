@@ -13,7 +13,7 @@ from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import ledger as ledger_module
 from atomr_local.indexing.builds import publishing
-from atomr_local.indexing.builds.ledger import Ledger, read_ledger, write_durably
+from atomr_local.indexing.builds.ledger import Ledger, read_ledger
 
 
 @pytest.fixture
@@ -156,14 +156,6 @@ def test_a_failed_commit_leaves_the_one_before(
     assert ledger.state == {"record": 7}
     assert [path.name for path in directory.iterdir()] == [publishing.LEDGER]
     assert Ledger.open(directory, "text", inputs, {}).state == {"record": 7}
-
-
-def test_writing_durably_replaces(tmp_path: Path) -> None:
-    file = tmp_path / "x.json"
-    write_durably(file, b"one")
-    write_durably(file, b"two")
-    assert file.read_bytes() == b"two"
-    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
 
 
 # The directory that it lies in.

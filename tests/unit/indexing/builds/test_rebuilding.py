@@ -13,7 +13,7 @@ from atomr_local.cli.main import atomr
 from atomr_local.indexing import store
 from atomr_local.indexing.builds.rebuilding import rebuild_command, rebuild_hint
 from atomr_local.indexing.graph_index.index import build_graph_index
-from atomr_local.indexing.text_index.index import add_to_text_index, build_text_index, remove_from_text_index
+from atomr_local.indexing.text_index.index import build_text_index, remove_from_text_index
 
 
 def entry(name: str) -> store.IndexEntry:
@@ -115,7 +115,7 @@ def test_what_was_changed_since_is_told(tmp_path: Path) -> None:
     second = articles(tmp_path, "second.jsonl", "Nemi", "Bolsena")
     build_text_index([first], "mine", embedder=FakeEmbedder())
     for file in (second, articles(tmp_path, "third.jsonl", "Orta")):
-        add_to_text_index([file], "mine", embedder=FakeEmbedder())
+        build_text_index([file], "mine", embedder=FakeEmbedder(), add=True)
     assert parsed(rebuild_command(entry("mine")))["inputs"] == (first,)
     assert "repeat what was added" in rebuild_hint(entry("mine"))
     remove_from_text_index("mine", ["Orta"])

@@ -13,7 +13,7 @@ from atomr_local.indexing.builds.space import something_done, write_error
 from atomr_local.indexing.graph_index.index import build_graph_index
 from atomr_local.indexing.readers.detect import detect_text_format
 from atomr_local.indexing.readers.lines import LineReader
-from atomr_local.indexing.text_index.index import add_to_text_index
+from atomr_local.indexing.text_index.index import build_text_index
 
 
 def test_the_position_is_that_of_the_line_not_of_the_block_read_ahead(tmp_path: Path) -> None:
@@ -59,5 +59,5 @@ def test_adding_to_an_index_that_is_not_there(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text('{"id": "1", "title": "Como", "text": "A lake."}')
     with pytest.raises(KnowledgeIndexError, match="there is no text index named 'nosuch'") as caught:
-        add_to_text_index([corpus], "nosuch", embedder=FakeEmbedder())
+        build_text_index([corpus], "nosuch", embedder=FakeEmbedder(), add=True)
     assert "indexes list" in caught.value.hint

@@ -22,14 +22,8 @@ from atomr_local.indexing.readers.base import Article, Redirect, Section
 from atomr_local.indexing.text_index import build as text_build
 from atomr_local.indexing.text_index import index as text_index
 from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader
-from atomr_local.indexing.text_index.index import (
-    TABLE,
-    add_to_text_index,
-    build_text_index,
-    connect,
-    remove_from_text_index,
-)
-from atomr_local.indexing.text_index.table import PassageTable
+from atomr_local.indexing.text_index.index import build_text_index, remove_from_text_index
+from atomr_local.indexing.text_index.table import TABLE, PassageTable, connect
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +47,7 @@ def build(*files: Path, **options: Any) -> store.Manifest:
 
 
 def add(*files: Path, **options: Any) -> store.Manifest:
-    return add_to_text_index(files, "mine", embedder=FakeEmbedder(), **options)
+    return build_text_index(files, "mine", embedder=FakeEmbedder(), add=True, **options)
 
 
 def rows(name: str = "mine") -> list[dict[str, Any]]:
@@ -393,7 +387,7 @@ def test_what_cannot_be_changed_is_refused(tmp_path: Path) -> None:
     refused("no text index named .mine.", lambda: add(file))
     refused("no text index named .mine.", lambda: remove_from_text_index("mine", ["A"]))
     build(file)
-    refused("another embedder", lambda: add_to_text_index([file], "mine", embedder=FakeEmbedder("fake:2")))
+    refused("another embedder", lambda: build_text_index([file], "mine", embedder=FakeEmbedder("fake:2"), add=True))
     with pytest.raises(RuntimeError):
         build(file, limit=2, progress=stop)
     refused("would be lost", lambda: add(file))

@@ -19,7 +19,9 @@ from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.text_index import build as text_build
 from atomr_local.indexing.text_index import index as text_index
-from atomr_local.indexing.text_index.index import TABLE, TextBuildProgress, build_text_index, connect
+from atomr_local.indexing.text_index.build import TextBuildProgress
+from atomr_local.indexing.text_index.index import build_text_index
+from atomr_local.indexing.text_index.table import TABLE, connect
 
 
 def corpus(folder: Path, *titles: str, name: str = "corpus.jsonl") -> Path:

@@ -28,7 +28,8 @@ from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.text_index import build as text_build
 from atomr_local.indexing.text_index import ray_build as text_ray
 from atomr_local.indexing.text_index.catalog import CATALOG
-from atomr_local.indexing.text_index.index import TABLE, add_to_text_index, build_text_index, connect
+from atomr_local.indexing.text_index.index import build_text_index
+from atomr_local.indexing.text_index.table import TABLE, connect
 from atomr_local.sources.protocol import Request
 from atomr_local.sources.text import TextSource
 
@@ -181,12 +182,13 @@ class TestOnOneMachine:
         changed = corpus(again, changed="Written anew.")
         for engine in ("local", "ray"):
             build_text_index(files, engine, embedder=FakeEmbedder(), limit=17, engine=engine)  # type: ignore[arg-type]
-            manifest = add_to_text_index(
+            manifest = build_text_index(
                 changed,
                 engine,
                 embedder=FakeEmbedder(),
                 engine=engine,
                 titles=[f"Page {n}" for n in range(3, 26)],  # type: ignore[arg-type]
+                add=True,
             )
             assert {key: manifest.settings["last_change"][key] for key in ("articles", "replaced", "unchanged")} == {
                 "articles": 9, "replaced": 4, "unchanged": 10,

@@ -12,7 +12,7 @@ from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
 from atomr_local.indexing.text_index import table as text_table
-from atomr_local.indexing.text_index.index import add_to_text_index, build_text_index
+from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.indexing.text_index.table import PassageTable
 from atomr_local.indexing.verify import verify_indexes
 
@@ -51,11 +51,11 @@ def test_lost_passages_are_found_and_the_next_run_begins_anew(tmp_path: Path, mo
     with monkeypatch.context() as patch:
         patch.setattr(PassageTable, "index", damaged)
         with pytest.raises(KnowledgeIndexError) as caught:
-            add_to_text_index([more], "mine", embedder=FakeEmbedder())
+            build_text_index([more], "mine", embedder=FakeEmbedder(), add=True)
     assert "it starts over" in caught.value.hint
     assert store.read_manifest(store.index_path("text", "mine")).counts["passages"] == 20
     publishing.put_back("text", "mine")
-    assert add_to_text_index([more], "mine", embedder=FakeEmbedder()).counts["passages"] == 50
+    assert build_text_index([more], "mine", embedder=FakeEmbedder(), add=True).counts["passages"] == 50
     assert whole()
 
 
@@ -106,11 +106,11 @@ def test_rows_that_an_index_cannot_take_in_are_taken_in_by_the_next_run(
     left: list[str] = ["searched_idx"]
     monkeypatch.setattr(text_table, "unindexed", lambda _table: left)
     with pytest.raises(KnowledgeIndexError, match="rows are missing in the indexes searched_idx") as caught:
-        add_to_text_index([more], "mine", embedder=FakeEmbedder())
+        build_text_index([more], "mine", embedder=FakeEmbedder(), add=True)
     assert "it makes them again" in caught.value.hint
     left.clear()
     made: list[int] = []
     index = PassageTable.index
     monkeypatch.setattr(PassageTable, "index", lambda self, trained: made.append(1) or index(self, trained))
-    assert add_to_text_index([more], "mine", embedder=FakeEmbedder()).counts["passages"] == 50
+    assert build_text_index([more], "mine", embedder=FakeEmbedder(), add=True).counts["passages"] == 50
     assert made == [1] and whole()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.indexing.graph_index.names.sqlite_pool import ReadOnlyPool
+from atomr_local.indexing.sqlite_pool import ReadOnlyPool
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors are counted in /proc")
 
