@@ -15,7 +15,9 @@ from atomr_local.indexing.builds.rebuilding import rebuild_hint, repair_hint
 from atomr_local.indexing.builds.report import Report, damage
 from atomr_local.indexing.builds.space import human_size
 from atomr_local.indexing.foreign_errors import PANIC_MESSAGE, standard_error_without
-from atomr_local.indexing.graph_index.verify import verify_graph
+from atomr_local.indexing.graph_index.bulk_loading import STORE
+from atomr_local.indexing.graph_index.names.database import FILE as NAMES
+from atomr_local.indexing.sqlite_pool import ReadOnlyPool
 from atomr_local.indexing.text_index.table import TABLE
 from atomr_local.indexing.text_index.verify import PARTS, verify_text
 
@@ -68,7 +70,7 @@ def _verified(entry: store.IndexEntry, embedder: str | None, cancellation: Cance
             if manifest.kind == "text":
                 verify_text(report, manifest, embedder, cancellation)
             else:
-                verify_graph(report, manifest, cancellation)
+                _verify_graph(report, manifest, cancellation)
     if report.problems:
         report.state = "damaged"
         mended = repair_hint(entry) if mendable(report) else rebuild_hint(entry)
@@ -78,6 +80,30 @@ def _verified(entry: store.IndexEntry, embedder: str | None, cancellation: Cance
             f"built by an earlier version, without checksums: `atomr indexes repair {entry.name}` makes them"
         )
     return report
+
+
+def _verify_graph(report: Report, manifest: store.Manifest, cancellation: Cancellation) -> None:
+    """Add to the report what is wrong with a graph index: names that cannot be read, and missing facts."""
+    from pyoxigraph import Store
+
+    directory = report.path
+    missing = [name for name in (STORE, NAMES) if not (directory / name).exists()]
+    report.problems += [f"{name} is missing" for name in missing]
+    if NAMES not in missing:
+        with damage(report, NAMES), contextlib.closing(ReadOnlyPool(directory / NAMES)) as names:
+            if problem := names.check():
+                report.problems.append(f"{NAMES} is damaged: {problem}")
+    if STORE in missing:
+        return
+    with damage(report, "the facts cannot be read"):
+        triples = 0
+        for _ in Store.read_only(str(directory / STORE)):
+            triples += 1
+            if triples % 10_000 == 0:
+                cancellation.check()
+        wanted = manifest.counts.get("triples", 0)
+        if triples < wanted:  # labels come on top of what the manifest counts
+            report.problems.append(f"{triples} facts are there, {wanted} were built")
 
 
 def mendable(report: Report) -> bool:

@@ -12,15 +12,15 @@ import re
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
 
 from atomr_local.errors import ModelError
 from atomr_local.indexing.embedding.onnx_model import FLOAT32, FUSED, INT32, OnnxGraph
 from atomr_local.input_files import read_regular
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # onnxruntime's threads spin between the steps of a run; longer than this another busy process pays for it.
 _SPIN_MICROSECONDS = 1000
@@ -68,9 +68,6 @@ def read_weights(file: Path) -> dict[str, NDArray[np.float32]]:
         ModelError: the file is damaged.
         Unsuited: its numbers are of another kind.
     """
-    import numpy as np
-    from safetensors import SafetensorError, safe_open
-
     try:
         with safe_open(str(file), framework="numpy") as tensors:
             kinds = {name: tensors.get_slice(name).get_dtype() for name in tensors.keys()}  # noqa: SIM118
@@ -94,8 +91,6 @@ def build_graph(shape: BertShape, weights: dict[str, NDArray[np.float32]]) -> tu
     Inputs: `embedded`, float32 (texts, tokens, width), the sums of the three embeddings; `lengths`, int32 (texts,),
     how many tokens of each row are no padding. Output: `hidden`, float32 (texts, tokens, width).
     """
-    import numpy as np
-
     graph = OnnxGraph()
 
     def known(name: str) -> str:

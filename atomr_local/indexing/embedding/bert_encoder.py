@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from atomr_local.indexing.embedding.bert import BertSession, BertShape, Unsuited, read_json
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # Tokens of a batch, padding included: more gain nothing and take memory.
 _BATCH_TOKENS = 2048
@@ -107,8 +106,6 @@ class BertEncoder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, shape (len(texts), dimensions), in the order of the texts."""
-        import numpy as np
-
         tokens = [encoding.ids for encoding in self._session.tokenizer.encode_batch(list(texts))]
         vectors = np.empty((len(tokens), self.dimensions), dtype=np.float32)
         for batch in _batches([len(ids) for ids in tokens]):
@@ -116,8 +113,6 @@ class BertEncoder:
         return vectors
 
     def _run(self, tokens: list[list[int]]) -> NDArray[np.float32]:
-        import numpy as np
-
         lengths = np.array([len(ids) for ids in tokens], dtype=np.int32)
         padded = np.zeros((len(tokens), int(lengths.max())), dtype=np.int64)
         for row, ids in enumerate(tokens):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from atomr_local.indexing.embedding.bert_encoder import BertEncoder
+
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _HASHED = 1 << 20
 _BATCH = 32
@@ -63,18 +65,6 @@ def embedder_identity(directory: Path) -> str:
     return f"sentence-transformers:{digest.hexdigest()[:16]}"
 
 
-class _Runtime(Protocol):
-    """What computes the vectors. Thread-safe."""
-
-    @property
-    def backend(self) -> str: ...
-
-    @property
-    def dimensions(self) -> int: ...
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
-
-
 class SentenceEmbedder:
     """A sentence-transformers model of a local directory, loaded on the first text.
 
@@ -102,7 +92,7 @@ class SentenceEmbedder:
         self._threads = threads
         self._tell = tell
         self._lock = threading.Lock()
-        self._loaded: _Runtime | None = None
+        self._loaded: BertEncoder | _TorchRuntime | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy in another process, such as a worker of a cluster, loads the model there, for one thread."""
@@ -131,13 +121,13 @@ class SentenceEmbedder:
         # Half a surrogate pair cannot be tokenised; it may stand in a file that was cut within a character.
         return runtime.encode([text.encode("utf-8", "replace").decode("utf-8") for text in texts])
 
-    def _runtime(self) -> _Runtime:
+    def _runtime(self) -> BertEncoder | _TorchRuntime:
         with self._lock:
             if self._loaded is None:
                 self._loaded = self._load()
             return self._loaded
 
-    def _load(self) -> _Runtime:
+    def _load(self) -> BertEncoder | _TorchRuntime:
         if self._wanted == "torch":
             return _TorchRuntime(self._directory)
         from atomr_local.indexing.embedding.bert import Unsuited

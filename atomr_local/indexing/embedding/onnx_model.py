@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
 FUSED = "com.microsoft"  # the domain of onnxruntime's own fused operators
 _IR_VERSION = 9
@@ -66,8 +65,6 @@ class OnnxGraph:
 
     def constant(self, name: str, values: Any) -> str:
         """Keep an array under a name that nodes can read; returns the name."""
-        import numpy as np
-
         self.arrays[name] = np.ascontiguousarray(values, dtype=np.float32)
         return name
 

@@ -15,16 +15,17 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load
 
 from atomr_local.errors import ModelError
 from atomr_local.indexing.embedding.bert import BertSession, read_weights
 from atomr_local.indexing.embedding.bert_encoder import read_shape
 from atomr_local.input_files import read_regular
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _CARD_BYTES = 1 << 16
 _ADAPTER_BYTES = 64 << 20
@@ -114,8 +115,6 @@ class SpanReader:
         return SpanVerdict(1.0 - min(one.none for one in read), tuple(told), best.best[0])
 
     def _read(self, question: str, passage: str) -> _Read | None:
-        import numpy as np
-
         question, passage = self._plain(question), self._plain(passage)
         if not question.strip() or not passage.strip():
             return None
@@ -143,8 +142,6 @@ class _Read:
     """One passage, read: how likely each span is the answer, all spans and "none" adding up to 1."""
 
     def __init__(self, passage: str, offsets: Sequence[tuple[int, int]], logits: NDArray[np.float32]) -> None:
-        import numpy as np
-
         self._passage, self._offsets = passage, offsets
         exponents = np.exp(logits.astype(np.float64) - logits.max(axis=0))
         begins, ends = (exponents / exponents.sum(axis=0)).T
@@ -174,8 +171,6 @@ class _Read:
 
     def _near(self, first: int, last: int) -> float:
         """Of all spans whose tokens are mostly the same."""
-        import numpy as np
-
         size = len(self._offsets)
         begins, ends = np.arange(size)[:, None], np.arange(size)[None, :]
         shared = np.minimum(ends, last) - np.maximum(begins, first) + 1
@@ -196,10 +191,6 @@ def _card(file: Path) -> dict[str, Any]:
 
 def _read_adapter(file: Path) -> dict[str, NDArray[np.float32]]:
     """All arrays of an adapter's file, as float32."""
-    import numpy as np
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
     try:
         found = load(read_regular(file, _ADAPTER_BYTES))
     except (SafetensorError, OSError, ValueError, KeyError) as error:

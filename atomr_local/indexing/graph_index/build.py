@@ -20,13 +20,12 @@ from atomr_local.indexing import store
 from atomr_local.indexing.graph_index import context as limits
 from atomr_local.indexing.graph_index.bulk_loading import Loader, Spool
 from atomr_local.indexing.graph_index.context import BuildContext
-from atomr_local.indexing.graph_index.dumps import read_dump
 from atomr_local.indexing.graph_index.ids import HIGHEST
 from atomr_local.indexing.graph_index.names.writer import NamesWriter
-from atomr_local.indexing.graph_index.pieces import PieceWriter
+from atomr_local.indexing.graph_index.pieces import PieceWriter, read_dump
 from atomr_local.indexing.graph_index.statements.terms import label_triples
 from atomr_local.indexing.graph_index.subset import Role, Subset
-from atomr_local.indexing.graph_index.subset_selection import SubsetSelector, TitleMatcher, choosing_line, title_line
+from atomr_local.indexing.graph_index.subset_selection import SubsetSelector, TitleMatcher
 from atomr_local.indexing.graph_index.titles import FILE as TITLES_FILE
 from atomr_local.indexing.graph_index.titles import Titles, read_articles
 from atomr_local.indexing.readers.lines import Skipped
@@ -73,7 +72,7 @@ class GraphBuild:
             else:
                 selection.load(self._scratch)
             if len(titles):
-                self._pass("matching titles", TitleMatcher(titles, self._context.words), title_line, titles.commit)
+                self._pass("matching titles", TitleMatcher(titles, self._context.words), titles.commit)
             found, missing = titles.resolved()
         for number in found:
             selection.subjects.add(number)
@@ -91,22 +90,10 @@ class GraphBuild:
 
     def _choose(self) -> None:
         selection = self._context.plan.selection
-        self._pass(
-            "choosing the slice",
-            SubsetSelector(selection),
-            lambda line: choosing_line(selection, line),
-            lambda: selection.save(self._scratch),
-        )
-        selection.save(self._scratch)
+        self._pass("choosing the slice", SubsetSelector(selection), lambda: selection.save(self._scratch))
         self._context.commit(stage="reading", file=0, record=0)
 
-    def _pass(
-        self,
-        stage: str,
-        taker: SubsetSelector | TitleMatcher,
-        line_filter: Callable[[bytes], bool],
-        save: Callable[[], None],
-    ) -> None:
+    def _pass(self, stage: str, taker: SubsetSelector | TitleMatcher, save: Callable[[], None]) -> None:
         """Show every dump to the taker, from where an earlier run stopped."""
         first, after = self._context.ledger.state.get("file", 0), self._context.ledger.state.get("record", 0)
         self._context.before = 0
@@ -114,7 +101,7 @@ class GraphBuild:
             size = store.input_size(path)
             if kind != "facts-jsonl" and number >= first:
                 reader, records = read_dump(
-                    path, kind, after if number == first else 0, Skipped(), line_filter, taker.wanted
+                    path, kind, after if number == first else 0, Skipped(), taker.line, taker.wanted
                 )
                 saved = reader.position
                 for record, items in records:

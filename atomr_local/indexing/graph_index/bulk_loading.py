@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.builds.space import something_done, write_error
@@ -20,14 +20,6 @@ STORE = "oxigraph"
 # Oxigraph sorts and writes a piece on one processor; its memory is needed for each.
 _AT_ONCE = 2
 _PATIENCE = 0.5  # seconds between two looks at whether the user wants to stop
-
-
-class Sink(Protocol):
-    """Takes triples as N-Triples lines."""
-
-    def fact(self, line: str) -> None: ...
-
-    def qualifier(self, line: str) -> None: ...
 
 
 class Spool:

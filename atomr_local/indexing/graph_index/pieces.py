@@ -11,7 +11,6 @@ from atomr_local.indexing import store
 from atomr_local.indexing.graph_index import context as limits
 from atomr_local.indexing.graph_index.bulk_loading import Loader, Spool
 from atomr_local.indexing.graph_index.context import BuildContext
-from atomr_local.indexing.graph_index.dumps import DumpReader, read_dump
 from atomr_local.indexing.graph_index.names.writer import NamesWriter
 from atomr_local.indexing.graph_index.statements.entities import EntityStatements
 from atomr_local.indexing.graph_index.statements.label_ids import LabelIds
@@ -19,10 +18,30 @@ from atomr_local.indexing.graph_index.statements.lines import LineStatements
 from atomr_local.indexing.graph_index.statements.terms import FactStatements
 from atomr_local.indexing.graph_index.statements.triples import LineFilter, TripleStatements
 from atomr_local.indexing.readers.facts.json_lines import read_facts
-from atomr_local.indexing.readers.facts.ntriples import LineBlocks
-from atomr_local.indexing.readers.lines import LineReader, Skipped
+from atomr_local.indexing.readers.facts.ntriples import LineBlocks, read_ntriples
+from atomr_local.indexing.readers.facts.turtle import TurtleReader
+from atomr_local.indexing.readers.facts.wikidata_json import read_entities
+from atomr_local.indexing.readers.lines import FileReader, LineReader, Skipped
 
 _REPORT_FACTS = 5_000
+
+
+def read_dump(
+    path: Path,
+    kind: str,
+    after: int,
+    skipped: Skipped,
+    line_filter: Callable[[bytes], bool] | None,
+    entity_filter: Callable[[str, bytes], bool] | None,
+) -> tuple[FileReader, Iterator[tuple[int, list[Any]]]]:
+    """The reader of a dump, and its records: triples, or entities where the kind is wikidata-json."""
+    if kind == "turtle":
+        turtle = TurtleReader(path, after)
+        return turtle, turtle.blocks(skipped)
+    lines = LineReader(path, after)
+    if kind == "wikidata-json":
+        return lines, read_entities(lines, skipped, entity_filter)
+    return lines, read_ntriples(lines, skipped, line_filter)
 
 
 class PieceWriter:
@@ -109,7 +128,7 @@ class PieceWriter:
 
     def _source(
         self, path: Path, kind: str, after: int, triples: TripleStatements
-    ) -> tuple[DumpReader, Iterator[tuple[int, Any]], Callable[[Any], None]]:
+    ) -> tuple[FileReader, Iterator[tuple[int, Any]], Callable[[Any], None]]:
         """The reader of a dump, its records, and what takes these in."""
         selection, skipped = self._context.plan.selection, self._context.skipped
         if kind == "nt":
@@ -122,7 +141,7 @@ class PieceWriter:
         wanted = (lambda identifier, _: selection.wants(identifier)) if selection.sliced else None
         reader, records = read_dump(path, kind, after, skipped, None, wanted)
         entities = EntityStatements(self._names, self._context.words, selection, self._spool)
-        return reader, records, entities.take_all if kind == "wikidata-json" else triples.take
+        return reader, records, entities.take if kind == "wikidata-json" else triples.take
 
     def _facts(self, number: int, path: Path, after: int, labels: LabelIds) -> None:
         context = self._context

@@ -37,6 +37,7 @@ class Claim:
         qualifiers: (id of one of QUALIFIERS, value as an N-Triples term).
         text: the value as the source writes it, where that differs from the term.
         unit: the IRI of a number's unit, where it is to be shown by its label.
+        datatype: of the property; "" where the source does not tell.
     """
 
     node: str
@@ -48,6 +49,7 @@ class Claim:
     qualifiers: list[tuple[str, str]] = field(default_factory=list)
     text: str = ""
     unit: str = ""
+    datatype: str = ""
 
 
 def node_iri(statement_id: str, item: str) -> str:

@@ -12,13 +12,13 @@ from atomr_local.output_files import put
 
 # What says what an entity is; kept of everything that is pointed to, whatever other properties are wanted.
 TYPE_IDS = frozenset({"P31", "P279"})
-# Datatypes, in Wikidata's own JSON spelling, that answer no question here.
-LEFT_OUT = frozenset(
-    {
-        "external-id", "commonsMedia", "geo-shape", "tabular-data", "musical-notation", "math", "entity-schema",
-        "wikibase-lexeme", "wikibase-form", "wikibase-sense",
-    }
-)  # fmt: skip
+# Datatypes that answer no question here: Wikidata's name in RDF → in JSON.
+DATATYPES_LEFT_OUT = {
+    "ExternalId": "external-id", "CommonsMedia": "commonsMedia", "GeoShape": "geo-shape", "TabularData": "tabular-data",
+    "MusicalNotation": "musical-notation", "Math": "math", "EntitySchema": "entity-schema",
+    "WikibaseLexeme": "wikibase-lexeme", "WikibaseForm": "wikibase-form", "WikibaseSense": "wikibase-sense",
+}  # fmt: skip
+LEFT_OUT = frozenset(DATATYPES_LEFT_OUT.values())
 _SETS = ("subjects", "linked", "classes")
 
 

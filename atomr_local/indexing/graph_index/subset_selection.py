@@ -8,19 +8,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
+
+from pyoxigraph import Literal, NamedNode, Quad
 
 from atomr_local.indexing.graph_index.qualifiers import NODE, OF, PROP_QUALIFIER, PROP_STATEMENT
 from atomr_local.indexing.graph_index.statements.entities import claims_of
 from atomr_local.indexing.graph_index.statements.terms import RDFS_LABEL, LabelWords
 from atomr_local.indexing.graph_index.statements.triples import ABOUT, ONTOLOGY
-from atomr_local.indexing.graph_index.subset import TYPE_IDS, Subset
+from atomr_local.indexing.graph_index.subset import DATATYPES_LEFT_OUT, TYPE_IDS, Subset
 from atomr_local.indexing.graph_index.titles import Titles
 from atomr_local.language.properties import ENTITY, PROPERTY
-
-if TYPE_CHECKING:
-    from pyoxigraph import Quad
 
 _ITEM = re.compile(re.escape(ENTITY) + r"Q([1-9]\d{0,11})")
 _OWNER = re.compile(re.escape(NODE) + r"[Qq]([1-9]\d{0,11})[-$].+|" + re.escape(ENTITY) + r"Q([1-9]\d{0,11})")
@@ -28,14 +27,7 @@ _LINE_OWNER = re.compile(rb"<" + re.escape(ENTITY).encode() + rb"(?:statement/)?
 _PROPERTY_ENTITY = re.compile(re.escape(ENTITY) + r"(P[1-9]\d{0,9})")
 _TYPE_CLAIMS = re.compile(rb'"(?:P31|P279)":\[(.*?)\](?:,"P\d+":\[\{"mainsnak"|\},"sitelinks"|\}\}|$)', re.DOTALL)
 _ITEM_ID = re.compile(rb'"id":"Q([1-9]\d{0,11})"')
-_TYPES_RDF = frozenset(
-    {PROPERTY + pid for pid in TYPE_IDS} | {PROP_STATEMENT + pid for pid in TYPE_IDS}
-)  # fmt: skip
-_RDF_NAMES = {
-    "ExternalId": "external-id", "CommonsMedia": "commonsMedia", "GeoShape": "geo-shape", "TabularData": "tabular-data",
-    "MusicalNotation": "musical-notation", "Math": "math", "EntitySchema": "entity-schema",
-    "WikibaseLexeme": "wikibase-lexeme", "WikibaseForm": "wikibase-form", "WikibaseSense": "wikibase-sense",
-}  # fmt: skip
+_TYPES_RDF = frozenset(prefix + pid for prefix in (PROPERTY, PROP_STATEMENT) for pid in TYPE_IDS)
 
 
 class SubsetSelector:
@@ -45,8 +37,6 @@ class SubsetSelector:
         self._selection = selection
 
     def triples(self, triples: Iterable[Quad]) -> None:
-        from pyoxigraph import NamedNode
-
         selection = self._selection
         for triple in triples:
             value = triple.object
@@ -57,7 +47,7 @@ class SubsetSelector:
                 match = _PROPERTY_ENTITY.fullmatch(triple.subject.value)
                 if match is not None:
                     name = iri.removeprefix(ONTOLOGY)
-                    selection.datatypes[match[1]] = _RDF_NAMES.get(name, name)
+                    selection.datatypes[match[1]] = DATATYPES_LEFT_OUT.get(name, name)
                 continue
             target = _ITEM.fullmatch(iri)
             if target is None:
@@ -73,6 +63,13 @@ class SubsetSelector:
             if predicate.startswith(prefix):
                 return self._selection.keeps(predicate[len(prefix) :])
         return predicate == PROP_QUALIFIER + OF
+
+    def line(self, line: bytes) -> bool:
+        """Whether there is something to learn from a line of N-Triples."""
+        if b"/P31>" in line or b"/P279>" in line or b"propertyType>" in line:
+            return True
+        owner = _LINE_OWNER.match(line)
+        return owner is None or (owner[1] is not None and int(owner[1]) in self._selection.subjects)
 
     def wanted(self, identifier: str, line: bytes) -> bool:
         """Whether a line of a JSON dump has to be parsed; what it says of classes is taken from it in any case."""
@@ -92,9 +89,9 @@ class SubsetSelector:
                     selection.datatypes[identifier] = entity["datatype"]
                 continue
             subject = int(identifier[1:]) in selection.subjects
-            for claim, datatype in claims_of(entity):
+            for claim in claims_of(entity):
                 targets = [claim.entity or ""]
-                if subject and selection.keeps(claim.property, datatype):
+                if subject and selection.keeps(claim.property, claim.datatype):
                     targets += [term.strip("<>") for pid, term in claim.qualifiers if pid == OF]
                     for match in map(_ITEM.fullmatch, [*targets, claim.unit]):
                         if match is not None:
@@ -120,8 +117,6 @@ class TitleMatcher:
         self._label = re.compile(rb'"' + tag + rb'":\{"language":"[^"]*","value":' + text)
 
     def triples(self, triples: Iterable[Quad]) -> None:
-        from pyoxigraph import Literal, NamedNode
-
         for triple in triples:
             subject, value = triple.subject, triple.object
             if not isinstance(subject, NamedNode):
@@ -134,6 +129,11 @@ class TitleMatcher:
                 item = _ITEM.fullmatch(subject.value)
                 if item is not None and (value.language or "").casefold() in (self._language, "mul"):
                     self._titles.label(value.value, int(item[1]), 0)
+
+    @staticmethod
+    def line(line: bytes) -> bool:
+        """Whether there is something to learn from a line of N-Triples."""
+        return b"<http://schema.org/about>" in line or b"rdf-schema#label>" in line
 
     def wanted(self, identifier: str, line: bytes) -> bool:
         """Takes what it needs from a line of a JSON dump, so that it need not be parsed."""
@@ -170,16 +170,3 @@ def _json_text(match: re.Match[bytes] | None) -> str:
         return str(json.loads(b'"' + match[1] + b'"')) if match is not None else ""
     except ValueError:
         return ""
-
-
-def choosing_line(selection: Subset, line: bytes) -> bool:
-    """Whether :class:`SubsetSelector` can learn from a line of N-Triples."""
-    if b"/P31>" in line or b"/P279>" in line or b"propertyType>" in line:
-        return True
-    owner = _LINE_OWNER.match(line)
-    return owner is None or (owner[1] is not None and int(owner[1]) in selection.subjects)
-
-
-def title_line(line: bytes) -> bool:
-    """Whether :class:`TitleMatcher` can learn from a line of N-Triples."""
-    return b"<http://schema.org/about>" in line or b"rdf-schema#label>" in line

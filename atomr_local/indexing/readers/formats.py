@@ -12,7 +12,10 @@ from pathlib import Path
 
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers.articles.json_lines import JsonLinesReader
+from atomr_local.indexing.readers.articles.parquet import ParquetReader
 from atomr_local.indexing.readers.base import ArticleReader
+from atomr_local.indexing.readers.wikipedia.mediawiki import MediaWikiReader
+from atomr_local.indexing.readers.wikipedia.zim import ZimReader
 from atomr_local.plugins import load, load_all, offered
 
 ENTRY_POINTS = "atomr_local.readers"
@@ -52,30 +55,12 @@ def unpacked(head: bytes) -> bytes:
     return head
 
 
-def _open_parquet(path: Path) -> ArticleReader:
-    from atomr_local.indexing.readers.articles.parquet import ParquetReader
-
-    return ParquetReader(path)
-
-
-def _open_zim(path: Path) -> ArticleReader:
-    from atomr_local.indexing.readers.wikipedia.zim import ZimReader
-
-    return ZimReader(path)
-
-
-def _open_mediawiki(path: Path) -> ArticleReader:
-    from atomr_local.indexing.readers.wikipedia.mediawiki import MediaWikiReader
-
-    return MediaWikiReader(path)
-
-
 FALLBACK = "jsonl"  # what a file is where no format matches
 FORMATS: dict[str, ArticleFormat] = {
     FALLBACK: ArticleFormat("line", lambda _: False, JsonLinesReader),
-    "mediawiki": ArticleFormat("page", lambda head: bool(_MEDIAWIKI.match(unpacked(head))), _open_mediawiki),
-    "parquet": ArticleFormat("row", lambda head: head.startswith(b"PAR1"), _open_parquet),
-    "zim": ArticleFormat("entry", lambda head: head.startswith(b"ZIM\x04"), _open_zim),
+    "mediawiki": ArticleFormat("page", lambda head: bool(_MEDIAWIKI.match(unpacked(head))), MediaWikiReader),
+    "parquet": ArticleFormat("row", lambda head: head.startswith(b"PAR1"), ParquetReader),
+    "zim": ArticleFormat("entry", lambda head: head.startswith(b"ZIM\x04"), ZimReader),
 }
 
 

@@ -15,7 +15,6 @@ from atomr_local.errors import InputError
 from atomr_local.input_files import open_regular
 from atomr_local.sanitize import sanitize_line
 
-_MAGIC = {b"\x1f\x8b": "gzip", b"BZ": "bzip2"}
 MAX_LINE = 16 * 1024 * 1024
 _SAMPLES = 5
 _TRIAL = 200
@@ -39,7 +38,7 @@ class FileReader:
     """A file read from its beginning, unpacked, and how far it has been read.
 
     Attributes:
-        after: lines up to this number are skipped (resuming).
+        after: lines (or what the reader counts) up to this number are skipped (resuming).
         position: bytes read so far of the file as it lies on disk (compressed bytes of a compressed file).
     """
 
@@ -155,9 +154,8 @@ def decompressed(raw: BinaryIO) -> BinaryIO:
     """The file's content, unpacked where it is gzip or bzip2 by its first bytes."""
     head = raw.read(2)
     raw.seek(0)
-    kind = _MAGIC.get(head)
-    if kind == "gzip":
+    if head == b"\x1f\x8b":
         return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
-    if kind == "bzip2":
+    if head == b"BZ":
         return cast(BinaryIO, bz2.BZ2File(raw))
     return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, raw), 1 << 20))

@@ -77,7 +77,7 @@ def check(data: bytes) -> None:
         statements = EntityStatements(names, LabelWords("en"), Subset(), spool)
         try:
             for record in read_entities(LineReader(path), skipped):
-                statements.take_all(record.entities)
+                statements.take(record.entities)
         except InputError:
             return
         names.flush()

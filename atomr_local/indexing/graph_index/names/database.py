@@ -98,29 +98,23 @@ class Names:
 
     def by_key(self, key: str, limit: int = 200) -> list[NameRow]:
         """Names with this key, those of the entities with most statements first."""
-        return self._named("name.key = ?", key, limit)
+        return self._named("name.key = ?", (key,), limit)
 
     def by_keys(self, keys: Sequence[str], limit: int = 40) -> list[NameRow]:
         """Names with any of these keys, up to 900 of which are read, those of the entities with most statements
         first."""
-        read = list(keys)[:900]
-        marks = ", ".join("?" * len(read))
-        rows = self._rows(
-            f"SELECT {_NAME_COLUMNS}, {self._sitelinks} FROM name JOIN entity ON entity.id = name.entity "  # noqa: S608
-            f"WHERE name.key IN ({marks}) ORDER BY entity.statements DESC, entity.iri LIMIT ?",
-            (*read, limit),
-        )
-        return [_name_row(row) for row in rows]
+        read = keys[:900]
+        return self._named(f"name.key IN ({_marks(read)})", read, limit)
 
     def by_base(self, key: str, limit: int = 200) -> list[NameRow]:
         """Names with this key when qualifier and leading article are left off."""
-        return self._named("name.base = ?", key, limit)
+        return self._named("name.base = ?", (key,), limit)
 
-    def _named(self, condition: str, key: str, limit: int) -> list[NameRow]:
+    def _named(self, condition: str, keys: Sequence[str], limit: int) -> list[NameRow]:
         rows = self._rows(
             f"SELECT {_NAME_COLUMNS}, {self._sitelinks} FROM name JOIN entity ON entity.id = name.entity "  # noqa: S608
             f"WHERE {condition} ORDER BY entity.statements DESC, entity.iri LIMIT ?",
-            (key, limit),
+            (*keys, limit),
         )
         return [_name_row(row) for row in rows]
 
@@ -147,8 +141,7 @@ class Names:
     def _rare_pieces(self, key: str) -> list[str]:
         """The rarest first."""
         pieces = list(dict.fromkeys(key[i : i + 3] for i in range(len(key) - 2)))[:200]
-        marks = ", ".join("?" * len(pieces))
-        query = f"SELECT text, names FROM piece WHERE text IN ({marks}) ORDER BY names LIMIT ?"  # noqa: S608
+        query = f"SELECT text, names FROM piece WHERE text IN ({_marks(pieces)}) ORDER BY names LIMIT ?"  # noqa: S608
         chosen: list[str] = []
         entries = 0
         for text, number in self._rows(query, (*pieces, _RARE_PIECES)) if pieces else ():
@@ -169,8 +162,7 @@ class Names:
         found: dict[str, str] = {}
         for start in range(0, len(iris), _AT_ONCE):
             part = iris[start : start + _AT_ONCE]
-            marks = ", ".join("?" * len(part))
-            rows = self._rows(f"SELECT iri, label FROM entity WHERE iri IN ({marks})", part)  # noqa: S608
+            rows = self._rows(f"SELECT iri, label FROM entity WHERE iri IN ({_marks(part)})", part)  # noqa: S608
             found.update((str(iri), str(label)) for iri, label in rows)
         return found
 
@@ -198,6 +190,10 @@ class Names:
             for row in rows
         ]
         return sorted((item for item in found if item.uses), key=lambda item: (-item.uses, item.iri))
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
 
 
 def _integers(values: Iterable[object]) -> tuple[int, int, int, int]:

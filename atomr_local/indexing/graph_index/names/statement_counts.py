@@ -6,15 +6,13 @@ To add to each entity's row at once would write most rows of the name database a
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from atomr_local.language.properties import ENTITY
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.int64]
+Numbers = NDArray[np.int64]
 
 # Some 100 bytes of memory each while they are summed up.
 _MOST_NOTED = 500_000
@@ -42,8 +40,6 @@ class StatementCounts:
 
     def note(self) -> None:
         """Write down what was added; sum up where much is noted."""
-        import numpy as np
-
         if not self._met:
             return
         items, counts = np.unique(np.concatenate(self._met), return_counts=True)
@@ -58,8 +54,6 @@ class StatementCounts:
 
     def sum_up(self) -> None:
         """Add what is noted to the entities' rows, and forget the notes."""
-        import numpy as np
-
         notes = self._db.execute("SELECT items, counts FROM noted").fetchall()
         if not notes:
             return

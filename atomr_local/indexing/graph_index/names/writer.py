@@ -8,14 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from atomr_local.indexing.graph_index.names.database import FILE, RANGES
-from atomr_local.indexing.graph_index.names.statement_counts import StatementCounts
+from atomr_local.indexing.graph_index.names.statement_counts import Numbers, StatementCounts
 from atomr_local.language.names import name_forms, name_key
-
-if TYPE_CHECKING:
-    from atomr_local.indexing.graph_index.names.statement_counts import Numbers
 
 _PENDING = 200_000
 _SCHEMA = """

@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from atomr_local.indexing.graph_index.statements.terms import ALT_LABEL, DESCRIPTIONS, LABELS, RANGES_OF
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from atomr_local.indexing.graph_index.names.statement_counts import Numbers
+from atomr_local.indexing.graph_index.statements.terms import NAMING, RANGES_OF
 from atomr_local.language.properties import ENTITY, PROPERTY
 
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from atomr_local.indexing.graph_index.names.statement_counts import Numbers
-
-    Marks = NDArray[np.bool_]
-
+Marks = NDArray[np.bool_]
 _GEO = "http://www.opengis.net/ont/geosparql#wktLiteral"
-_NAMING = "|".join(map(re.escape, sorted({*LABELS, ALT_LABEL, *DESCRIPTIONS})))
+_NAMING = "|".join(map(re.escape, sorted(NAMING)))
 _TYPES = "|".join(map(re.escape, sorted({*RANGES_OF, _GEO})))
 _DIGITS = len(ENTITY) + len("Q")
 # No escapes and no characters that a parser might refuse or write in another way.
@@ -57,8 +55,6 @@ class Column:
 
     def mapped(self, meaning: Callable[[str], Any], kind: type[np.generic]) -> NDArray[Any]:
         """What each row's text means, asked once a text."""
-        import numpy as np
-
         return np.fromiter(map(meaning, self.texts), kind, len(self.texts))[self.codes]
 
 
@@ -76,9 +72,6 @@ class Columns:
     """
 
     def __init__(self, data: bytes) -> None:
-        import numpy as np
-        import pyarrow.compute as pc
-
         self._data = data
         marks = np.frombuffer(data, np.uint8)
         ends = np.flatnonzero(marks == ord("\n")) + 1
@@ -122,9 +115,6 @@ class Columns:
 
     def targets(self, rows: Numbers) -> tuple[Numbers, list[str]]:
         """The entities that these rows, none with a literal, point to: the numbers of items, the IRIs of others."""
-        import numpy as np
-        import pyarrow as pa
-
         starts, ends = self._objects[rows] + len("<"), self._terms[rows] - len(">")
         item = self._marks[starts + len(ENTITY)] == ord("Q")
         numbers = _cut(self._data, starts[item] + _DIGITS, ends[item]).cast(pa.int64()).to_numpy()
@@ -143,9 +133,6 @@ class Columns:
 
 def _cut(data: bytes, starts: Numbers, ends: Numbers) -> pa.StringArray:
     """Pieces of the data, in their order, none overlapping another, as a dense array."""
-    import numpy as np
-    import pyarrow as pa
-
     edges = np.empty(2 * len(starts), np.int32)
     edges[0::2], edges[1::2] = starts, ends
     between = pa.Array.from_buffers(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
-from atomr_local.indexing.graph_index.bulk_loading import Sink
+from atomr_local.indexing.graph_index.bulk_loading import Spool
 from atomr_local.indexing.graph_index.names.writer import NamesWriter
 from atomr_local.indexing.graph_index.qualifiers import QUALIFIERS, Claim, best, node_iri, qualifier_triples
 from atomr_local.indexing.graph_index.statements.terms import (
@@ -50,38 +50,29 @@ class _Value(NamedTuple):
 class EntityStatements:
     """Takes in one entity after the other."""
 
-    def __init__(self, names: NamesWriter, words: LabelWords, selection: Subset, sink: Sink) -> None:
+    def __init__(self, names: NamesWriter, words: LabelWords, selection: Subset, sink: Spool) -> None:
         self._names = names
         self._words = words
         self._selection = selection
         self._sink = sink
 
-    def take_all(self, entities: Iterable[dict[str, Any]]) -> None:
-        for entity in entities:
-            self.take(entity)
-
-    def take(self, entity: dict[str, Any]) -> None:
+    def take(self, entities: Iterable[dict[str, Any]]) -> None:
         """Names into the name database, statements into the sink."""
-        identifier: str = entity["id"]
-        if identifier.startswith("P"):
-            self._property(PROPERTY + identifier, entity)
-            return
-        role = self._selection.role(int(identifier[1:]))
-        if role is Role.NONE:
-            return
-        iri = ENTITY + identifier
-        for text, fit in self._texts(entity["labels"]):
-            self._names.name(iri, text, STATED * fit)
-        for text in self._aliases(entity["aliases"]):
-            self._names.name(iri, text, ALIAS)
-        for text, _ in self._texts(entity["descriptions"]):
-            self._names.description(iri, text)
-        if entity["sitelinks"]:
-            self._names.sitelinks(iri, len(entity["sitelinks"]))
-        claims = [
-            claim for claim in claims_of(entity) if self._selection.keeps_of(role, claim.property, claim.datatype)
-        ]
-        self._statements(iri, [claim.claim for claim in claims], role)
+        for entity in entities:
+            identifier: str = entity["id"]
+            names = self._names
+            if identifier.startswith("P"):
+                self._take_names(PROPERTY + identifier, entity, names.property_name, names.property_description)
+                continue
+            role = self._selection.role(int(identifier[1:]))
+            if role is Role.NONE:
+                continue
+            iri = ENTITY + identifier
+            self._take_names(iri, entity, names.name, names.description)
+            if entity["sitelinks"]:
+                names.sitelinks(iri, len(entity["sitelinks"]))
+            keeps = self._selection.keeps_of
+            self._statements(iri, [c for c in claims_of(entity) if keeps(role, c.property, c.datatype)], role)
 
     def _statements(self, iri: str, claims: list[Claim], role: Role) -> None:
         taken = set()
@@ -102,13 +93,19 @@ class EntityStatements:
                 for line in qualifier_triples(iri, claim):
                     self._sink.qualifier(line)
 
-    def _property(self, iri: str, entity: dict[str, Any]) -> None:
+    def _take_names(
+        self,
+        iri: str,
+        entity: dict[str, Any],
+        name: Callable[[str, str, int], None],
+        description: Callable[[str, str], None],
+    ) -> None:
         for text, fit in self._texts(entity["labels"]):
-            self._names.property_name(iri, text, STATED * fit)
+            name(iri, text, STATED * fit)
         for text in self._aliases(entity["aliases"]):
-            self._names.property_name(iri, text, ALIAS)
+            name(iri, text, ALIAS)
         for text, _ in self._texts(entity["descriptions"]):
-            self._names.property_description(iri, text)
+            description(iri, text)
 
     def _texts(self, by_language: dict[str, Any]) -> Iterator[tuple[str, int]]:
         """Texts of the languages that serve, the best language first."""
@@ -132,18 +129,7 @@ def _text(value: Any) -> str:
     return plain_text(encodable(text)) if isinstance(text, str) else ""
 
 
-class TypedClaim(NamedTuple):
-    """A statement with the datatype of its property, "" where the source does not tell."""
-
-    claim: Claim
-    datatype: str
-
-    @property
-    def property(self) -> str:
-        return self.claim.property
-
-
-def claims_of(entity: dict[str, Any]) -> Iterator[TypedClaim]:
+def claims_of(entity: dict[str, Any]) -> Iterator[Claim]:
     """The statements of an entity that have a value that can be kept; what is no statement is skipped."""
     for group in entity["claims"].values():
         for statement in group if isinstance(group, list) else ():
@@ -152,7 +138,8 @@ def claims_of(entity: dict[str, Any]) -> Iterator[TypedClaim]:
             if value is None or not isinstance(snak, dict):
                 continue
             rank = statement.get("rank")
-            claim = Claim(
+            datatype = snak.get("datatype")
+            yield Claim(
                 node_iri(str(statement.get("id", "")), entity["id"]),
                 snak["property"],
                 *value[:3],
@@ -160,9 +147,8 @@ def claims_of(entity: dict[str, Any]) -> Iterator[TypedClaim]:
                 list(_qualifiers(statement.get("qualifiers"))),
                 value.text,
                 value.unit,
+                datatype if isinstance(datatype, str) else "",
             )
-            datatype = snak.get("datatype")
-            yield TypedClaim(claim, datatype if isinstance(datatype, str) else "")
 
 
 def _qualifiers(qualifiers: Any) -> Iterator[tuple[str, str]]:

@@ -8,29 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from atomr_local.indexing.graph_index.bulk_loading import Spool
 from atomr_local.indexing.graph_index.names.database import RANGES
+from atomr_local.indexing.graph_index.names.statement_counts import Numbers
 from atomr_local.indexing.graph_index.names.writer import NamesWriter
 from atomr_local.indexing.graph_index.statements.columns import Columns
-from atomr_local.indexing.graph_index.statements.terms import (
-    ALIAS,
-    ALT_LABEL,
-    DESCRIPTIONS,
-    RANGES_OF,
-    STATED,
-    LabelWords,
-    plain_text,
-)
+from atomr_local.indexing.graph_index.statements.terms import RANGES_OF, LabelWords, take_name
 from atomr_local.indexing.graph_index.statements.triples import TripleStatements
 from atomr_local.indexing.graph_index.subset import Role, Subset
 from atomr_local.indexing.readers.facts.ntriples import LineBlock, must_have_triples, parse_lines
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.language.properties import ENTITY, PROPERTY
-
-if TYPE_CHECKING:
-    from atomr_local.indexing.graph_index.names.statement_counts import Numbers
 
 _DIGITS = len(ENTITY) + 1
 _PID = len(PROPERTY)
@@ -117,8 +108,6 @@ class LineStatements:
 
     def _chosen(self, columns: Columns) -> tuple[Numbers, list[_Name]]:
         """What of the block is kept: the rows of facts, and the names."""
-        import numpy as np
-
         role_of, keeps_of = self._selection.role, self._selection.keeps_of
         roles = columns.subject.mapped(lambda iri: role_of(int(iri[_DIGITS:])), np.int8)
         factual = columns.predicate.mapped(lambda iri: iri.startswith(PROPERTY), np.bool_)
@@ -137,21 +126,12 @@ class LineStatements:
     def _take_names(self, names: list[_Name], start: int, before: int | None) -> int:
         """Take in the names from `start` on that stand before a line; returns where the rest begins."""
         while start < len(names) and (before is None or names[start][0] < before):
-            _, iri, predicate, value, fit = names[start]
+            take_name(self._names.name, self._names.description, *names[start][1:])
             start += 1
-            text = plain_text(value)
-            if not text:
-                continue
-            if predicate in DESCRIPTIONS:
-                self._names.description(iri, text)
-            else:
-                self._names.name(iri, text, ALIAS if predicate == ALT_LABEL else STATED * fit)
         return start
 
     def _take_facts(self, columns: Columns, rows: Numbers) -> None:
         """Take in the statements of these rows, each once for every time that its item comes up."""
-        import numpy as np
-
         if not len(rows):
             return
         statements, subject, predicate, value = self._statements, columns.subject, columns.predicate, columns.object
@@ -180,8 +160,6 @@ class LineStatements:
         self._count(columns, rows)
 
     def _count(self, columns: Columns, rows: Numbers) -> None:
-        import numpy as np
-
         literal = columns.literal[rows]
         kinds = columns.suffix.mapped(lambda suffix: RANGES.index(RANGES_OF.get(suffix[3:-1], "texts")), np.int64)
         uses = columns.predicate.codes[rows] * len(RANGES) + np.where(literal, kinds[rows], RANGES.index("entities"))

@@ -9,7 +9,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from atomr_local.indexing.graph_index.names.writer import NamesWriter
 from atomr_local.indexing.readers.facts.json_lines import Fact, Term
 from atomr_local.language.literals import format_number, parse_date, parse_quantity
 from atomr_local.language.names import name_key, words
@@ -17,6 +16,8 @@ from atomr_local.language.properties import ENTITY, PROPERTY, KnownProperty, pro
 
 if TYPE_CHECKING:
     from pyoxigraph import Literal
+
+    from atomr_local.indexing.graph_index.names.writer import NamesWriter
 
 MINTED_ENTITY = "urn:atomr:entity:"
 MINTED_PROPERTY = "urn:atomr:property:"
@@ -26,6 +27,7 @@ ALT_LABEL = "http://www.w3.org/2004/02/skos/core#altLabel"
 DESCRIPTION = "http://schema.org/description"
 LABELS = {RDFS_LABEL, "http://www.w3.org/2004/02/skos/core#prefLabel", "http://schema.org/name"}
 DESCRIPTIONS = {DESCRIPTION, "https://schema.org/description", "http://www.w3.org/2000/01/rdf-schema#comment"}
+NAMING = frozenset({*LABELS, ALT_LABEL, *DESCRIPTIONS})
 
 # Weights by which one of an entity's names becomes its label: said to be the label, then written about under
 # this name, then mentioned by it; an adjective ("American") is a label only where there is nothing else.
@@ -164,8 +166,6 @@ def _string(text: str) -> tuple[str, str, str]:
 _DATES = {XSD + name for name in ("date", "dateTime", "gYear", "gYearMonth")}
 _NUMBERS = {XSD + name for name in ("decimal", "integer", "double", "float", "int", "long", "nonNegativeInteger")}
 _MOST_DIGITS = 300
-
-
 RANGES_OF = dict.fromkeys(_DATES, "dates") | dict.fromkeys(_NUMBERS, "numbers")
 
 
@@ -216,6 +216,29 @@ class LabelWords:
         if tag == "mul":
             return 9
         return 8 if not tag else 7 if tag.startswith(self.language + "-") else 0
+
+
+def take_name(
+    name: Callable[[str, str, int], None],
+    description: Callable[[str, str], None],
+    iri: str,
+    predicate: str,
+    text: str,
+    fit: int,
+) -> None:
+    """Give a label or alias to `name`, or a description to `description`; what is empty or does not serve is dropped.
+
+    Args:
+        predicate: one of :data:`NAMING`.
+        fit: as :meth:`LabelWords.fit` gives it.
+    """
+    plain = plain_text(text)
+    if not plain or not fit:
+        return
+    if predicate in DESCRIPTIONS:
+        description(iri, plain)
+    else:
+        name(iri, plain, ALIAS if predicate == ALT_LABEL else STATED * fit)
 
 
 def plain_text(text: str) -> str:

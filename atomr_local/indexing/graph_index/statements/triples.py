@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
-from atomr_local.indexing.graph_index.bulk_loading import Sink
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
+
+from atomr_local.indexing.graph_index.bulk_loading import Spool
 from atomr_local.indexing.graph_index.names.writer import NamesWriter
 from atomr_local.indexing.graph_index.qualifiers import (
     NODE,
@@ -20,24 +22,16 @@ from atomr_local.indexing.graph_index.qualifiers import (
     qualifier_triples,
 )
 from atomr_local.indexing.graph_index.statements.terms import (
-    ALIAS,
-    ALT_LABEL,
-    DESCRIPTIONS,
-    LABELS,
-    STATED,
+    NAMING,
     LabelWords,
     iri_term,
-    plain_text,
     range_of,
+    take_name,
 )
 from atomr_local.indexing.graph_index.subset import Role, Subset
 from atomr_local.language.properties import ENTITY, PROPERTY
 
-if TYPE_CHECKING:
-    from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
-
-    Term = NamedNode | BlankNode | Literal | Triple
-
+Term = NamedNode | BlankNode | Literal | Triple
 WIKIDATA = "http://www.wikidata.org/"
 ONTOLOGY = "http://wikiba.se/ontology#"
 ABOUT = "http://schema.org/about"
@@ -66,7 +60,7 @@ class TripleStatements:
         plain: those statements, as lines of N-Triples.
     """
 
-    def __init__(self, names: NamesWriter, words: LabelWords, selection: Subset, sink: Sink, blank_scope: str) -> None:
+    def __init__(self, names: NamesWriter, words: LabelWords, selection: Subset, sink: Spool, blank_scope: str) -> None:
         self._names = names
         self._words = words
         self._selection = selection
@@ -80,8 +74,6 @@ class TripleStatements:
 
     def take(self, triples: Iterable[Quad]) -> None:
         """Names into the name database, statements into the sink."""
-        from pyoxigraph import NamedNode
-
         for triple in triples:
             subject = triple.subject
             if not isinstance(subject, NamedNode):
@@ -133,8 +125,6 @@ class TripleStatements:
     # -- Wikidata
 
     def _of_wikidata(self, iri: str, predicate: str, value: Term) -> None:
-        from pyoxigraph import Literal, NamedNode
-
         match = _ITEM.fullmatch(iri)
         if match is not None:
             self._about_item(iri, int(match[1]), predicate, value)
@@ -153,8 +143,6 @@ class TripleStatements:
             self._sitelinks(NamedNode(ENTITY + match[1]), value)
 
     def _about_item(self, iri: str, number: int, predicate: str, value: Term) -> None:
-        from pyoxigraph import Literal, NamedNode
-
         role = self._selection.role(number)
         if role is Role.NONE:
             return
@@ -176,9 +164,12 @@ class TripleStatements:
         found = self._value(pid, value)
         if found is None:
             return
-        term, entity, value_range = found
         if iri != self.item:
             self.begin(iri)
+        self._fact(iri, pid, *found)
+
+    def _fact(self, iri: str, pid: str, term: str, entity: str | None, value_range: str) -> None:
+        """Take in a statement of the item that is open, unless it was there already."""
         line = f"<{iri}> <{PROPERTY}{pid}> {term} .\n"
         if line not in self.plain:
             self.plain.add(line)
@@ -187,8 +178,6 @@ class TripleStatements:
 
     def _value(self, pid: str, value: Term) -> tuple[str, str | None, str] | None:
         """(term, the entity it is, kind of value), or None if it is unknown or not wanted."""
-        from pyoxigraph import Literal, NamedNode
-
         if isinstance(value, Literal):
             return (str(value), None, range_of(value)) if self._selection.keeps(pid) else None
         if not isinstance(value, NamedNode) or not self._selection.keeps(pid):
@@ -201,8 +190,6 @@ class TripleStatements:
         return f"<{iri}>", None, "texts"
 
     def _about_node(self, iri: str, number: int, predicate: str, value: Term) -> None:
-        from pyoxigraph import NamedNode
-
         role = self._selection.role(number)
         if role < Role.LINKED:
             return
@@ -234,11 +221,7 @@ class TripleStatements:
                 self.item = self._owner
                 self.plain.clear()
             for claim in best(claims):
-                line = f"<{self._owner}> <{PROPERTY}{claim.property}> {claim.term} .\n"
-                if line not in self.plain:
-                    self.plain.add(line)
-                    self._names.statement(self._owner, PROPERTY + claim.property, claim.entity, claim.value_range)
-                    self._sink.fact(line)
+                self._fact(self._owner, claim.property, claim.term, claim.entity, claim.value_range)
             for claim in claims:
                 for line in qualifier_triples(self._owner, claim):
                     self._sink.qualifier(line)
@@ -246,8 +229,6 @@ class TripleStatements:
         self._nodes.clear()
 
     def _page(self, item: Term) -> None:
-        from pyoxigraph import NamedNode
-
         match = _ITEM.fullmatch(item.value) if isinstance(item, NamedNode) else None
         if match is not None and self._selection.role(int(match[1])) > Role.CLASS:
             self._names.sitelinks(match[0], 1)
@@ -261,41 +242,20 @@ class TripleStatements:
 
     def _naming(self, iri: str, predicate: str, value: Literal) -> bool:
         """Take in a label, alias or description; those of other languages are dropped."""
-        if predicate in LABELS:
-            base: int | None = STATED
-        elif predicate == ALT_LABEL:
-            base = ALIAS
-        elif predicate in DESCRIPTIONS:
-            base = None
-        else:
+        if predicate not in NAMING:
             return False
         fit = self._words.fit(value.language)
-        text = plain_text(value.value) if fit else ""
-        if not text:
-            pass
-        elif base is None:
-            self._names.description(iri, text)
-        else:
-            self._names.name(iri, text, base * fit)
+        take_name(self._names.name, self._names.description, iri, predicate, value.value, fit)
         return True
 
     def _about_property(self, iri: str, predicate: str, value: Literal) -> None:
-        fit = self._words.fit(value.language)
-        text = plain_text(value.value)
-        if not fit or not text:
-            return
-        if predicate in LABELS:
-            self._names.property_name(iri, text, STATED * fit)
-        elif predicate == ALT_LABEL:
-            self._names.property_name(iri, text, ALIAS)
-        elif predicate in DESCRIPTIONS:
-            self._names.property_description(iri, text)
+        if predicate in NAMING:
+            names, fit = self._names, self._words.fit(value.language)
+            take_name(names.property_name, names.property_description, iri, predicate, value.value, fit)
 
     # -- other vocabularies
 
     def _plain_triple(self, subject: Any, predicate: str, value: Term) -> None:
-        from pyoxigraph import BlankNode, Literal, NamedNode
-
         if not isinstance(subject, NamedNode | BlankNode):
             return  # a statement about a triple; nothing here asks about those yet
         iri = self._iri(subject)
@@ -313,21 +273,15 @@ class TripleStatements:
         self._sink.fact(f"{iri_term(iri)} {iri_term(predicate)} {term} .\n")
 
     def _iri(self, node: NamedNode | BlankNode) -> str:
-        from pyoxigraph import BlankNode
-
         # Renamed, because each load into the store would give a blank node a new identity.
         return self._blanks + quote(node.value, safe="") if isinstance(node, BlankNode) else node.value
 
 
 def _blank(value: Term) -> bool:
-    from pyoxigraph import BlankNode, NamedNode
-
     return isinstance(value, BlankNode) or (isinstance(value, NamedNode) and value.value.startswith(_UNKNOWN))
 
 
 def _names_ontology(value: Term) -> bool:
-    from pyoxigraph import NamedNode
-
     return isinstance(value, NamedNode) and value.value.startswith(ONTOLOGY)
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from pyoxigraph import Quad, RdfFormat, parse
 
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers.lines import MAX_LINE, FileReader, LineReader, Skipped, reading
-
-if TYPE_CHECKING:
-    from pyoxigraph import Quad
 
 _BLOCK_LINES = 5_000
 _BLOCK_BYTES = 4 << 20
@@ -131,8 +130,6 @@ def must_have_triples(path: Path, usable: int, skipped: Skipped, first: int) -> 
 
 def parse_lines(path: Path, block: Sequence[tuple[int, bytes]], skipped: Skipped) -> list[Quad]:
     """The triples of numbered lines of the file; malformed lines are counted in `skipped`."""
-    from pyoxigraph import RdfFormat, parse
-
     try:
         return list(parse(b"\n".join(line for _, line in block) + b"\n", format=RdfFormat.N_TRIPLES))
     except (SyntaxError, ValueError):

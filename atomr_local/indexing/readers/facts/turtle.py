@@ -7,15 +7,13 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
+
+from pyoxigraph import BlankNode, Quad, RdfFormat, parse
 
 from atomr_local.errors import InputError
 from atomr_local.indexing.readers.facts.ntriples import Block
-from atomr_local.indexing.readers.lines import Skipped, decompressed, reading
-from atomr_local.input_files import open_regular
-
-if TYPE_CHECKING:
-    from pyoxigraph import BlankNode, Quad
+from atomr_local.indexing.readers.lines import FileReader, Skipped, reading
 
 _BLOCK_TRIPLES = 5_000
 _TRIAL = 100
@@ -25,7 +23,7 @@ _RECENT = 100_000
 _RANDOM = re.compile(r"[0-9a-f]{24,32}")
 
 
-class TurtleReader:
+class TurtleReader(FileReader):
     """The triples of one file in blocks; records are triples, counted from 1.
 
     Args:
@@ -36,15 +34,9 @@ class TurtleReader:
     """
 
     def __init__(self, path: Path, after: int = 0) -> None:
-        self.path = path
-        self._after = after
-        self._raw: BinaryIO | None = None
+        super().__init__(path, after)
         self._numbers: OrderedDict[str, int] = OrderedDict()
         self._anonymous = 0
-
-    @property
-    def position(self) -> int:
-        return self._raw.tell() if self._raw is not None and not self._raw.closed else 0
 
     def blocks(self, skipped: Skipped) -> Iterator[Block]:
         """The triples; malformed statements are counted in `skipped`, those before `after` too.
@@ -55,11 +47,10 @@ class TurtleReader:
         number = 0
         triples: list[Quad] = []
         with reading(self.path, lambda: f"after triple {number}"), ExitStack() as stack:
-            self._raw = stack.enter_context(open_regular(self.path))
-            for parsed in self._quads(stack.enter_context(decompressed(self._raw)), skipped):
+            for parsed in self._quads(self._opened(stack), skipped):
                 number += 1
                 quad = self._stable(parsed)
-                if number <= self._after:
+                if number <= self.after:
                     continue
                 triples.append(quad)
                 if len(triples) >= _BLOCK_TRIPLES:
@@ -69,8 +60,6 @@ class TurtleReader:
                 yield Block(number, triples)
 
     def _quads(self, stream: BinaryIO, skipped: Skipped) -> Iterator[Quad]:
-        from pyoxigraph import RdfFormat, parse
-
         first = skipped.count
         usable = 0
         source: Any = _Buffered(stream)
@@ -95,8 +84,6 @@ class TurtleReader:
 
     def _stable(self, quad: Quad) -> Quad:
         """The triple with nodes that have no label named by their order, the same at every reading."""
-        from pyoxigraph import BlankNode, Quad
-
         subject, value = quad.subject, quad.object
         if not isinstance(subject, BlankNode) and not isinstance(value, BlankNode):
             return quad
@@ -107,8 +94,6 @@ class TurtleReader:
         )
 
     def _named(self, node: BlankNode) -> BlankNode:
-        from pyoxigraph import BlankNode
-
         if not _RANDOM.fullmatch(node.value):
             return node
         number = self._numbers.get(node.value)

@@ -12,10 +12,10 @@ from atomr_local.errors import InputError
 from atomr_local.indexing.readers.base import Article, Redirect
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from atomr_local.indexing.readers.wikipedia.export_xml import Page, Site, read_pages
+from atomr_local.indexing.readers.wikipedia.markup_names import dropped_link_names, is_disambiguation
 from atomr_local.indexing.readers.wikipedia.page_parser import PageParser
 from atomr_local.indexing.readers.wikipedia.page_props import PageProps, page_props_beside
 from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
-from atomr_local.indexing.readers.wikipedia.site_names import dropped_link_names, is_disambiguation
 
 # Possessive: what follows a run of spaces is no space, and trying shorter runs of a long one would take minutes.
 _REDIRECT = re.compile(r"\s*+#REDIRECT\s*+:?\s*+\[\[([^\]|]+)", re.I)

@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import Any
 
 from atomr_local.errors import MissingPartError
+from atomr_local.indexing.readers.wikipedia.markup_names import KEPT, kept_text
 from atomr_local.indexing.readers.wikipedia.plain_text import Heading, PlainText, assembled, tidied
-from atomr_local.indexing.readers.wikipedia.templates import KEPT, kept_text
 
 # Their whole content goes, not only the tag.
 _DROPPED_TAG = re.compile(

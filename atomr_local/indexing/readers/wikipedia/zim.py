@@ -12,7 +12,7 @@ from atomr_local.errors import InputError, MissingPartError
 from atomr_local.indexing.foreign_errors import standard_error_without
 from atomr_local.indexing.readers.base import Article, Redirect
 from atomr_local.indexing.readers.lines import Skipped
-from atomr_local.indexing.readers.wikipedia.site_names import is_disambiguation
+from atomr_local.indexing.readers.wikipedia.markup_names import is_disambiguation
 from atomr_local.input_files import open_regular
 
 _MAX_PAGE = 8 << 20
