@@ -1,4 +1,4 @@
-"""The answer to the whole question, as it is told: a sentence, or why there is none."""
+"""The answer to the whole question as a sentence, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def planned_kind(trace: Trace) -> Kind:
 
 
 def conclusion(trace: Trace, verdict: AnswerVerdict) -> AnswerReady:
-    """The root's answer in a sentence, or what the verdict says of a question without one."""
+    """The root's answer as a sentence, or the verdict on a question without an answer."""
     if verdict.status != "answered":
         return AnswerReady(
             status=verdict.status,
@@ -57,7 +57,7 @@ def _sentence(answers: Sequence[str], basis: Basis) -> str:
 
 
 def failure(error: BaseException) -> tuple[WarningRaised, AnswerReady]:
-    """What is told if the whole question failed. Another error than ours is an internal one."""
+    """The events for a question that failed. An error that is not an AtomrError is an internal one."""
     if not isinstance(error, AtomrError):
         error = AtomrError(f"{type(error).__name__}: {error}", title="Internal error")
     hint = f"\n→ {error.hint}" if error.hint else ""

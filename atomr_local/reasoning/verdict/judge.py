@@ -1,8 +1,12 @@
 """The verdict: whether to give the best answer; if not, the reason and what to do.
 
-Execution always goes on to the best guess. Here it is judged, by the trace alone: a question is declined where it is
-none, where its answer only repeats it, where the model knows it from nowhere but its memory, where a step that the
-answer rests on was not found, and where its confidence is below what the model's card accepts.
+Execution always continues to the best guess, and the verdict looks at the trace alone. A question is declined if
+
+- it is not a question,
+- its answer only repeats it,
+- its answer comes from the model's memory only,
+- a step that the answer depends on was not found,
+- or its confidence is below the limit in the model's card.
 """
 
 from __future__ import annotations
@@ -18,17 +22,17 @@ from atomr_local.reasoning.verdict.repetition import repeats
 from atomr_local.tree.operations import Operation
 
 EXAMPLE = "Who is the mother of the author of Frankenstein?"
-_NO_QUESTION = "That is no question that can be looked up."
-_OTHER_LANGUAGE = "English only so far: this seems to be in another language."
-_ASK = f"Ask something such as: {EXAMPLE}"
+_NO_QUESTION = "This is not a question that can be looked up."
+_OTHER_LANGUAGE = "Only English is supported so far; this seems to be in another language."
+_ASK = f"Ask something like: {EXAMPLE}"
 _MOST_INDEXES = 3
-# Operations that give what they can of several parts, each of which is asked for by itself.
+# Operations that still have a result if some of their operands have none.
 _PARTIAL = frozenset({Operation.UNION, Operation.EACH})
 
 
 @dataclass(frozen=True, slots=True)
 class AtHand:
-    """What was and what else could be asked, for the advice.
+    """What was searched and what else could be, for the advice.
 
     Attributes:
         web: whether web search was allowed.
@@ -43,10 +47,10 @@ class AtHand:
 
 @dataclass(frozen=True, slots=True)
 class AnswerVerdict:
-    """How the question ended; see the trace's fields of the same names.
+    """How the question ended; the fields are those of the trace.
 
     Attributes:
-        nodes: outcome and reason of every node that ended otherwise than it was told when it finished.
+        nodes: the corrected outcome and the reason of every node that did not end as it reported.
     """
 
     status: Status
@@ -68,12 +72,12 @@ def judge(
     """The verdict over a trace whose nodes have all finished.
 
     Args:
-        at_hand: what could be asked besides; called where the question is declined.
-        accept: the least confidence (calibrated, 0 to 1) that an answer needs; one without a figure has enough.
-        kind: what the input is; "nothing" and "language" (another one than English) are never answered.
-        retrieves: whether the strategy looks things up. Where a person chose one that does not, the model's own
-            knowledge is what was asked for, and its confidence is not calibrated.
-        decline: False: every answer stands; only a question without any is "unknown".
+        at_hand: returns what else could be searched; called only if the question is declined.
+        accept: the lowest confidence (calibrated, 0 to 1) of an answer; one without a confidence passes.
+        kind: what the input is; "nothing" and "language" (not English) are never answered.
+        retrieves: whether the strategy looks things up. If not, the model's own knowledge is what the user asked for,
+            and its confidence is not calibrated.
+        decline: False: every answer stands, and only a question without any is "unknown".
     """
     return _Judge(trace, accept, at_hand, retrieves).verdict(kind, decline)
 
@@ -123,11 +127,10 @@ class _Judge:
         return "unsure" if root.confidence is not None and root.confidence < self._needed(root) else None
 
     def _needed(self, root: NodeTrace) -> float:
-        """The least confidence that the root's answer needs.
+        """The lowest confidence that the root's answer may have.
 
-        An answer that was read for the question as a whole goes around a step that was not found. Calibration knows how
-        often such readings are right, not how often where the trail is lost: of the doubt that is accepted elsewhere
-        half is accepted here.
+        An answer read for the whole question bypasses the steps. If one of them was not found, the answer is right less
+        often than its calibration says, so only half of the usual doubt is accepted.
         """
         around = root.method == "direct_rag" and any(
             node.outcome == "not found" and node.kind in {"search", "relate", "filter"} for node in self._nodes.values()
@@ -136,14 +139,14 @@ class _Judge:
 
     def _declined(self, root: NodeTrace, cause: str) -> AnswerVerdict:
         if cause == "repeats":
-            reason = f"The only answer that was found, “{', '.join(root.answers)}”, just repeats the question."
+            reason = f"The only answer found, “{', '.join(root.answers)}”, just repeats the question."
             return AnswerVerdict("unknown", reason, self._advice(None), None, {root.id: ("not found", reason)})
         if not self._retrieves:
-            reason = "The model does not know it, and this way of answering looks nothing up."
+            reason = "The model does not know the answer, and this strategy looks nothing up."
             return AnswerVerdict("unknown", reason, ("Use --strategy atomr.",), None, {root.id: ("not found", reason)})
         end = self._end_of_trail(root)
         if not any(item.sources for item in self._nodes.values()) and not self._trace.evidence:
-            reason = "No source was asked, and nothing backs what the model knows by itself."
+            reason = "No source was searched, and no evidence supports what the model knows by itself."
         else:
             clearly = bool(end.answers) and end.outcome != "not found"
             reason = step_reason(end, self._nodes, self._evidence, clearly=clearly or bool(end.signals.get("guess")))
@@ -160,10 +163,10 @@ class _Judge:
         return AnswerVerdict("failed" if unasked else "unknown", reason, self._advice(end), guess, nodes)
 
     def _guess(self, *, sure: bool = False) -> Guess | None:
-        """The root's answer, as a guess; `sure`: its confidence speaks for itself.
+        """The root's answer as a guess; `sure`: with its own confidence.
 
-        Confidence is that of an answer whose steps were found. Where one was not, it is scaled to stay below what an
-        answer needs, so that guesses keep their order and none looks like an answer.
+        The confidence assumes that all steps were found. If one was not, it is scaled to stay below the limit of an
+        answer: guesses keep their order, and none looks like an answer.
         """
         root = self._root
         if root is None or not root.answers or self._repeats(root):
@@ -181,7 +184,7 @@ class _Judge:
     # -- steps
 
     def _order(self) -> Iterator[NodeTrace]:
-        """Nodes such that each comes behind those it is answered from."""
+        """The nodes, each after the ones it is answered from."""
         done: set[int] = set()
 
         def walk(node: NodeTrace) -> Iterator[NodeTrace]:
@@ -196,7 +199,7 @@ class _Judge:
             yield from walk(node)
 
     def _rests_on(self, root: NodeTrace) -> set[int]:
-        """The steps that the root's answer needs: none where it was read from evidence for the question as a whole."""
+        """The steps that the root's answer depends on: none if it was read for the whole question."""
         needed: set[int] = set()
         open_nodes = [root]
         while open_nodes:
@@ -211,8 +214,11 @@ class _Judge:
         return needed
 
     def _unheard_of(self) -> Iterator[tuple[int, tuple[Outcome, str]]]:
-        """Look-ups with an answer although the name stands nowhere in what was found, nor in the graph; and such whose
-        answer is read in evidence that has not a word of what the step is about."""
+        """Look-ups that have an answer without a basis.
+
+        Either neither the evidence nor the graph has the name that was looked up, or the cited evidence contains no
+        word of what the step is about.
+        """
         for node in self._nodes.values():
             if node.kind not in {"search", "relate"} or not node.answers or node.outcome != "found":
                 continue
@@ -227,8 +233,8 @@ class _Judge:
                 yield node.id, ("not found", step_reason(node, self._nodes, self._evidence))
 
     def _end_of_trail(self, root: NodeTrace) -> NodeTrace:
-        """The first step that was not found although what it needs was; else the one that is least sure."""
-        if root.outcome == "computed" and not root.answers:  # nothing, and known to be nothing
+        """The first step that was not found although its inputs were; otherwise the least certain step."""
+        if root.outcome == "computed" and not root.answers:  # known to have no result
             return root
         steps = [node for node in self._order() if node is not root and node.kind != "parent"]
         for node in steps:
@@ -245,7 +251,7 @@ class _Judge:
         found = [self._evidence[item] for item in end.evidence if item in self._evidence] if end is not None else []
         if end is not None and end.kind in {"search", "relate"} and not end.linked:
             unknown = [name for name in named(end, self._nodes) if not mentioned(name, found)]
-            advice += [f"Check how “{name}” is spelt." for name in unknown[:1]]
+            advice += [f"Check the spelling of “{name}”." for name in unknown[:1]]
         if not at_hand.web:
             advice.append("Allow web search: --web, or the web switch in the terminal UI.")
         missing = [source for source in ("text", "graph") if source not in at_hand.local]
@@ -259,12 +265,12 @@ class _Judge:
 
 
 def _proper(arguments: Sequence[object]) -> list[str]:
-    """Those of the arguments that hold a name ("chief of staff of the Clinton Foundation")."""
+    """The arguments that contain a name ("chief of staff of the Clinton Foundation")."""
     return [text for text in arguments if isinstance(text, str) and re.search(r"\b[A-Z]", text)]
 
 
 def _lowest_signal(node: NodeTrace) -> float:
-    """The least of what is known of the step's answer; 1 where nothing is."""
+    """The lowest signal of the step's answer; 1 if there is none."""
     signals = node.signals
     parts = [signals[name] for name in ("verify", "link", "relation") if name in signals]
     parts += [1.0 - signals["null"]] if "null" in signals else []

@@ -1,7 +1,7 @@
-"""The reason why a step was not found, as a sentence.
+"""Explains in a sentence why a step found no answer.
 
-The sentences name what was linked, which page was there, what was asked for, and where it was looked for. They are
-made from a finished node of a trace and its evidence alone.
+A sentence names what the step asked for, which sources it searched, and what they had: a linked entity, a page, a
+mention. It is made from a finished node of a trace and its evidence alone.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from atomr_local.language.names import base_key, name_key, split_qualifier, word
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace
 from atomr_local.tree.nodes import REFERENCE
 
-# Likeness of two words, in %, from which one may be a misspelling of the other.
+# Words that are at least this similar, in %, may be misspellings of one another.
 _ALIKE = 80
 _SHOWN = 3
 _LONGEST = 80
 _VERB = r"(?:is|are|was|were|am|be|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)\b"
-# "Who wrote Emma?": what follows the question word is no auxiliary verb, so that it says the same inside a sentence.
+# "Who wrote Emma?": no auxiliary verb follows the question word, so the words can stay in this order in a clause.
 _SUBJECT = re.compile(rf"who (?!{_VERB})[a-z].*|(?:what|which|how many) (?!.*\b{_VERB})[a-z].*", re.I)
 # "What is the capital of Chad?": the verb goes to the end.
 _COPULA = re.compile(r"(?P<wh>who|what) (?P<verb>is|are|was|were) (?P<rest>the [^,;:]+ of [^,;:]+)", re.I)
@@ -29,17 +29,17 @@ _COPULA = re.compile(r"(?P<wh>who|what) (?P<verb>is|are|was|were) (?P<rest>the [
 def step_reason(
     node: NodeTrace, nodes: Mapping[int, NodeTrace], evidence: Mapping[str, EvidenceTrace], *, clearly: bool = False
 ) -> str:
-    """Why this node has no answer, or none that is sure enough.
+    """Why this node has no answer, or only an uncertain one.
 
     Args:
         nodes: all nodes of the trace, by id.
         evidence: all evidence of the trace, by id.
-        clearly: something was found that is too uncertain: "nothing … clearly says" instead of "nothing … says".
+        clearly: an answer was found, but it is too uncertain: "nothing … clearly says" instead of "nothing … says".
     """
     found = [evidence[item] for item in node.evidence if item in evidence]
     if node.error is not None and not node.answers:
         return _failed(node, found)
-    if node.reason and not node.answers:  # a step that is computed says itself what it lacks
+    if node.reason and not node.answers:  # a computed step states itself what is missing
         return _sentence(node.reason)
     said = f"{'clearly ' if clearly else ''}{_says(node, nodes)}"
     if node.kind == "filter":
@@ -50,25 +50,30 @@ def step_reason(
 
 
 def _reasoned(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[EvidenceTrace], said: str) -> str:
-    """Of a step that is no look-up."""
+    """The reason of a step that is not a look-up."""
     below = [nodes[i] for i in inputs(node, nodes)]
     if below and node.method != "direct_rag":
         given = _listed(f"“{_short(item.answer)}”" for item in below if item.answers)
-        return f"What the steps before it found ({given or 'nothing'}) does not {said.replace('says', 'say', 1)}."
+        return f"The answers of the earlier steps ({given or 'none'}) do not {_plural(said)}."
     if not found:
         return f"Nothing was found {places(node)} for “{_short(node.resolved_question)}”."
     titles = _listed(dict.fromkeys(f"“{_short(item.title)}”" for item in found))
-    return f"What was found ({titles}) does not {said.replace('says', 'say', 1)}."
+    return f"The evidence found ({titles}) does not {_plural(said)}."
+
+
+def _plural(said: str) -> str:
+    """ "clearly say who wrote Emma" for "clearly says who wrote Emma"."""
+    return re.sub(r"\b(say|answer)s\b", r"\1", said, count=1)
 
 
 def inputs(node: NodeTrace, nodes: Mapping[int, NodeTrace]) -> list[int]:
-    """The ids of the nodes that this one is answered from: those it refers to, and its children."""
+    """The ids of the nodes that this one is answered from: the ones it refers to, and its children."""
     children = [item.id for item in nodes.values() if item.parent == node.id]
     return [i for i in dict.fromkeys((*node.refs, *children)) if i in nodes]
 
 
 def named(node: NodeTrace, nodes: Mapping[int, NodeTrace]) -> tuple[str, ...]:
-    """What the operator's first argument stands for: names, references filled in."""
+    """The names in the operator's first argument, with references replaced by answers."""
     if not node.arguments:
         return ()
     first = node.arguments[0]
@@ -78,7 +83,7 @@ def named(node: NodeTrace, nodes: Mapping[int, NodeTrace]) -> tuple[str, ...]:
 
 
 def filled(text: str, nodes: Mapping[int, NodeTrace]) -> str:
-    """The text with the answers of the nodes that it refers to."""
+    """The text with its references replaced by answers."""
 
     def answer(match: re.Match[str]) -> str:
         node = nodes.get(int(match[1]))
@@ -88,11 +93,11 @@ def filled(text: str, nodes: Mapping[int, NodeTrace]) -> str:
 
 
 def mentioned(name: str, found: Iterable[EvidenceTrace], *, any_word: bool = False) -> bool:
-    """Whether the evidence has every capitalised word of the name, misspelt or not; with `any_word`, one of them.
+    """Whether the evidence contains every capitalised word of the name, or with `any_word` one of them.
 
-    Words in lower case describe something ("the lady who came up with Moomins") and may be said otherwise: of a name
-    that is all in lower case, any word will do. A name without a word that could be looked for (initials) counts as
-    mentioned.
+    A misspelt word counts too. Words in lower case describe something ("the lady who came up with Moomins") and may be
+    worded differently, so one word is enough for a name that is all in lower case. A name without searchable words,
+    such as initials, counts as mentioned.
     """
     name = split_qualifier(name)[0]
     proper = [word for word in re.findall(r"\w[\w'’]*", name) if word[:1].isupper() and len(word) > 1]
@@ -104,14 +109,14 @@ def mentioned(name: str, found: Iterable[EvidenceTrace], *, any_word: bool = Fal
 
 
 def places(node: NodeTrace) -> str:
-    """Where the node was looked for: "in the text", "in the text or the graph", "on the web"; "" where nowhere."""
+    """Where the node searched: "in the text", "in the text or the graph", "on the web"; "" if it did not search."""
     names = {"text": "in the text", "graph": "in the graph", "web": "on the web"}
     asked = [names[name] for name in ("text", "graph", "web") if name in node.sources or _probed(node, name)]
     return _listed(asked, "or").replace("in the text or in the graph", "in the text or the graph")
 
 
 def _probed(node: NodeTrace, name: str) -> bool:
-    """The graph tells how surely it linked a name also where its answer was not used."""
+    """Whether the graph was asked although its answer was not used."""
     return name == "graph" and (bool(node.linked) or "link" in node.signals)
 
 
@@ -129,56 +134,55 @@ def _alike(word: str, other: str) -> bool:
 
 def _failed(node: NodeTrace, found: Sequence[EvidenceTrace]) -> str:
     assert node.error is not None
-    others = "; what else was found does not tell" if found else ""
+    others = "; the other evidence does not answer it" if found else ""
     message = node.error.get("message", "").rstrip(".")
-    return f"“{_short(node.resolved_question)}” could not be looked up everywhere: {message}{others}."
+    return f"“{_short(node.resolved_question)}” could not be looked up in every source: {message}{others}."
 
 
 def _looked_up(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[EvidenceTrace], said: str) -> str:
     names = named(node, nodes)
     if not names:
-        return f"“{_short(node.resolved_question)}” rests on a step that found nothing."
+        return f"“{_short(node.resolved_question)}” depends on a step that found nothing."
     asked = " ".join(item.question for item in nodes.values() if item.parent is None)
     whom = _listed(_with_article(_short(name), f"{node.resolved_question} {asked}") for name in names)
     keys = {key for name in (*names, *node.linked) for key in (name_key(name), base_key(name))}
     texts = [item for item in found if item.source != "graph"]
     page = any(item.source == "text" and base_key(item.title) in keys for item in found)
     if node.kind == "search":
-        return f"Nothing {places(node) or 'at hand'} is about {whom}."
+        return f"Nothing {places(node) or 'available'} is about {whom}."
     if node.linked:
         place = "there or in its page" if page else "there or in the passages found" if texts else "there"
         near = _listed(map(_short, node.near[:_SHOWN]))
-        told = f" What the graph has nearest to it: {near}." if near else ""
-        return f"{_capital(whom)} {_is(names)} in the graph; nothing {place} {said}.{told}"
+        nearest = f" The most similar properties in the graph: {near}." if near else ""
+        return f"{_capital(whom)} {_is(names)} in the graph, but nothing {place} {said}.{nearest}"
     if page:
-        return f"There is a page about {whom}; nothing in it or in the other passages found {said}."
+        return f"There is a page about {whom}, but nothing in it or in the other passages found {said}."
     if found and any(mentioned(name, found) for name in names):
-        return f"{_capital(whom)} {_is(names)} mentioned in what was found; none of it {said}."
-    return f"Nothing {places(node) or 'at hand'} mentions {whom}."
+        return f"{_capital(whom)} {_is(names)} mentioned in the evidence found, but none of it {said}."
+    return f"Nothing {places(node) or 'available'} mentions {whom}."
 
 
 def _filtered(node: NodeTrace, nodes: Mapping[int, NodeTrace], clearly: bool) -> str:
     names = named(node, nodes)
     condition = filled(str(node.arguments[-1]), nodes) if len(node.arguments) > 1 else node.resolved_question
-    known = "clearly fits" if clearly else "is known to fit"
-    whom = _listed(map(_short, names)) or "what was found before"
-    return f"Of {whom}, nothing {known} “{_short(condition)}”."
+    known = "clearly meets" if clearly else "is known to meet"
+    whom = _listed(map(_short, names)) or "the earlier answers"
+    return f"Of {whom}, none {known} the condition “{_short(condition)}”."
 
 
 def _says(node: NodeTrace, nodes: Mapping[int, NodeTrace]) -> str:
-    """ "says who wrote Emma", or where that cannot be said in a sentence: "says anything about “author”"."""
+    """ "says who wrote Emma", "says anything about “author”" or "answers “…”", whichever makes a correct sentence."""
     question = node.resolved_question or node.question
     inside = indirect(question)
     if inside and not REFERENCE.search(inside):
         return f"says {inside}"
     if node.kind == "relate" and len(node.arguments) > 1 and isinstance(node.arguments[1], str):
         return f"says anything about “{_short(filled(node.arguments[1], nodes))}”"
-    return f"says what answers “{_short(question)}”"
+    return f"answers “{_short(question)}”"
 
 
 def indirect(question: str) -> str:
-    """The question as a part of a sentence: "who wrote Emma"; "" where its words would have to change places in a way
-    that this function does not know."""
+    """The question as a clause: "who wrote Emma"; "" if it would need a change of word order that is not known here."""
     text = question.strip()
     text = text[:-1].rstrip() if text.endswith("?") else text
     if len(text) > _LONGEST or "?" in text or "\n" in text:
@@ -189,7 +193,7 @@ def indirect(question: str) -> str:
 
 
 def _with_article(name: str, question: str) -> str:
-    """ "the Louvre" where the question says so."""
+    """ "the Louvre" if the question has the article."""
     return f"the {name}" if re.search(rf"(?<!\w)the {re.escape(name)}(?!\w)", question, re.IGNORECASE) else name
 
 
@@ -211,7 +215,7 @@ def _short(text: str) -> str:
 
 
 def _listed(texts: Iterable[str], word: str = "and") -> str:
-    """ "a, b and c"; what is beyond the third is counted."""
+    """ "a, b and c"; after the third only the number of the others: "a, b, c and 2 more"."""
     items = list(texts)
     if len(items) > _SHOWN:
         items = [*items[:_SHOWN], f"{len(items) - _SHOWN} more"]

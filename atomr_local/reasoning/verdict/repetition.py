@@ -9,9 +9,9 @@ from atomr_local.language.names import words
 
 
 def repeats(question: str, answers: Sequence[str], names: Sequence[str] = ()) -> bool:
-    """Whether the answers only say again what the question says; never where it offers a choice ("A or B", "A and B").
+    """Whether the answers only repeat the question; never if it offers a choice ("A or B", "A and B").
 
-    A part of a longer name is no repetition: Mexico, asked in which country Mexico City is.
+    A part of a longer name is not a repetition: Mexico, as the country of Mexico City.
 
     Args:
         names: names that the plan takes from the question.
@@ -31,10 +31,10 @@ def repeats(question: str, answers: Sequence[str], names: Sequence[str] = ()) ->
 
 
 def _chosen(question: str, answer: str) -> bool:
-    """Whether it is one of several that the question names to choose from: "A and B", "A, B and C", "A vs. B"."""
+    """Whether the question offers the answer as one of several choices: "A and B", "A, B and C", "A vs. B"."""
     name = re.escape(answer)
     if not re.search(r"\b(?:and|vs\.?|versus)(?!\w)", question, re.IGNORECASE):
-        return False  # a comma alone closes a clause: "In A, which …"
+        return False  # a comma alone ends a clause: "In A, which …"
     between = r"\b(?:and|vs\.?|versus)"
     return bool(
         re.search(rf"(?:,|{between}) {name}(?!\w)|(?<!\w){name}(?:,| {between}(?!\w))", question, re.IGNORECASE)
@@ -42,7 +42,7 @@ def _chosen(question: str, answer: str) -> bool:
 
 
 def _part_of_name(question: str, answer: str) -> bool:
-    """Whether a capitalised word stands right beside the answer wherever the question has it."""
+    """Whether the answer always has a capitalised word next to it in the question."""
     found = list(re.finditer(rf"(?<!\w){re.escape(answer)}(?!\w)", question, re.IGNORECASE))
 
     def beside(match: re.Match[str]) -> bool:

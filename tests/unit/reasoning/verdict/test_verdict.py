@@ -61,7 +61,7 @@ def test_an_answer_that_its_steps_carry_stands() -> None:
 
 def test_the_reason_tells_where_the_trail_ends() -> None:
     verdict = judged(root("8.9 million", method="closed_book", outcome="memory"), search(), relate())
-    reason = "The Louvre is in the graph; nothing there or in its page says how many people visit the Louvre."
+    reason = "The Louvre is in the graph, but nothing there or in its page says how many people visit the Louvre."
     assert (verdict.status, verdict.reason) == ("unknown", reason)
     assert verdict.guess is not None
     assert (verdict.guess.answers, verdict.guess.basis) == (["8.9 million"], "model")
@@ -70,21 +70,21 @@ def test_the_reason_tells_where_the_trail_ends() -> None:
 
 def test_what_the_graph_has_instead_is_told() -> None:
     assert judged(root(), search(), relate(near=["architect", "country"])).reason.endswith(
-        "What the graph has nearest to it: architect and country."
+        "The most similar properties in the graph: architect and country."
     )
 
 
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"evidence": ["e2"]}, "The Louvre is in the graph; nothing there says how many"),
+        ({"evidence": ["e2"]}, "The Louvre is in the graph, but nothing there says how many"),
         (
             {"evidence": ["e2", "e3"]},
-            "The Louvre is in the graph; nothing there or in the passages found says how many",
+            "The Louvre is in the graph, but nothing there or in the passages found says how many",
         ),
         (
             {"evidence": ["e1"], "linked": []},
-            "There is a page about the Louvre; nothing in it or in the other passages",
+            "There is a page about the Louvre, but nothing in it or in the other passages",
         ),
         ({"evidence": ["e3"], "linked": [], "sources": ["text"]}, "Nothing in the text mentions the Louvre."),
         (
@@ -104,13 +104,13 @@ def test_the_first_step_that_fails_is_told_and_not_those_that_wait_for_it() -> N
     first.linked = []
     verdict = judged(root("Paris", method="direct_rag", confidence=0.2), first, relate(), evidence=(OTHER,))
     assert verdict.reason == "Nothing in the text is about the Louvre."
-    assert verdict.advice[0] == "Check how “Louvre” is spelt."
+    assert verdict.advice[0] == "Check the spelling of “Louvre”."
 
 
 def test_an_unsure_answer_is_declined_and_its_weakest_step_named() -> None:
     unsure = relate("9", method="operator", confidence=0.3)
     verdict = judged(root("9", confidence=0.3), search(), unsure, accept=0.5)
-    assert verdict.reason.startswith("The Louvre is in the graph; nothing there or in its page clearly says")
+    assert verdict.reason.startswith("The Louvre is in the graph, but nothing there or in its page clearly says")
     assert verdict.nodes.keys() == {0, 2}
     assert judged(root("9", confidence=0.3), search(), unsure, accept=0.3).status == "answered"
     assert judged(root("9", confidence=None), search(), unsure).status == "answered"
@@ -131,7 +131,7 @@ def test_the_answer_goes_with_a_step_that_it_rests_on_and_no_other() -> None:
 def test_a_name_that_stands_nowhere_is_not_found_whatever_was_read() -> None:
     read = node(1, arguments=["Zorblax Palace", "ceiling"], answers=["Ann"], method="operator", evidence=["e3"])
     verdict = judged(root("Ann"), read, evidence=(OTHER,))
-    assert verdict.reason == "Nothing at hand mentions Zorblax Palace."
+    assert verdict.reason == "Nothing available mentions Zorblax Palace."
     read.linked = ["Zorblax Palace"]
     assert judged(root("Ann"), read, evidence=(OTHER,)).status == "answered"
 
@@ -151,7 +151,7 @@ def test_a_source_that_fails_is_not_not_found() -> None:
     error = {"title": "Source failed", "message": "web: no connection"}
     verdict = judged(root(), search(evidence=[]), relate(error=error, evidence=[], outcome=None), evidence=())
     assert verdict.status == "failed"
-    assert "could not be looked up everywhere: web: no connection." in verdict.reason
+    assert "could not be looked up in every source: web: no connection." in verdict.reason
     partly = judged(root(), search(), relate(error=error, outcome=None))
     assert partly.status == "unknown"
     assert partly.nodes.keys() == {0}
@@ -160,8 +160,8 @@ def test_a_source_that_fails_is_not_not_found() -> None:
 def test_what_is_no_question_gets_a_friendly_word() -> None:
     verdict = judged(root("North Macedonia"), kind="nothing")
     assert (verdict.status, verdict.guess) == ("unknown", None)
-    assert verdict.advice == ("Ask something such as: Who is the mother of the author of Frankenstein?",)
-    assert judged(root("Goethe"), kind="language").reason.startswith("English only so far")
+    assert verdict.advice == ("Ask something like: Who is the mother of the author of Frankenstein?",)
+    assert judged(root("Goethe"), kind="language").reason.startswith("Only English is supported so far")
 
 
 def test_the_models_own_knowledge_stands_only_where_it_was_asked_for() -> None:
