@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,13 +46,6 @@ _SOURCES: dict[SourceName, tuple[str, ...]] = {
 
 # Of a model, to be read once more at the start: a tenth of a second.
 _CHECKED_BYTES = 256 << 20
-
-
-def _value(settings: Settings, key: str) -> Any:
-    value: Any = settings
-    for name in key.split("."):
-        value = getattr(value, name)
-    return value
 
 
 def probe_task(settings: Settings, model: Path, adapter: Path | None) -> ProbeTask:
@@ -175,7 +169,7 @@ class Parts:
         """Go on with other settings: frees the parts that rest on what has changed; :meth:`load` opens them again."""
 
         def changed(keys: Sequence[str]) -> bool:
-            return any(_value(settings, key) != _value(self.settings, key) for key in keys)
+            return any(attrgetter(key)(settings) != attrgetter(key)(self.settings) for key in keys)
 
         with self._loading:
             freed = changed((*_MODEL, *_EMBEDDER))
@@ -299,7 +293,7 @@ class Parts:
             return
         from atomr_local.backbone.llama import LlamaBackbone
         from atomr_local.backbone.llama.probe.runner import working_way
-        from atomr_local.catalog.find import adapter_card
+        from atomr_local.catalog.record import adapter_card
 
         path, adapter = files
         card = adapter_card(adapter) if adapter is not None else {}

@@ -13,7 +13,7 @@ import platformdirs
 
 from atomr_local.errors import SettingsError
 
-_APPLICATION = "atomr-local"
+_PLATFORM = platformdirs.PlatformDirs("atomr-local", appauthor=False)
 _LONGEST_SHOWN = 200
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -43,7 +43,7 @@ def checkout() -> Path | None:
 
 
 def data_dir() -> Path:
-    return _home() or checkout() or Path(platformdirs.user_data_path(_APPLICATION, appauthor=False))
+    return _home() or checkout() or _PLATFORM.user_data_path
 
 
 def indexes_dir() -> Path:
@@ -57,14 +57,13 @@ def models_dir() -> Path:
 
 def cache_dir() -> Path:
     home = _home()
-    return home / "cache" if home else Path(platformdirs.user_cache_path(_APPLICATION, appauthor=False))
+    return home / "cache" if home else _PLATFORM.user_cache_path
 
 
 def log_file() -> Path:
     """Where the program logs, in the directory for state that may be deleted at any time."""
     home = _home()
-    base = home / "state" if home else Path(platformdirs.user_state_path(_APPLICATION, appauthor=False))
-    return base / "atomr.log"
+    return (home / "state" if home else _PLATFORM.user_state_path) / "atomr.log"
 
 
 def examples_file() -> Path:
@@ -73,9 +72,7 @@ def examples_file() -> Path:
 
 
 def config_file() -> Path:
-    home = _home()
-    base = home if home else Path(platformdirs.user_config_path(_APPLICATION, appauthor=False))
-    return base / "config.toml"
+    return (_home() or _PLATFORM.user_config_path) / "config.toml"
 
 
 def _shipped(*parts: str) -> Path:

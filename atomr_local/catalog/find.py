@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from atomr_local import paths
+from atomr_local.catalog.record import adapter_card
 from atomr_local.catalog.starter import starter_embedder_path, starter_model_path
 from atomr_local.errors import AtomrError, MissingPartError, ModelError
 from atomr_local.gguf import GgufHeader, read_header
-from atomr_local.input_files import read_regular
 
 STARTER = "starter"
-_CARD_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +104,6 @@ def _made_for(model: Path) -> Path | None:
         return None
     name = read_header(model).name
     return next((path for path, base in candidates if base == name), None)
-
-
-def adapter_card(adapter: Path) -> dict[str, Any]:
-    """What the JSON file beside an adapter says of it, unchecked; empty if it cannot be read."""
-    try:
-        card = json.loads(read_regular(adapter.with_suffix(".json"), _CARD_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return card if isinstance(card, dict) else {}
 
 
 def list_models() -> tuple[CatalogEntry, ...]:

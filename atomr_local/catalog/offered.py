@@ -85,9 +85,6 @@ class Catalogue(BaseModel):
     model: tuple[OfferedModel, ...] = ()
     wikipedia: tuple[OfferedWikipedia, ...] = ()
 
-    def find(self, name: str) -> OfferedModel | None:
-        return next((item for item in self.model if item.name == name), None)
-
 
 @cache
 def _read(file: Path) -> Catalogue:
@@ -113,11 +110,8 @@ def offered_model(name: str) -> OfferedModel:
     Raises:
         InputError: none is offered under it; the hint lists those that are.
     """
-    found = catalogue()
-    model = found.find(name)
-    if model is None:
-        names = ", ".join(item.name for item in found.model)
-        raise InputError(
-            f"no model {name!r} is offered", hint=f"Offered: {names}. The https:// address of a file works."
-        )
-    return model
+    models = {item.name: item for item in catalogue().model}
+    if name not in models:
+        hint = f"Offered: {', '.join(models)}. The https:// address of a file works."
+        raise InputError(f"no model {name!r} is offered", hint=hint)
+    return models[name]

@@ -57,12 +57,20 @@ def record_path(model: Path) -> Path:
     return model.with_suffix(".json")
 
 
+def adapter_card(adapter: Path) -> dict[str, Any]:
+    """What the JSON file beside an adapter says of it, unchecked; empty if it cannot be read."""
+    try:
+        card = json.loads(read_regular(record_path(adapter), _BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return card if isinstance(card, dict) else {}
+
+
 def read_record(model: Path) -> ModelRecord | None:
     """The record beside a model; None if there is none that can be used."""
     try:
-        data: Any = json.loads(read_regular(record_path(model), _BYTES))
-        record = ModelRecord(**data)
-    except (OSError, ValueError, TypeError, RecursionError):
+        record = ModelRecord(**adapter_card(model))
+    except TypeError:
         return None
     usable = type(record.size) is int and isinstance(record.sha256, str) and _DIGEST.fullmatch(record.sha256)
     return record if usable else None
@@ -151,9 +159,5 @@ def verify_embedder(directory: Path) -> FileCheck:
 
 def _carded(adapter: Path) -> str:
     """The SHA-256 in the card beside an adapter; empty if there is none."""
-    try:
-        card = json.loads(read_regular(record_path(adapter), _BYTES))
-    except (OSError, ValueError, RecursionError):
-        return ""
-    digest = card.get("sha256") if isinstance(card, dict) else None
+    digest = adapter_card(adapter).get("sha256")
     return digest if isinstance(digest, str) and _DIGEST.fullmatch(digest) else ""

@@ -15,7 +15,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from atomr_local.language.literals import parse_date, parse_quantity
 from atomr_local.language.names import name_key
@@ -36,7 +36,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Means in %, rounded to two decimals.
+    """Means in %, rounded to two decimals; in the order of the contract.
 
     Attributes:
         n: questions.
@@ -53,10 +53,6 @@ class Summary:
     guess_f1: float
     precision: float
     coverage: float
-
-    def to_dict(self) -> dict[str, float]:
-        """The figures for JSON, in the order of the contract."""
-        return asdict(self)
 
 
 def normalize_answer(text: str) -> str:

@@ -181,7 +181,7 @@ def _by(predictions: Sequence[Prediction], *keys: str) -> dict[str, dict[str, fl
         name = next((str(value) for key in keys if (value := prediction.fields.get(key))), "(none)")
         grouped.setdefault(name, []).append(prediction)
     return {
-        name: summarize(items).to_dict()
+        name: asdict(summarize(items))
         for name, items in sorted(grouped.items(), key=lambda pair: (-len(pair[1]), pair[0]))
     }
 

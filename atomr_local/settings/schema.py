@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 from pydantic_settings import SettingsError as UnreadableVariable
 
 from atomr_local import paths
@@ -232,7 +238,8 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, _EnvironmentSource(settings_cls), _FileSource(settings_cls)
+        made = (InitSettingsSource(settings_cls, values) for values in (_environment_values(), _file_values()))
+        return init_settings, *made
 
 
 class _OldNames(BaseSettings):
@@ -242,37 +249,22 @@ class _OldNames(BaseSettings):
     means: FeatureSettings = FeatureSettings()
 
 
-class _EnvironmentSource(PydanticBaseSettingsSource):
+def _environment_values() -> dict[str, Any]:
     """Values of environment variables, by today's names."""
-
-    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
-        raise NotImplementedError  # __call__ reads all of them at once
-
-    def __call__(self) -> dict[str, Any]:
-        return renamed(EnvSettingsSource(_OldNames)() | EnvSettingsSource(Settings)())
-
-
-class _FileSource(PydanticBaseSettingsSource):
-    """Values of the settings file; an absent file has none."""
-
-    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
-        raise NotImplementedError  # __call__ reads the whole file at once
-
-    def __call__(self) -> dict[str, Any]:
-        path = Settings.file or paths.config_file()
-        _clean_once(path)
-        text = read_settings_text(path)
-        return {} if text is None else renamed(parse_toml(text, str(path)))
+    return renamed(EnvSettingsSource(_OldNames)() | EnvSettingsSource(Settings)())
 
 
 _cleaned: set[Path] = set()
 
 
-def _clean_once(path: Path) -> None:
-    """At the first reading of a program's run, remove what killed writes left: it may hold a key."""
-    if path not in _cleaned:
+def _file_values() -> dict[str, Any]:
+    """Values of the settings file, by today's names; an absent file has none."""
+    path = Settings.file or paths.config_file()
+    if path not in _cleaned:  # once in a program's run: what a killed write left may hold a key
         _cleaned.add(path)
         clear_leftovers(path)
+    text = read_settings_text(path)
+    return {} if text is None else renamed(parse_toml(text, str(path)))
 
 
 def load_settings(**overrides: Any) -> Settings:
@@ -323,8 +315,8 @@ def origins() -> dict[str, Origin]:
     """
     check_variables(os.environ)
     try:
-        told_by_environment = _EnvironmentSource(Settings)()
+        told_by_environment = _environment_values()
     except UnreadableVariable as error:
         raise _unreadable(error) from error
-    found: dict[str, Origin] = {key: "settings file" for key, _ in leaves(_FileSource(Settings)())}
+    found: dict[str, Origin] = {key: "settings file" for key, _ in leaves(_file_values())}
     return found | {key: "environment" for key, _ in leaves(told_by_environment)}

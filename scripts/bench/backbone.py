@@ -233,7 +233,8 @@ def draft(arguments: argparse.Namespace) -> list[Row]:
     """Plans with and without prompt lookup decoding: seconds, and whether the words are the same."""
     from atomr_local.backbone.llama import LlamaBackbone
     from atomr_local.backbone.templates import Style
-    from atomr_local.catalog.find import adapter_card, find_adapter
+    from atomr_local.catalog.find import find_adapter
+    from atomr_local.catalog.record import adapter_card
     from atomr_local.planning.examples import ExampleLibrary
     from atomr_local.planning.planner import Planner
     from atomr_local.tree.validation import Limits

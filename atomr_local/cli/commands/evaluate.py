@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,7 +104,7 @@ def run(
             raise
     report = write_report(out, build_report(out, gold_plans))
     click.echo(f"The report is {report}", err=True)
-    click.echo(json.dumps(summarize(read_predictions(out / PREDICTIONS_FILE)).to_dict()))
+    click.echo(json.dumps(asdict(summarize(read_predictions(out / PREDICTIONS_FILE)))))
 
 
 @evaluate.command()
@@ -119,7 +120,7 @@ def score(predictions: Path) -> None:
     """
     from atomr_local.evaluation.datasets import read_predictions, summarize
 
-    click.echo(json.dumps(summarize(read_predictions(predictions)).to_dict()))
+    click.echo(json.dumps(asdict(summarize(read_predictions(predictions)))))
 
 
 @evaluate.command()

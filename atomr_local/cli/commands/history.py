@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,6 @@ from atomr_local.sanitize import sanitize, sanitize_line
 if TYPE_CHECKING:
     from atomr_local.history.entries import StoredQuestion
     from atomr_local.history.store import History
-    from atomr_local.reasoning.trace.schema import Trace
 
 _NUMBER = click.IntRange(min=1, max=2**63 - 1)
 _FILE = click.Path(path_type=Path)
@@ -110,7 +109,7 @@ def show(number: int, conversation: bool, as_json: bool) -> None:
                 click.echo()
             click.echo(f"{label}{sanitize_line(kept.trace.question)}")
             click.echo(f"({_time(item.asked_at)}, {status_word(item.status)}{how})\n")
-            click.echo(sanitize(answer_text(_single_lines(kept.trace), guess=True, earlier=earlier)))
+            click.echo(sanitize(answer_text(kept.trace, guess=True, earlier=earlier)))
 
 
 @history.command()
@@ -239,14 +238,6 @@ def _readable(opened: History, wanted: Sequence[int], *, skip: bool) -> tuple[li
                 raise
             click.echo(sanitize(f"skipped: {error.message}"), err=True)
     return found, len(wanted) - len(found)
-
-
-def _single_lines(trace: Trace) -> Trace:
-    """A kept trace may come from elsewhere: what is printed inside a line has to stay in it."""
-    nodes = [
-        replace(node, computation=sanitize_line(node.computation)) if node.computation else node for node in trace.nodes
-    ]
-    return replace(trace, nodes=nodes)
 
 
 def _time(asked_at: str) -> str:

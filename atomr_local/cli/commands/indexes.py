@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,8 @@ from atomr_local.settings.schema import load_settings
 
 if TYPE_CHECKING:
     from atomr_local.indexing.builds.report import Report
+
+_NONE = "No index is built yet. The starter's indexes are built when they are first used."
 
 
 @click.group()
@@ -56,7 +58,7 @@ def list_(as_json: bool) -> None:
         click.echo(f"{report.kind} {sanitize_line(report.name)} is {report.state}.", err=True)
         _explain(report, err=True)
     if not entries and not unfinished:
-        click.echo("No index is built yet. The starter's indexes are built when they are first used.", err=True)
+        click.echo(_NONE, err=True)
 
 
 @indexes.command()
@@ -71,12 +73,12 @@ def verify(name: str, as_json: bool) -> None:
 
     reports = verify_indexes(name, embedder=_embedder())
     if as_json:
-        print_json([asdict(report) | {"path": str(report.path)} for report in reports])
+        print_json([_fields(report) for report in reports])
     else:
         for report in reports:
             _show(report)
         if not reports:
-            click.echo("No index is built yet. The starter's indexes are built when they are first used.", err=True)
+            click.echo(_NONE, err=True)
     if not all(report.good for report in reports):
         sys.exit(1)
 
@@ -104,15 +106,7 @@ def repair(name: str, as_json: bool) -> None:
     found = repair_indexes(name, open_embedder=open_embedder, tell=note)
     left = [item.report for item in found if item.report is not None]
     if as_json:
-        print_json(
-            [
-                {
-                    "done": item.done,
-                    "now": asdict(item.report) | {"path": str(item.report.path)} if item.report else None,
-                }
-                for item in found
-            ]
-        )
+        print_json([{"done": item.done, "now": item.report and _fields(item.report)} for item in found])
     else:
         for item in found:
             if item.done:
@@ -120,7 +114,7 @@ def repair(name: str, as_json: bool) -> None:
             if item.report is not None:
                 _show(item.report)
         if not found:
-            click.echo("No index is built yet. The starter's indexes are built when they are first used.", err=True)
+            click.echo(_NONE, err=True)
     if any(report.state == "damaged" for report in left):
         sys.exit(1)
 
@@ -163,6 +157,10 @@ def _embedder() -> str | None:
         return embedder_identity(find_embedder(load_settings().embedder))
     except AtomrError:
         return None
+
+
+def _fields(report: Report) -> dict[str, Any]:
+    return asdict(report) | {"path": str(report.path)}
 
 
 def _show(report: Report) -> None:

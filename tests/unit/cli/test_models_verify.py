@@ -14,8 +14,7 @@ from atomr_local.backbone.llama import weights as preparation
 from atomr_local.backbone.llama.snapshots import Snapshots
 from atomr_local.backbone.llama.weights import prepare
 from atomr_local.catalog import record, starter
-from atomr_local.catalog.find import adapter_card
-from atomr_local.catalog.record import require_whole, sha256_of, verify_embedder, verify_model
+from atomr_local.catalog.record import adapter_card, require_whole, sha256_of, verify_embedder, verify_model
 from atomr_local.cli.main import main
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.gguf import read_header

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,7 +100,7 @@ def test_means_are_rounded_percentages() -> None:
             Prediction("Who?", "", ("Ann",), Score(0, 0, 0), guess="Ann", guess_score=Score(1, 1, 1)),
         ]
     )
-    assert summary.to_dict() == {
+    assert asdict(summary) == {
         "n": 3, "em": 33.33, "cover_em": 66.67, "f1": 50.0, "guess_f1": 83.33, "precision": 75.0, "coverage": 66.67
     }  # fmt: skip
     assert set(summarize([]).to_dict().values()) == {0}

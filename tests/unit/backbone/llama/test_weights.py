@@ -23,7 +23,8 @@ from atomr_local.backbone.llama import weights as preparation
 from atomr_local.backbone.llama.engine import Engine, Part
 from atomr_local.backbone.llama.weights import fingerprint, prepare, suited, worth_preparing
 from atomr_local.backbone.protocol import Generation, GenerationRequest, Message, Prompt
-from atomr_local.catalog.find import adapter_card, find_adapter
+from atomr_local.catalog.find import find_adapter
+from atomr_local.catalog.record import adapter_card
 from atomr_local.catalog.starter import starter_model_path
 from atomr_local.errors import MissingPartError, ModelError
 from atomr_local.gguf import GgufHeader, check_model, read_header
