@@ -103,7 +103,7 @@ def test_means_are_rounded_percentages() -> None:
     assert asdict(summary) == {
         "n": 3, "em": 33.33, "cover_em": 66.67, "f1": 50.0, "guess_f1": 83.33, "precision": 75.0, "coverage": 66.67
     }  # fmt: skip
-    assert set(summarize([]).to_dict().values()) == {0}
+    assert set(asdict(summarize([])).values()) == {0}
 
 
 def test_without_gold_only_nothing_is_right() -> None:
