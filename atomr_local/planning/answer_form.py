@@ -1,8 +1,8 @@
 """Adjusts the last step of a plan to the form of answer that the question asks for.
 
-A small model often plans the right steps and ends in the wrong form. Where the question leaves no doubt, the last
-step is put right: "Is A or B the larger?" is a comparison and not yes or no, a date is not cut down to its day, "in
-feet" converts to feet, and "in the 1860s" is not "before the 1860s".
+A small model often plans the right steps but ends in the wrong form. If the question is unambiguous, the last step is
+corrected: "Is A or B the larger?" is a comparison and not yes or no, a date is not reduced to its day, "in feet"
+converts to feet, and "in the 1860s" is not "before the 1860s".
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from atomr_local.tree.operations import DIRECTIONS, Operation, OperationCall
 _WORDS = condition_words()
 _UNIT = re.compile(rf"\b{any_of(_WORDS.into_unit)}\s+(?P<unit>(?:square |cubic )?[^\W\d_]{{2,}})\b", re.IGNORECASE)
 _OF_TIME = {"larger": "later", "smaller": "earlier"}
-_AMOUNTS = {"more", "less"}  # "more recent" and "less known" say nothing of amounts
-# What a condition on a point in time says by the words before it.
+_AMOUNTS = {"more", "less"}  # "more recent" and "less known" are not about amounts
+# The direction of a condition on a point in time, by the sign of the words before it.
 _ORDERS = {"=": "same", "<": "earlier", "≤": "earlier", ">": "later", "≥": "later"}
 
 
 def in_asked_form(tree: Tree, typed: str = "") -> Tree:
-    """The tree with a last step that gives what the question asks for.
+    """The tree with its last step corrected to the form of answer that the question asks for.
 
     Args:
-        typed: the question as the user typed it; the tree holds it as it was understood.
+        typed: the question as the user typed it; the tree has it as it was understood.
     """
     steps = tree.root.children
     if not steps:
@@ -63,7 +63,7 @@ def _choice_of_two(tree: Tree, last: Node, asked: str) -> Tree | None:
 
 
 def _whole_date(tree: Tree, last: Node, asked: str) -> Tree | None:
-    """A date is asked for: more than the number of its day is given."""
+    """A question for a date is answered with the whole date, not with the number of its day."""
     del asked
     call, expects = last.operation, tree.expects
     if call is None or call.operation is not Operation.PART or call.words != ("day",):
@@ -77,7 +77,7 @@ def _whole_date(tree: Tree, last: Node, asked: str) -> Tree | None:
 
 
 def _unit_of_question(tree: Tree, last: Node, asked: str) -> Tree | None:
-    """A quantity is given in the unit that the question names."""
+    """A quantity is converted to the unit that the question names."""
     expects = tree.expects
     units = {unit: match["unit"] for match in _UNIT.finditer(asked) if (unit := unit_name(match["unit"]))}
     if expects is None or expects.type is not AnswerType.QUANTITY or len(units) != 1:
@@ -138,7 +138,7 @@ def _ending(tree: Tree, last: Node, expects: Expects | None = None) -> Tree:
 
 
 def _head(tree: Tree, operand: object) -> str:
-    """The name that a look-up begins with, which the operand is the answer of; "" where it does not."""
+    """The name that starts the look-up behind the operand; "" if no name does."""
     if not isinstance(operand, References) or len(operand.ids) != 1:
         return ""
     call = tree.node(operand.ids[0]).call

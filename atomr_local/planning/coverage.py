@@ -1,7 +1,7 @@
-"""Plan coverage: names and numbers of the question that no step has.
+"""Plan coverage: names and numbers of the question that no step contains.
 
-Which words of a question matter is told by how it is written alone, so that no list of words decides: numbers, and
-words with a capital letter inside a sentence. A plan that leaves one out is run all the same, and says so.
+The spelling of the question decides which words matter, not a list of words: numbers, and words with a capital letter
+inside a sentence. A plan that leaves one out is still run, with a warning.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ _TOKEN = re.compile(r"[^\W_]+(?:[.,'’\-][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’]s$")
 _GROUPED = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-# A single figure may be a number of a list, or stand in the plan as a word; a decade may stand there as two years.
+# Single digits may be list numbers or words in the plan; a decade may be two years there.
 _TELLING_NUMBER = re.compile(r"(?<![\d.])(?:\d{2,}(?:\.\d+)?|\d\.\d+)(?![\d.]*s\b)(?!\d)")
 _SENTENCE_ENDS = ".!?:;"
-# A question in which more of the words than this begin with capitals does not tell its names by them.
+# If a larger share of the words is capitalised, capitals do not identify names.
 _TITLE_CASE = 0.8
-# Likeness (Ratcliff and Obershelp) from which on a word is another one misspelt, which the plan has put right.
+# From this similarity on (Ratcliff and Obershelp) a word counts as a misspelling that the plan has corrected.
 _MISSPELT = 0.75
 _ABBREVIATION = re.compile(r"\b[A-Z][a-z]?\.$")
 _CONTRACTION = re.compile(r"[^\W_]['’][a-z]+")
 
 
 def left_out(tree: Tree, question: str) -> tuple[str, ...]:
-    """Names and numbers of `question` that no step of the plan has, as written, in order.
+    """Names and numbers of `question` that no step of the plan contains, as written, in order.
 
     Args:
-        tree: a plan; one without steps has what the question as understood has.
+        tree: a plan; if it has no steps, the question as understood counts.
         question: as the user typed it.
     """
     steps = [node for node in tree.nodes() if node is not tree.root or not node.children]
@@ -50,7 +50,7 @@ def left_out(tree: Tree, question: str) -> tuple[str, ...]:
 
 
 def _same_number(one: str, other: str) -> bool:
-    """Whether one number may be said by the other: 6 million by 6000000, from 2008 on by after 2007."""
+    """Whether one number may stand for the other: 6 (million) and 6000000, (from) 2008 and (after) 2007."""
     if one.isdecimal() and other.isdecimal() and len(one) == len(other) == 4:
         return abs(int(one) - int(other)) <= 1
     small, large = sorted((one, other), key=len)
@@ -71,7 +71,7 @@ def _texts(node: Node) -> Iterator[str]:
 
 
 def _names(question: str) -> list[str]:
-    """Words with a capital letter that does not only tell where a sentence begins."""
+    """Words with a capital letter that does not only mark the beginning of a sentence."""
     found = list(_TOKEN.finditer(question))
     large = [match for match in found if match[0][0].isupper()]
     if len(found) > 3 and sum(match[0][0].isupper() for match in found[1:]) > _TITLE_CASE * (len(found) - 1):

@@ -1,10 +1,10 @@
-"""The library of example plans, and which of them a prompt shows.
+"""The library of example plans, and the choice of examples for a prompt.
 
-What matters for a plan is the question's shape, "Who is the father of the director of NAME?", and not the name:
-similarity is the cosine of IDF vectors over the words and word pairs with names masked, joined with the cosine of the
-plans' operator sequences. The choice is the greedy maximum of a determinantal point process, whose kernel
-weighs relevance to the question and shuns alike examples (Kulesza and Taskar, 2012; greedy MAP inference by
-incremental Cholesky factors, Chen, Zhang and Zhou, NeurIPS 2018; for examples of decompositions: HumanIQ, section 2).
+A plan depends on the shape of the question, "Who is the father of the director of NAME?", and not on the name. So
+similarity is the cosine of IDF vectors over words and word pairs with names masked, combined with the cosine of the
+plans' operator sequences. Examples are chosen as the greedy maximum of a determinantal point process: relevant to the
+question and different from each other (Kulesza and Taskar, 2012; greedy MAP inference by incremental Cholesky factors,
+Chen, Zhang and Zhou, NeurIPS 2018; for examples of decompositions: HumanIQ, section 2).
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _NAME = re.compile(r"(?<!^)\b[A-Z][\w'’.-]*(?:[ ,]+(?:(?:of|the|de|von|van|in|
 _MASK = "_name_"
 _FILE_BYTES = 64 << 20
 _OPERATOR = re.compile(r"= ?([A-Z][a-z]+)\(|(\n)")
-# Quality of an example: exp(SHARPNESS · relevance). The larger, the more relevance counts against diversity.
+# Quality of an example: exp(SHARPNESS · relevance). Larger values favour relevance over diversity.
 _SHARPNESS = 3.0
 _SHAPE_SHARE = 0.7
 _LEAST_GAIN = 1e-9
-# Menus of examples: few, so that a model's reading of each is worth keeping.
+# Kinds of questions, each with its menu of examples: few, so that the prefix cache can keep what was read of each.
 _KINDS = 12
 _Vector = dict[str, float]
 
@@ -64,8 +64,8 @@ def _characters(example: Example) -> int:
 
 
 def shape_terms(question: str) -> Counter[str]:
-    """What the question's shape is made of, each once: words and pairs of words with its names masked, the word that
-    it opens with, and how many names it has, three at most."""
+    """The terms of the question's shape, each once: words and word pairs with names masked, the first word, and the
+    number of names, at most three."""
     words = [word.lower() for word in _WORD.findall(_NAME.sub(_MASK, question))]
     opening = [f"^ {word}" for word in words[:1]]
     names = f"names: {min(words.count(_MASK), 3)}"
@@ -73,7 +73,7 @@ def shape_terms(question: str) -> Counter[str]:
 
 
 def check_example(question: str, plan: str) -> Example:
-    """The example, if its plan is one that the program would run.
+    """The example, if the program can run its plan.
 
     Raises:
         InputError: the question is empty, or the plan cannot be read or breaks a rule.
@@ -95,7 +95,7 @@ def check_example(question: str, plan: str) -> Example:
 
 
 def read_examples(path: Path) -> tuple[list[Example], list[str]]:
-    """The user's examples, and what is wrong with the lines that are none; nothing where there is no file.
+    """The user's examples, and the problems of the lines that hold none; both are empty if there is no file.
 
     Raises:
         InputError: the file cannot be read.
@@ -112,7 +112,7 @@ def read_examples(path: Path) -> tuple[list[Example], list[str]]:
 
 
 def example_lines(path: Path) -> list[str]:
-    """The lines of the user's file as they are; none where there is no file.
+    """The raw lines of the user's file; empty if there is no file.
 
     Raises:
         InputError: the file cannot be read.
@@ -127,10 +127,10 @@ def example_lines(path: Path) -> list[str]:
 
 
 def read_example(line: str) -> Example:
-    """The example that a line of the user's file holds.
+    """The example on a line of the user's file.
 
     Raises:
-        InputError: it holds none that the program would run.
+        InputError: the line holds no example that the program can run.
     """
     try:
         data = json.loads(line)
@@ -143,7 +143,7 @@ def read_example(line: str) -> Example:
 
 
 def keep_example(path: Path, example: Example) -> None:
-    """Add the example to the user's file, in place of one with the same question.
+    """Add the example to the user's file, replacing one with the same question.
 
     Raises:
         InputError: the file cannot be read or written.
@@ -161,7 +161,7 @@ def drop_example(path: Path, question: str) -> None:
 
 
 def _change(path: Path, make: Callable[[], Sequence[str]]) -> None:
-    """Replace the file's lines by what `make` gives, while no other process changes the file."""
+    """Replace the file's lines by those that `make` returns, under a lock against other processes."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with exclusive(path):
@@ -171,7 +171,7 @@ def _change(path: Path, make: Callable[[], Sequence[str]]) -> None:
 
 
 def _lines_without(path: Path, question: str) -> list[str]:
-    """The file's lines as they are, less the examples with this question; lines that are no examples stay."""
+    """The file's raw lines without the examples with this question; lines that hold no example stay."""
 
     def is_meant(line: str) -> bool:
         try:
@@ -202,9 +202,9 @@ class ExampleLibrary:
 
     @classmethod
     def load(cls, path: Path) -> ExampleLibrary:
-        """The shipped examples and the user's; the user's stand for shipped ones with the same question.
+        """The shipped examples and the user's, which replace shipped ones with the same question.
 
-        Lines of the file that are no example are skipped: `atomr examples list` names them.
+        Lines of the file that hold no example are skipped; `atomr examples list` reports them.
 
         Raises:
             InputError: the file cannot be read.
@@ -226,9 +226,9 @@ class ExampleLibrary:
         """At most `count` examples for the question, the most relevant last, next to the question.
 
         Args:
-            budget: what the chosen may take together, in the unit of `measure`; None: no bound. An example that does
-                not fit any more is skipped for the next best.
-            measure: what an example takes, characters unless given; it is asked only about those that are considered.
+            budget: the total size of the chosen examples, in the unit of `measure`; None: no limit. An example that
+                does not fit is skipped for the next best.
+            measure: returns the size of an example, by default in characters; called for candidates only.
         """
         asked = self._vector(shape_terms(question))
         quality = [math.exp(_SHARPNESS * _dot(asked, vector)) for vector, _ in self._vectors]
@@ -250,10 +250,10 @@ class ExampleLibrary:
     def menu(
         self, question: str, count: int, *, budget: int, measure: Callable[[Example], int] = _characters
     ) -> tuple[Example, ...]:
-        """At most `count` examples for questions of this one's kind: alike questions get the very same ones.
+        """At most `count` examples for the question's kind; similar questions get exactly the same ones.
 
-        What a model has read of them can so be kept. The kinds are the most diverse examples of the library; a question
-        is of the kind of the one it is most like, and the menu is what `select` chooses for that one.
+        That way the prefix cache can keep them. Each of the most diverse examples of the library stands for a kind. A
+        question belongs to the most similar one, and its menu is what `select` chooses for that example.
         """
         if not self._examples:
             return ()
@@ -274,7 +274,7 @@ class ExampleLibrary:
         """Indices that greedily maximise det(L) for L[i, j] = quality[i] · similarity[i, j] · quality[j].
 
         Args:
-            take: told of the best one at each step; False if it is not to be had.
+            take: called with the best index of each step; returns False to skip it.
         """
         gains = [value * value for value in quality]
         factors: list[list[float]] = [[] for _ in quality]

@@ -1,13 +1,13 @@
-"""The plan grammar for one question: all its output is valid.
+"""The plan grammar for one question: everything that it allows is valid.
 
-A plan is line 0, the question as understood and the answer it expects, and the steps below it; it may end there. Steps
-are look-ups (`Relate("Hamlet (1948 film)", "director")`, `Filter([1], "condition")`), typed operations over earlier
-steps, or steps that are broken down into look-ups of their own. The last may be a question over earlier steps. A name
-is a run of words of the question, each as typed or with a capital first letter, so that no name is invented; behind it
-may stand what it is, in parentheses.
+A plan is line 0, with the question as understood and the expected answer, and optionally steps. A step is a look-up
+(`Relate("Hamlet (1948 film)", "director")`, `Filter([1], "condition")`), a typed operation over earlier steps, or a
+question that is broken down into look-ups of its own. The last step may be a question over earlier steps. A name is a
+run of words of the question, each as typed or with a capital first letter, so that the model cannot invent names. It
+may be followed by a description in parentheses.
 
-A grammar cannot count, but plans are small, so numbering is unrolled. Numbers are breadth first: those of steps below a
-step begin behind the last one of the top level, and so the first of them tells how many steps stand there.
+A grammar cannot count, but plans are small, so the numbering is unrolled. Nodes are numbered breadth first: the numbers
+below a step begin after the last one of the top level, so the first of them determines the size of the top level.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def plan_grammar(question: str) -> str:
 
 
 def _flat_step(rules: dict[str, str], place: int) -> None:
-    """The step at this place where none before it is broken down, and what may follow."""
+    """The step at this place if no earlier step is broken down, and what may follow."""
     known = place - 1
     after = f'("\\n" step-{place + 1}?)?' if place < STEPS else '"\\n"?'
     choices = [f'" = " {_call(rules, known)} {after}']
@@ -83,7 +83,7 @@ def _flat_step(rules: dict[str, str], place: int) -> None:
 
 
 def _step(rules: dict[str, str], size: int, place: int, first: int) -> str:
-    """Name of the rule for top-level step `place` of `size`, and all behind it; numbers from `first` on are free."""
+    """Name of the rule for top-level step `place` of `size` and what follows; `first` is the next free number."""
     name = f"step-{place}-of-{size}-at-{first}"
     if name in rules:
         return name
@@ -99,8 +99,8 @@ def _step(rules: dict[str, str], size: int, place: int, first: int) -> str:
 
 
 def _broken_down(rules: dict[str, str], size: int, place: int, first: int) -> list[str]:
-    """What may stand behind the question of step `place` of `size` that is broken down, numbered from `first`."""
-    if place == size > 2:  # the last step draws the earlier ones together; broken down further, small models ramble
+    """What may follow the question of step `place` of `size` if it is broken down; numbers begin at `first`."""
+    if place == size > 2:  # the last step combines the earlier ones; breaking it down makes small models ramble
         return []
     choices = []
     lines = ""
@@ -116,8 +116,8 @@ def _below(rules: dict[str, str], known: int, first: int, beside: int) -> str:
     """Name of the rule for a step below another: its question and its look-up.
 
     Args:
-        known: top-level steps answered before.
-        beside: steps before it below the same one, numbered from `first`.
+        known: number of top-level steps answered before.
+        beside: number of earlier steps below the same parent, numbered from `first`.
     """
     if not beside:
         name = f"below-{known}"
@@ -154,11 +154,11 @@ def _question(rules: dict[str, str], known: int) -> str:
 
 
 def _lookups(reference: str) -> str:
-    """Look-ups, of names or of what `reference` stands for; "": of names alone."""
+    """Look-ups of names or of answers that the rule `reference` refers to; "": of names alone."""
     names = '"Search(\\"" name "\\"" (", " text)? ")"'
     if not reference:
         return f'"Relate(\\"" name "\\", " text ")" | {names}'
-    # What is asked may depend on an earlier step: Relate([1], "governor in [2]").
+    # The relation may depend on an earlier step: Relate([1], "governor in [2]").
     text = f'"\\"" (begin | {reference}) words ({reference} words){{0,2}} "\\""'
     heads = f'"Relate(\\"" name "\\", " | ("Relate(" | "Filter(" | "Search(") {reference} ", "'
     return f'({heads}) {text} ")" | {names}'
@@ -171,7 +171,7 @@ def _lookup(rules: dict[str, str], known: int) -> str:
 
 
 def _call(rules: dict[str, str], known: int) -> str:
-    """Name of the rule for what a top-level step does, `known` steps being answered."""
+    """Name of the rule for the call of a top-level step after `known` answered steps."""
     name = f"call-{known}"
     if name not in rules:
         lookup = _lookup(rules, known)
@@ -186,7 +186,7 @@ def _call(rules: dict[str, str], known: int) -> str:
 
 
 def _list(rules: dict[str, str], known: int, least: int) -> str:
-    """Name of the rule for references to at least one or two of the known steps, in rising order, each once."""
+    """Name of the rule for references to at least `least` (1 or 2) of the known steps, ascending, each once."""
     for first in range(known, 0, -1):
         more = " | ".join(f"list-{following}-of-{known}" for following in range(first + 1, known + 1))
         rules[f"list-{first}-of-{known}"] = f'"[{first}]"' + (f' (", " ({more}))?' if more else "")
@@ -213,7 +213,7 @@ def _pair(rules: dict[str, str], known: int) -> str:
 
 
 def _operation(one: str, some: str, several: str, pair: str) -> str:
-    """Every typed operation, given what matches one reference, one or more, two or more, and two ("": none are)."""
+    """Every typed operation, given the rules for one reference, one or more, two or more, and two ("": impossible)."""
 
     def named(*operations: Operation) -> str:
         return "(" + " | ".join(literal(f"{operation}(") for operation in operations) + ")"
@@ -271,7 +271,7 @@ def _word(word: str, more: str) -> str:
 
 
 def _as_written(word: str) -> tuple[str, ...]:
-    """The word as typed, and with its first letter large."""
+    """The word as typed, and with a capital first letter."""
     for place, character in enumerate(word):
         if character.isalnum():
             large = word[:place] + character.upper() + word[place + 1 :]

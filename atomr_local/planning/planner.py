@@ -1,9 +1,9 @@
 """Question → Atomic Reasoning Tree (AtomR, section 3.2), for small local models.
 
-The model writes the compact notation under a grammar, with worked examples chosen for the question: first the question
-as it understands it and the answer that it expects, then the steps, none where one direct look-up is enough. A plan
-that breaks a rule gets one repair attempt with the validator's complaint; after that the question falls back to a plan
-of one node, answered by direct RAG, and the plan says so.
+The model writes the compact notation under a grammar, after worked examples chosen for the question: first the question
+as it understands it and the expected answer, then the steps, or none if one direct look-up is enough. A plan that
+breaks a rule gets one repair attempt with the validator's message. After that the question falls back to a plan of one
+node, answered by direct RAG.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from atomr_local.tree.validation import Limits, validate
 _PACKAGE = "atomr_local.planning"
 _EXAMPLES = 6
 _SIMILAR = 3
-# What a menu of examples may take. It is read once for all questions of its kind (the prefix cache), so it costs little
-# more than its memory.
+# The size limit of a menu of examples. The prefix cache keeps it for all questions of its kind, so it costs little more
+# than its memory.
 _MENU_TOKENS = 1200
 _MAX_TOKENS = 400
 _WORD = re.compile(r"\w+", re.UNICODE)
-# Letters at the beginning of a word that a misspelt one shares with it.
+# A misspelt word shares at least this many first letters with the word.
 _ALIKE = 4
 _DRAWS_TOGETHER = re.compile(r" *[0-9]+\. Given answers of \[[0-9]+\]")
 _REFERENCE = re.compile(r"\[[0-9]+\]")
@@ -47,12 +47,12 @@ _OPERATOR = re.compile(r" = (?:Search|Relate|Filter)\(")
 
 @dataclass(frozen=True)
 class PlanningResult:
-    """A tree and how it came about.
+    """A plan and how it was made.
 
-    A tree of the root alone is answered by one direct look-up: chosen by the model where `origin` is "model".
+    A tree of the root alone is answered by one direct look-up; the model chose that if `origin` is "model".
 
     Attributes:
-        attempts: model calls made for it.
+        attempts: number of model calls.
         problems: why attempts were rejected, in order.
         confidence: exp of the mean token log-probability; None for a fallback.
     """
@@ -78,7 +78,7 @@ def _words(text: str) -> set[str]:
 
 
 def unfounded_names(tree: Tree, question: str) -> list[str]:
-    """Complaints about Search names that share no word with the question: the model took them from elsewhere."""
+    """Complaints about Search names that share no word with the question: the model invented them."""
     asked = _words(question)
     complaints = []
     for node in tree.nodes():
@@ -110,11 +110,11 @@ def _turns(example: Example) -> tuple[Message, Message]:
 
 
 def _without_idle_operator(line: str) -> str:
-    """The line of a plan, without the operator of a step that draws several answers together.
+    """The line of a plan, without the operator if the step combines several answers.
 
-    Such a step has nothing to look up: the operator is a slip of the model.
+    Such a step has nothing to look up: the operator is a mistake of the model.
     """
-    # Each expression is tried once along the line: what a server sends as the model's words may be long.
+    # Each expression scans the line once, because a server may send very long lines.
     begin = _DRAWS_TOGETHER.match(line)
     other = _REFERENCE.search(line, begin.end()) if begin is not None and line.endswith(")") else None
     operator = _OPERATOR.search(line, other.end()) if other is not None else None
@@ -196,7 +196,7 @@ class Planner:
         if complaints:
             return None, complaints[0]
         if tree.expects is not None and tree.expects.type in NO_QUESTION:
-            return Tree(replace(tree.root, question=question)), ""  # there is nothing to understand in other words
+            return Tree(replace(tree.root, question=question)), ""  # nothing to understand: keep the user's words
         whole = with_searches(tree)
         return (tree if any(p.fatal for p in validate(whole, self.limits)) else whole), ""
 
@@ -219,7 +219,7 @@ class Planner:
         room -= sum(map(measure, menu))
         nearest = [one for one in self.examples.select(question, 1, budget=room, measure=measure) if one not in menu]
         prompt = render(_PACKAGE, template, tuple(turn for one in menu for turn in _turns(one)), question=question)
-        # The nearest of all is not part of what alike questions share.
+        # The most similar example is not part of the prefix that similar questions share.
         return Prompt(prompt.static, (*(turn for one in nearest for turn in _turns(one)), *prompt.dynamic))
 
     def _fits(self, prompt: Prompt) -> bool:

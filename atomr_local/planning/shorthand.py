@@ -1,8 +1,8 @@
 """Shorthand plans: a Relate on a name expands to a Search for the name and a Relate on its result.
 
-In the method every chain of look-ups begins with a Search (AtomR, section 3.1). Which Search that is follows from the
-name, `Relate("Hamlet (1948 film)", "director")`, so a small model need not write it: its plans are shorter by about
-a third, and what it writes is one way of planning instead of two. The plan that runs, and is shown, holds the Search.
+In the method every chain of look-ups begins with a Search (AtomR, section 3.1). The Search follows from the name in
+`Relate("Hamlet (1948 film)", "director")`, so a small model does not have to write it. That makes plans about a third
+shorter and leaves one way of planning instead of two. The plan that runs, and is shown, contains the Search.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def _fold(text: str) -> str:
-    """Case-folded and without diacritics, letter for letter, so that places in it are places in the original."""
+    """Case-folded and without diacritics, letter by letter, so that positions equal those in the original."""
     letters = (unicodedata.normalize("NFD", character)[0].casefold() for character in text)
     return "".join(letter if len(letter) == 1 else letter[0] for letter in letters)
 
 
 def find_name(name: str, text: str) -> int:
-    """Where the text writes the name, its parenthetical aside; -1 if it does not."""
+    """Position of the name in the text, with or without its parenthetical; -1 if it is not there."""
     folded = _fold(text)
     for form in (name, split_qualifier(name)[0]):
         place = folded.find(_fold(form)) if form else -1
@@ -38,8 +38,7 @@ def find_name(name: str, text: str) -> int:
 def search_for(written: str) -> tuple[str, OperatorCall]:
     """The Search for a name as a plan writes it, and its question.
 
-    What stands behind the name in parentheses says which one is meant, and becomes the Search's second argument:
-    "Hamlet (1948 film)". Nothing else is taken for a kind.
+    A description in parentheses says which one is meant and becomes the second argument: "Hamlet (1948 film)".
     """
     name, kind = split_qualifier(written)
     arguments = (Literal(name), Literal(kind)) if kind else (Literal(name),)
@@ -49,13 +48,13 @@ def search_for(written: str) -> tuple[str, OperatorCall]:
 def with_searches(tree: Tree) -> Tree:
     """The tree with a Search before each Relate on a name, numbered breadth first.
 
-    A step that stands among others becomes a question of its own with the two below it; where it is the only step of
-    the question, or already stands below one, the Search stands beside it.
+    A top-level step becomes a question with the two below it. If it is the only step, or already below another one, the
+    Search becomes its sibling.
     """
     numbers = count(max(node.id for node in tree.nodes()) + 1)
 
     def expanded(node: Node) -> tuple[Node, ...]:
-        """The Search and the Relate that the node stands for; the node alone where it stands for itself."""
+        """The Search and the Relate for a Relate on a name; any other node alone."""
         head = node.call.arguments[0] if node.call is not None and node.call.operator is Operator.RELATE else None
         if node.call is None or not isinstance(head, Literal) or head.references or not _is_name(head.text):
             return (replace(node, children=below(node)),)
@@ -87,14 +86,14 @@ def with_searches(tree: Tree) -> Tree:
 
 
 def _is_name(text: str) -> bool:
-    """Whether the text is written as a name: its words hold capitals or begin with figures, save for small ones."""
+    """Whether the text is spelt as a name: all but the small words have capitals or begin with digits."""
     found = _WORD.findall(split_qualifier(text)[0])
     telling = [word for word in found if word.casefold() not in english().small]
     return bool(telling) and all(not word[0].islower() or word != word.lower() for word in telling)
 
 
 def renumbered(tree: Tree) -> Tree:
-    """The tree with its nodes numbered breadth first and every reference to them following."""
+    """The tree with its nodes numbered breadth first and all references adapted."""
     numbers = {node.id: number for number, node in enumerate(tree.nodes())}
 
     def text(written: str) -> str:

@@ -1,6 +1,6 @@
 """Names that a plan misspells: a small model may write Hertley for Hartley.
 
-What the steps look up is copied from the question; the questions beside them are the model's own words.
+The names that steps look up are copied from the question; the questions of the steps are the model's own words.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from atomr_local.language.countries import country_named
 from atomr_local.language.names import name_key
 from atomr_local.tree.nodes import Literal, Node, Operator, Tree
 
-# Likeness of two words, in %, from which one may be a misspelling of the other.
+# Words that are at least this similar, in %, may be misspellings of one another.
 _ALIKE = 70
 _TOKEN = re.compile(r"[^\W_]+(?:[.,'’\-]+[^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’]s$")
@@ -23,14 +23,14 @@ _POSSESSIVE = re.compile(r"['’]s$")
 
 @dataclass(frozen=True, slots=True)
 class Respelt:
-    """A name in the plan's own words, and as the question has it, with the same capitals."""
+    """A name as the plan writes it, and as the user typed it, with the plan's capitals."""
 
     written: str
     typed: str
 
 
 def respelt(tree: Tree) -> Iterator[Respelt]:
-    """The names looked up that line 0 spells otherwise, each once."""
+    """The names that steps look up and line 0 spells differently, each once."""
     found = list(_TOKEN.finditer(tree.question))
     tokens = [_POSSESSIVE.sub("", match[0]) for match in found]
     keys = [name_key(token) for token in tokens]
@@ -53,7 +53,7 @@ def respelt(tree: Tree) -> Iterator[Respelt]:
 
 
 def spelt(tree: Tree, names: list[Respelt]) -> Tree:
-    """The tree with these names as they were typed, in all its questions."""
+    """The tree with these names spelt as typed in all its questions."""
 
     def again(node: Node) -> Node:
         question, instruction = node.question, node.instruction
@@ -67,7 +67,7 @@ def spelt(tree: Tree, names: list[Respelt]) -> Tree:
 
 
 def _may_be(one: str, other: str) -> bool:
-    """Whether the words are the same or one is the other misspelt; forms of a word ("India", "Indian") are not."""
+    """Whether the words are equal or one is a misspelling; forms of a word ("India", "Indian") are not."""
     if one == other:
         return True
     if one.startswith(other) or other.startswith(one) or fuzz.ratio(one, other) < _ALIKE:

@@ -1,8 +1,8 @@
 """Superlative filters: `Filter([1], "largest")` becomes a look-up and a Compare.
 
-A filter looks at one thing at a time, so that none can tell by it which is the largest. Where the words say what is
-compared ("has the most inhabitants", "longest"), the step is written as what the model meant; where they do not
-("oldest": born, or founded?), it is sent back.
+A filter looks at one thing at a time, so it cannot find the largest. If its words say what is compared ("has the most
+inhabitants", "longest"), the step is rewritten as the model meant it. If they do not ("oldest": born, or founded?), the
+plan is sent back to the model.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BY = re.compile(r"\s+by\s+(?P<measure>[\w ]+)$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Extreme:
-    """What a filter compares: the property, "" where its words do not tell, and the direction, "" likewise."""
+    """The property that a filter compares, and the direction; each "" if its words do not say."""
 
     measure: str
     direction: str
@@ -36,7 +36,7 @@ _UNTOLD = _Extreme("", "")
 
 
 def with_comparisons(tree: Tree) -> Tree:
-    """The tree with a look-up and a Compare in the place of each filter whose words say what is compared."""
+    """The tree with a look-up and a Compare instead of each filter whose words say what is compared."""
     numbers = count(max(node.id for node in tree.nodes()) + 1)
 
     def below(node: Node) -> tuple[Node, ...]:
@@ -59,7 +59,7 @@ def with_comparisons(tree: Tree) -> Tree:
 
 
 def comparing_filters(tree: Tree) -> Iterator[str]:
-    """Complaints about filters that compare things with each other by what their words do not tell."""
+    """Complaints about filters that compare things without saying by what."""
     for node in tree.nodes():
         found = _extreme(node)
         if found is not None and node.call is not None:
@@ -72,7 +72,7 @@ def comparing_filters(tree: Tree) -> Iterator[str]:
 
 
 def _extreme(node: Node) -> _Extreme | None:
-    """What a filter over one step compares; None if it is no filter, or looks at one thing at a time."""
+    """What a filter over one step compares; None for other nodes and for conditions on one thing at a time."""
     call = node.call
     if call is None or call.operator is not Operator.FILTER or len(call.arguments) != 2:
         return None
@@ -110,24 +110,24 @@ def _read(words: str, having: bool) -> _Extreme | None:
 
 
 def _amount(counted: str) -> str:
-    """What tells how many there are of it."""
+    """The property that counts these things."""
     return "population" if counted in _WORDS.people else f"number of {counted}"
 
 
 def _a_kind(rest: str) -> bool:
-    """Whether nothing but what kind of thing it is stands behind the adjective: no "than", no clause, no "rated"."""
+    """Whether only a kind of thing follows the adjective: no "than", no clause, no "rated"."""
     return len(rest.split()) <= 1 and not rest.endswith("ed")
 
 
 def comparative(word: str) -> str | None:
-    """The adjective in its comparative form ("larger" of "largest"); None if it is none that compares."""
+    """The comparative of an adjective ("larger" for "largest"); None for other words."""
     form = f"{word[:-2]}r" if word.endswith("est") else word
     signs = (_WORDS.comparisons[">"], _WORDS.comparisons["<"])
     return form if any(f"{form} than" in phrases for phrases in signs) else None
 
 
 def direction_of(adjective: str) -> str:
-    """ "larger" or "smaller" for an adjective in its comparative form; "" where it is none that compares."""
+    """ "larger" or "smaller" for a comparative; "" for other words."""
     if f"{adjective} than" in _WORDS.comparisons[">"]:
         return "larger"
     return "smaller" if f"{adjective} than" in _WORDS.comparisons["<"] else ""

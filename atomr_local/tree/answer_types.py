@@ -1,7 +1,7 @@
 """The expected type of answer: `Answer(person)`, `Answer(place, several)`.
 
-A plan states it on the line of its root. Written, it is one of the types below; read, other common names of the same
-type are taken too (`location`, `organization`, `boolean`), in any letter case and with or without quotes.
+A plan states it on the line of its root. It is written as one of the types below. The parser also accepts other common
+names of a type (`location`, `organization`, `boolean`), in any letter case and with or without quotes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class AnswerType(StrEnum):
     """Kinds of answers.
 
     `PHRASE` is a description ("why", "what is it known for"), `SUMMARY` the answer to a bare topic, `THING` any other
-    name. `NOTHING`: the input is no question. `LANGUAGE`: it is in another language than English.
+    name. `NOTHING`: the input is not a question. `LANGUAGE`: it is not in English.
     """
 
     PERSON = "person"
@@ -41,7 +41,7 @@ class AnswerType(StrEnum):
     LANGUAGE = "language"
 
 
-# Inputs that ask nothing that could be looked up: their plans have no steps.
+# Types of inputs that ask nothing that can be looked up: their plans have no steps.
 NO_QUESTION = frozenset({AnswerType.NOTHING, AnswerType.LANGUAGE})
 
 _OTHER_NAMES = {

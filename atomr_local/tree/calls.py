@@ -1,9 +1,8 @@
 """The atomic knowledge operators, their calls, and the calls as text, such as `Relate([3], "husband")`.
 
-Written, an argument is `[i]`, `[i, j]` or a quoted string with escapes. Read, what published plans and small models
-write besides is accepted where it has one reading: quotes inside a string that nobody escaped
-(`Search("Hamilton Evans "Tony" James")`), pieces put together (`"capital in " + [1]`), text without quotes, and
-brackets or full stops after the call.
+An argument is written as `[i]`, `[i, j]` or a quoted string with escapes. The parser also accepts what published plans
+and small models write if it is unambiguous: unescaped quotes inside a string (`Search("Hamilton Evans "Tony" James")`),
+concatenated pieces (`"capital in " + [1]`), text without quotes, and brackets or full stops after the call.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _PIECES = re.compile(rf"{_PIECE}(?:(?:\s*\+\s*|\s+){_PIECE})+", re.DOTALL)
 _BARE = re.compile(r"[^,()]+")
 _ARGUMENT_ENDS = re.compile(r"\s*[,)]")
 _TRAILING = r"[\s\].;]*\Z"
-# After a quote that may have been meant as an inner one: the next argument must really begin, or the call really end.
+# A quote ends the string only if the next argument begins or the call ends after it; others are inner quotes.
 _STRING_ENDS = re.compile(rf'\s*(?:,\s*(?:"|\[[0-9]|[A-Za-z]\w*\()|\)\s*,|\)\)?{_TRAILING})')
 
 
@@ -201,7 +200,7 @@ def _parse_argument(text: str, start: int, name: str, *, nested: bool) -> tuple[
 
 
 def _closing_quote(text: str, start: int) -> int | None:
-    """Position of the quote that ends the string begun at `start`, passing over inner quotes nobody escaped."""
+    """Position of the quote that ends the string begun at `start`; unescaped inner quotes are skipped."""
     position = start + 1
     while position < len(text):
         if text[position] == "\\":

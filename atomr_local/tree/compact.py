@@ -12,11 +12,11 @@ question makes it an operator leaf; one of the operations of :mod:`atomr_local.t
 none of these is direct. Line `0.` holds the root's question, as understood, and may hold the answer that it expects,
 `0. Who wrote Emma? = Answer(person)`. It may be left out where the question is known and the root has children.
 
-Read, names of operators and operations may be in any letter case.
+The parser accepts names of operators and operations in any letter case.
 
-Questions and quoted arguments use the escapes of :mod:`atomr_local.tree.escaping`. In questions, besides: a white
-space character at either end is written `\uXXXX`, `=` as `\=` where an operator would be read after it, and `[` as
-`\[` where the line would seem to be cut off inside a reference.
+Questions and quoted arguments use the escapes of :mod:`atomr_local.tree.escaping`. Questions also write a white space
+character at either end as `\uXXXX`, `=` as `\=` if an operator would be read after it, and `[` as `\[` if the line
+would seem to end inside a reference.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ class _Draft:
 
 
 def parse_compact(text: str, question: str | None = None) -> Tree:
-    """Read one tree. `question` is the root's where the text has no line `0.`.
+    """Read one tree. `question` is the root's question if the text has no line `0.`.
 
     Raises:
-        TreeError: with the line, where the text is not a tree in this notation, and for nothing else.
+        TreeError: the text is not a tree in this notation; it names the line.
     """
     if not isinstance(text, str):
         raise TreeError("the plan is not text")
@@ -137,7 +137,7 @@ def _parse_line(line: str, number: int) -> _Draft:
 
 
 def _assign(draft: _Draft, written: str) -> None:
-    """Read what stands behind the `=` of a line."""
+    """Read what follows the `=` of a line."""
     name = written.partition("(")[0].strip()
     if name == _DIRECT:
         draft.instruction = _parse_direct(written)
@@ -173,8 +173,8 @@ def _write_question(question: str) -> str:
 def to_compact(tree: Tree, *, with_root: bool = False) -> str:
     """The tree in compact notation, without a newline at the end.
 
-    The root's line is written if `with_root` is set, or where nothing else says what stands there: the root is a leaf
-    or states the answer that it expects.
+    The root's line is written if `with_root` is set, or if it is needed: the root is a leaf or states the expected
+    answer.
     """
     lines: list[str] = []
     stack = [(tree.root, -1)]
@@ -197,7 +197,7 @@ def to_compact(tree: Tree, *, with_root: bool = False) -> str:
 
 
 def split_compact(text: str) -> list[tuple[int, str]]:
-    """The trees of a file, each begun by its line `0.`, as (1-based number of the first line, text)."""
+    """The trees of a file as (1-based number of the first line, text); each begins with its line `0.`."""
     parts: list[tuple[int, list[str]]] = []
     for number, line in enumerate(text.split("\n"), 1):
         if _ROOT_LINE.match(line) or (not parts and line.strip()):

@@ -2,8 +2,8 @@ r"""Escapes shared by both notations, so that any text fits on one line and insi
 
 `\\` backslash, `\n` `\r` `\t`, `\"` in quoted arguments, and `\uXXXX` / `\UXXXXXXXX` for every other character that
 a terminal would act on or hide (control, format, surrogate, private and unassigned code points, line and paragraph
-separators). A backslash before any other character stands for that character in `\=`, `\[` and `\"`, and for itself
-elsewhere, so that hand-written text such as `AC\DC` reads as it looks.
+separators). `\=`, `\[` and `\"` stand for the character after the backslash. Before any other character a backslash
+stands for itself, so hand-written text such as `AC\DC` reads as it looks.
 """
 
 from __future__ import annotations

@@ -45,11 +45,11 @@ class Node:
     """One question of the tree.
 
     A node with a `call` is a leaf that runs an operator; one with an `operation` is computed from earlier nodes; one
-    with children is answered from them; one with none of these is answered directly from the earlier nodes that its
-    question or `instruction` refers to (`[DR]`).
+    with children is answered from them. Any other node is answered directly from the earlier nodes that its question or
+    `instruction` refers to (`[DR]`).
 
     Attributes:
-        expects: the answer that the whole question asks for, as the plan states it; the root's alone.
+        expects: the expected answer that the plan states for the whole question; only at the root.
     """
 
     id: int
@@ -101,7 +101,7 @@ class Tree:
 
     @property
     def question(self) -> str:
-        """The question as understood; what the user typed may be worded otherwise."""
+        """The question as understood; the user may have typed it differently."""
         return self.root.question
 
     @property

@@ -1,11 +1,11 @@
 """Typed operations: what a plan computes from earlier answers, `Compare([1], [3], "earlier")`.
 
-A call holds operands, each a reference to one earlier node or, where :data:`SIGNATURES` says so, a quoted text, and
-after them words that say how: a direction, a number, a unit, a part of a date.
+A call has operands and then words that say how: a direction, a number, a unit, a part of a date. An operand is a
+reference to one earlier node or, if :data:`SIGNATURES` allows it, a quoted text.
 
-Read, what small models write besides is taken where it has one reading: names in any letter case, words without
-quotes, `[1, 2]` for `[1], [2]`, a quoted reference, words in another place, other common words for a direction. What
-is not surely understood is refused.
+The parser also accepts what small models write if it is unambiguous: names in any letter case, words without quotes,
+`[1, 2]` for `[1], [2]`, a quoted reference, words in another place, other common words for a direction. Anything else
+is refused.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ SLOT_WORDS = {
     WordRole.RELATION: RELATIONS,
     WordRole.PART: PARTS,
 }
-# Read besides. "older" and "younger" are not: of dates of birth and of ages they say opposite things.
+# Also accepted. "older" and "younger" are not: they mean opposite things for dates of birth and for ages.
 _OTHER_WORDS = {
     other: word
     for word, others in {
@@ -101,7 +101,7 @@ _OTHER_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What an operation takes and gives.
+    """What an operation takes and returns.
 
     Attributes:
         least, most: number of operands; None: as many as a call may have.
@@ -139,7 +139,7 @@ SIGNATURES: dict[Operation, Signature] = {
     Operation.EACH: Signature(2, None),
 }
 
-# What an operation cannot take as an operand, by what the operand gives.
+# What an operation cannot take as an operand, by the kind of result of the operand.
 _DATES = {ResultKind.YES_NO, ResultKind.NUMBER, ResultKind.AMOUNT}
 REFUSED_OPERANDS: dict[Operation, frozenset[ResultKind]] = {
     **{
@@ -171,7 +171,7 @@ class OperationCall:
         return tuple(dict.fromkeys(i for operand in self.operands for i in operand.references))
 
     def word(self, slot: WordRole) -> str | None:
-        """The word that fills this slot; None if the operation has no such word, or it was left out."""
+        """The word in this slot; None if the operation has no such slot or the word was left out."""
         return dict(zip(self.signature.words, self.words, strict=False)).get(slot)
 
     @property
@@ -181,7 +181,7 @@ class OperationCall:
 
     @property
     def number(self) -> int | None:
-        """How many `Top` gives; None for any other operation."""
+        """The number of results of `Top`; None for other operations."""
         word = self.word(WordRole.NUMBER)
         return int(word) if word is not None else None
 
@@ -194,12 +194,12 @@ class OperationCall:
         return self.word(WordRole.PART)
 
     def with_operands(self, change: Callable[[Argument], Argument]) -> OperationCall:
-        """The call with each operand exchanged for what `change` gives, such as one with other numbers."""
+        """The call with `change` applied to each operand."""
         return replace(self, operands=tuple(map(change, self.operands)))
 
 
 def named_operation(name: str) -> Operation | None:
-    """The operation of this name in any letter case; None: there is none."""
+    """The operation of this name in any letter case; None if there is none."""
     try:
         return Operation(name.capitalize())
     except ValueError:
@@ -216,7 +216,7 @@ def parse_operation(text: str) -> OperationCall:
     """Read one operation.
 
     Raises:
-        TreeError: the text is not one, is cut off, or breaks a rule of its signature, which the message names.
+        TreeError: the text is not an operation, is cut off, or breaks a rule of its signature.
     """
     name, arguments = split_call(text)
     operation = named_operation(name)
@@ -235,7 +235,7 @@ def parse_operation(text: str) -> OperationCall:
 
 
 def _operands(argument: Argument) -> list[Argument]:
-    """One reference each; a text of nothing but references is read as these."""
+    """One operand for each reference; a text that consists of references is read as them."""
     if isinstance(argument, References):
         return [References((i,)) for i in argument.ids]
     if argument.references and not re.sub(r"\band\b|[,+\s]", "", REFERENCE.sub("", argument.text)):
@@ -248,7 +248,7 @@ def _without_words(operation: Operation, parts: list[Argument]) -> tuple[list[Ar
     left = list(parts)
     words: list[str] = []
     for slot in SIGNATURES[operation].words:
-        # From the end: a text to compare with stands before the word that says how.
+        # From the end: a text to compare with comes before the word.
         for place in reversed(range(len(left))):
             one = left[place]
             word = _word(slot, one.text) if isinstance(one, Literal) else None
@@ -264,7 +264,7 @@ def _without_words(operation: Operation, parts: list[Argument]) -> tuple[list[Ar
 
 
 def _word(slot: WordRole, text: str) -> str | None:
-    """The text as a word of this slot; None if it is none."""
+    """The text as a word of this slot; None if it does not fit."""
     plain = " ".join(text.split())
     if slot is WordRole.NUMBER:
         return str(int(plain)) if plain.isdecimal() and plain.isascii() and len(plain) < 5 else None
@@ -284,7 +284,7 @@ def _wanted(slot: WordRole) -> str:
 
 
 def call_problems(call: OperationCall) -> Iterator[str]:
-    """The rules of its signature that a call breaks, in words."""
+    """Messages about the rules of its signature that a call breaks."""
     name, signature = call.operation, call.signature
     most = signature.most or MAX_ARGUMENTS - len(signature.words)
     if not signature.least <= len(call.operands) <= most:

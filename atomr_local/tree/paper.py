@@ -6,7 +6,7 @@
      "2. Who is the father of [1]?": "[END]"}
 
 The root is the one entry that no other names. A list holds the children, `"[END]"` marks direct reasoning, any other
-text is an operator. Read besides, because published trees hold them and they have one reading:
+text is an operator. The parser also accepts these forms of published trees:
 
 - `"Given answers of [1] and [2], calculate the age [END]"`: direct reasoning with an instruction, if it ends in
   `[END]` or refers to a node; written back with `[END]`.
@@ -45,10 +45,10 @@ Entries = dict[str, str | list[str]]
 def parse_paper(source: object, question: str | None = None) -> Tree:
     """Read one tree from a mapping or its JSON text, bare or as `{"question": …, "reasoning_tree": {…}}`.
 
-    `question` chooses the root where several entries are named by no other. The tree's question is the root's key.
+    `question` chooses the root if several entries are named by no other. The tree's question is the root's key.
 
     Raises:
-        TreeError: the object is not a tree in this notation, and for nothing else.
+        TreeError: the object is not a tree in this notation.
     """
     if isinstance(source, str):
         check_size(len(source))
@@ -116,7 +116,7 @@ def _json_type(value: object) -> str:
 
 
 class _PaperParser:
-    """Builds the tree of one mapping whose types are right."""
+    """Builds the tree of one mapping whose types were checked."""
 
     def __init__(self, entries: Entries) -> None:
         self._entries = entries
@@ -228,7 +228,7 @@ class _PaperParser:
         return [*inner, Node(node_id, question, OperatorCall(call.operator, tuple(arguments)))]
 
     def _implied(self, call: OperatorCall) -> Node:
-        """A node for an operator that was written where no question names it."""
+        """A node for an operator that was written without a question."""
         if self._next_id > MAX_ID:
             raise TreeError("no number is left for a nested operator")
         self._count += 1
@@ -238,7 +238,7 @@ class _PaperParser:
         return node
 
     def _plain_references(self, text: str) -> str:
-        """`[3.1]` as `[301]`, where a question is numbered so."""
+        """`[3.1]` as `[301]` if a question has that number."""
         return _renumber(text, {name: str(number) for name, number in self._dotted.items()})
 
 
@@ -272,7 +272,7 @@ def _renumber(text: str, numbers: Mapping[str, str]) -> str:
 
 
 def implied_question(call: OperatorCall) -> str:
-    """A question for an operator that came without one. Its quotes keep it apart from questions that people write."""
+    """A question for an operator that has none. Its quotes distinguish it from questions that people write."""
     parts = [f'"{a.text}"' if isinstance(a, Literal) else format_references(a) for a in call.arguments]
     first, rest = parts[0], " ".join(parts[1:])
     match call.operator.value:
@@ -285,7 +285,7 @@ def implied_question(call: OperatorCall) -> str:
 
 
 def published(tree: Tree) -> Tree:
-    """The tree without what the paper's notation cannot say: operations become direct reasoning over their operands."""
+    """The tree in the means of the paper's notation: operations become direct reasoning over their operands."""
 
     def plain(node: Node) -> Node:
         instruction = node.instruction
@@ -301,7 +301,7 @@ def published(tree: Tree) -> Tree:
 def to_paper(tree: Tree) -> Entries:
     """The tree in the paper's notation, entries in the order of the outline.
 
-    :func:`parse_paper` gives the tree back, as :func:`published` has it.
+    :func:`parse_paper` reads it as the tree that :func:`published` returns.
 
     Raises:
         TreeError: the notation cannot hold the tree, as when the root's question reads like a numbered child.
@@ -354,7 +354,7 @@ def _write(tree: Tree, *, short: bool) -> Entries | None:
 
 
 def _foldable(tree: Tree) -> tuple[dict[int, OperatorCall], set[int]]:
-    """Nodes that :func:`parse_paper` made of operators without a question: nested ones, and ones in a child's place."""
+    """Nodes that :func:`parse_paper` made from operators without a question: nested ones, and children."""
     users: dict[int, list[int]] = {}
     for node in tree.nodes():
         for reference in node.references:

@@ -29,7 +29,7 @@ DEFAULT_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A broken rule. One that is not `fatal` makes a poor plan, yet one that can run."""
+    """A broken rule. A plan whose problems are not `fatal` is poor but can run."""
 
     node_id: int
     message: str
@@ -49,7 +49,7 @@ def check(tree: Tree, limits: Limits = DEFAULT_LIMITS) -> None:
 
 
 def validate(tree: Tree, limits: Limits = DEFAULT_LIMITS) -> list[Problem]:
-    """Every problem of the tree; none if it can be executed as it stands."""
+    """All problems of the tree."""
     return [
         *_size_problems(tree, limits),
         *_number_problems(tree),
@@ -136,7 +136,7 @@ def _expectation_problems(tree: Tree) -> Iterator[Problem]:
 
 
 def _operand_problems(tree: Tree) -> Iterator[Problem]:
-    """Operands of a kind that the operation cannot work on, where the node that they refer to tells its kind."""
+    """Operands of a kind that the operation cannot take, as far as the kind is known."""
     giving = {node.id: node.operation for node in tree.nodes() if node.operation is not None}
     for node in tree.nodes():
         if node.operation is None:
@@ -166,6 +166,6 @@ def _reference_problems(tree: Tree) -> Iterator[Problem]:
 
 
 def _written_references(node: Node) -> tuple[int, ...]:
-    """What the operator or the operation refers to, leaving out the words of the question."""
+    """What the operator or the operation refers to, without the question's words."""
     written = node.call or node.operation
     return written.references if written is not None else ()
