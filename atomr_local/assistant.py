@@ -37,7 +37,8 @@ from atomr_local.reasoning.verdict.judge import AtHand, judge
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.file import changed_settings
 from atomr_local.settings.schema import Settings, load_settings
-from atomr_local.sources.protocol import KnowledgeSource, SourceName
+from atomr_local.sources.protocol import KnowledgeSource
+from atomr_local.sources.registry import permitted
 from atomr_local.strategies.atomr import make_plan
 from atomr_local.strategies.protocol import Strategy, Toolbox
 from atomr_local.strategies.registry import find_strategy
@@ -239,7 +240,7 @@ class Assistant:
                     f"the strategy {method.name} cannot correct an answer", hint="Choose the strategy atomr."
                 )
             plan = plan or revision.plan
-            revision = revision.checked(plan, (*local, "web") if use_web else local)
+            revision = revision.checked(plan, permitted(local, web=use_web))
         if plan is not None:
             try:
                 check(plan, self.settings.limits.of_plans())
@@ -286,6 +287,7 @@ class Assistant:
     def _answer(self, asked: _Asked, cancellation: Cancellation, sink: Callable[[Event], None]) -> None:
         parts, method, local, use_web = self.parts, asked.method, asked.sources, asked.web
         recorder = Recorder(asked.question, method.name, parts.describe(local, use_web), sink)
+        sources: dict[str, KnowledgeSource] = {}
         follows = asked.understood is not None or (asked.conversation is not None and bool(asked.conversation.turns))
         try:
             if not follows and self._is_no_question(asked.question, asked.plan, recorder):
@@ -315,6 +317,7 @@ class Assistant:
             for event in failure(error):
                 recorder.emit(event)
         finally:
+            parts.release(sources)
             while not parts.notes.empty():
                 recorder.emit(WarningRaised(message=parts.notes.get()))
             recorder.finish()
@@ -344,7 +347,7 @@ class Assistant:
 
     def _tools(
         self,
-        sources: dict[SourceName, KnowledgeSource],
+        sources: dict[str, KnowledgeSource],
         recorder: Recorder,
         cancellation: Cancellation,
         revision: Revision | None = None,

@@ -34,6 +34,10 @@ class AtomrError(Exception):
     def __str__(self) -> str:
         return f"{self.title}: {self.message}"
 
+    def in_full(self) -> str:
+        """Title and message, and the hint on a second line."""
+        return f"{self}\n→ {self.hint}" if self.hint else str(self)
+
 
 def _fitting(hint: str) -> str:
     scarce = scarcity_hint(sys.exception())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from atomr_local import paths
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import AtomrError, MissingPartError, ModelError
+from atomr_local.errors import AtomrError, MissingPartError, ModelError, SourceError
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
+from atomr_local.sources.registry import SOURCES, SourceTools, find_source, open_source
 from atomr_local.system.memory import give_back_memory, limit_arenas
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from atomr_local.backbone.protocol import Backbone
     from atomr_local.indexing.embedding.embedder import Embedder
     from atomr_local.indexing.embedding.span_reader import SpanReader
+    from atomr_local.indexing.store import IndexKind
 
 Stage = Callable[[str], None]
 
@@ -38,11 +41,6 @@ _MODEL = (
     "llm.prefix_cache", "llm.parallel", "llm.weights",
 )  # fmt: skip
 _EMBEDDER = ("embedder",)
-_SOURCES: dict[SourceName, tuple[str, ...]] = {
-    SourceName.TEXT: ("text_index", "features.page_first", "retrieval.reranker", *_EMBEDDER),
-    SourceName.GRAPH: ("graph_index", *_EMBEDDER),
-}
-
 
 # Of a model, to be read once more at the start: a tenth of a second.
 _CHECKED_BYTES = 256 << 20
@@ -78,7 +76,7 @@ class Parts:
     Attributes:
         settings: what the parts are loaded by; change them with :meth:`reconfigure`.
         backbone: the model; None until it is loaded.
-        sources: the local sources that are open.
+        sources: the local sources that are open, by name.
         index_names: names of the indexes in use, by kind; empty until they are open.
         style: the form of prompts that the adapter was trained on.
         calibration: what the adapter's confidences are worth.
@@ -93,7 +91,8 @@ class Parts:
         """Make the parts; opens nothing. `backbone`: one made elsewhere, freed with the others."""
         self.settings = settings
         self.backbone = backbone
-        self.sources: dict[SourceName, KnowledgeSource] = {}
+        self.sources: dict[str, KnowledgeSource] = {}
+        self._failures: dict[str, AtomrError] = {}
         self.index_names = {"text": "", "graph": ""}
         self.style: Style = "full"
         self.calibration = Calibration()
@@ -147,7 +146,7 @@ class Parts:
             prepare_threads()
             limit_arenas()
             self._probing = Cancellation()
-            wanted = [SourceName(name) for name in local if SourceName(name) not in self.sources]
+            wanted = [name for name in local if name not in self.sources]
             files = self._model_files() if self.backbone is None else None  # before a wait for indexes to be built
             with ThreadPoolExecutor(max_workers=3, thread_name_prefix="atomr-load") as pool:
                 jobs = []
@@ -175,10 +174,11 @@ class Parts:
             freed = changed((*_MODEL, *_EMBEDDER))
             if changed(_MODEL):
                 self._free_backbone()
-            for name, keys in _SOURCES.items():
-                if changed(keys) and name in self.sources:
+            for name in tuple(self.sources):
+                if changed(find_source(name).rests_on):
                     self.sources.pop(name).close()
-                    self.index_names[str(name)] = ""
+                    if name in self.index_names:
+                        self.index_names[name] = ""
                     freed = True
             if changed(_EMBEDDER):
                 self._embedder = None
@@ -202,21 +202,46 @@ class Parts:
 
     def chosen(
         self, local: Sequence[str], web: bool, leaves: Callable[[str, str, str], None]
-    ) -> dict[SourceName, KnowledgeSource]:
-        """The sources for one question; the local ones have been loaded. `leaves`: see :class:`WebSource`."""
-        chosen = {SourceName(name): self.sources[SourceName(name)] for name in local}
-        if web:
-            from atomr_local.sources.web import WebSource
+    ) -> dict[str, KnowledgeSource]:
+        """The sources for one question; the local ones have been loaded. Give them back with :meth:`release`.
 
-            settings = self.settings.web
-            chosen[SourceName.WEB] = WebSource(
-                enabled=True,
-                timeout=settings.timeout,
-                region=settings.region,
-                use_proxy=self.settings.network.use_proxy,
-                leaves=leaves,
-            )
+        A source that uses the network is opened here if web search is on. A source that cannot be asked becomes a note.
+
+        Args:
+            local: names of the settings' sources.
+            web: whether web search is on.
+            leaves: see :class:`SourceTools`.
+
+        Raises:
+            AtomrError: none of the sources can be asked; the first one's reason.
+        """
+        chosen: dict[str, KnowledgeSource] = {}
+        problems: list[AtomrError] = []
+        tools = replace(self._source_tools(quiet), leaves=leaves)
+        for name in (*local, SourceName.WEB) if web else local:
+            if name in self.sources:
+                chosen[name] = self.sources[name]
+            elif name in self._failures:
+                problems.append(self._failures[name])
+            elif not web:
+                hint = "Turn web search on (--web), or choose other sources."
+                problems.append(SourceError(f"{name} was not asked: it uses the network", hint=hint))
+            else:
+                try:
+                    chosen[name] = open_source(name, tools)
+                except AtomrError as error:
+                    problems.append(error)
+        if problems and not chosen:
+            raise problems[0]
+        for problem in problems:
+            self.notes.put(problem.in_full())
         return chosen
+
+    def release(self, chosen: Mapping[str, KnowledgeSource]) -> None:
+        """Close the sources that were opened for one question alone."""
+        for name, source in chosen.items():
+            if name not in self.sources:
+                source.close()
 
     def describe(self, local: Sequence[str], web: bool) -> dict[str, Any]:
         """The trace's settings object."""
@@ -256,7 +281,7 @@ class Parts:
         if isinstance(source, GraphSource):
             return source.graph.directory
         with self._loading:
-            return self._index("graph", self.settings.graph_index, quiet)
+            return self._index("graph", quiet)
 
     def _free_backbone(self) -> None:
         if self.backbone is not None:
@@ -341,32 +366,27 @@ class Parts:
         except (Unsuited, ModelError) as error:
             self.notes.put(f"the span reader is not used: {error}")
 
-    def _load_sources(self, wanted: Sequence[SourceName], stage: Stage) -> None:
+    def _load_sources(self, wanted: Sequence[str], stage: Stage) -> None:
+        """Open the local ones. One of another package that fails is left out."""
+        tools = self._source_tools(stage)
+        self._failures = {}
         for name in wanted:
-            self.sources[name] = self._open_text(stage) if name is SourceName.TEXT else self._open_graph(stage)
+            try:
+                if name in SOURCES or not find_source(name).network:
+                    self.sources[name] = open_source(name, tools)
+            except AtomrError as error:
+                if name in SOURCES:
+                    raise
+                self._failures[name] = error
 
-    def _open_text(self, stage: Stage) -> KnowledgeSource:
-        from atomr_local.sources.text import TextSource
+    def _source_tools(self, stage: Stage) -> SourceTools:
+        return SourceTools(self.settings, lambda kind: self._index(kind, stage), self._shared_embedder, self.notes.put)
 
-        reranker = None
-        if self.settings.retrieval.reranker:
-            from atomr_local.sources.reranking import CrossEncoderReranker
-
-            reranker = CrossEncoderReranker(Path(self.settings.retrieval.reranker).expanduser())
-        directory = self._index("text", self.settings.text_index, stage)
-        page_first = self.settings.features.page_first
-        return TextSource.open(directory, self._shared_embedder(), page_first=page_first, reranker=reranker)
-
-    def _open_graph(self, stage: Stage) -> KnowledgeSource:
-        from atomr_local.sources.graph import GraphSource
-
-        directory = self._index("graph", self.settings.graph_index, stage)
-        return GraphSource.open(directory, self._shared_embedder, self.notes.put)
-
-    def _index(self, kind: Any, configured: str, stage: Stage) -> Path:
+    def _index(self, kind: IndexKind, stage: Stage) -> Path:
         from atomr_local.indexing.starter import ensure_index
         from atomr_local.indexing.store import index_path, resolve
 
+        configured = self.settings.text_index if kind == "text" else self.settings.graph_index
         name = resolve(kind, configured, self.notes.put)
         if not index_path(kind, name).exists():
             stage(f"preparing the {name} {kind} index, once")

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Collection
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from atomr_local.errors import SettingsError
 
+NAME = r"[a-z][a-z0-9_-]{0,39}"  # of a part: commands, settings, traces and identifiers of widgets hold it
+SOURCE_GROUP = "atomr_local.sources"  # named here for the settings, which hold names of sources
 _log = logging.getLogger(__name__)
 
 
 def offered(group: str, ours: Collection[str]) -> dict[str, EntryPoint]:
-    """The entry points of a group by name; none of them replaces a part of ours."""
-    return {item.name: item for item in entry_points(group=group) if item.name not in ours}
+    """The entry points of a group by name; none of them replaces a part of ours. A name of another form is logged."""
+    found = {}
+    for item in entry_points(group=group):
+        if not re.fullmatch(NAME, item.name):
+            _log.warning(
+                "%s of the package %s: the name %.40r is not of the form %s", group, _package(item), item.name, NAME
+            )
+        elif item.name not in ours:
+            found[item.name] = item
+    return found
 
 
 def load(part: EntryPoint, kind: str, of: type = object) -> Any:

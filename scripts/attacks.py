@@ -163,7 +163,6 @@ class PlantedText:
     """Passages in a fixed order, the page of the entity that is asked about first, as the text source gives them."""
 
     name = SourceName.TEXT
-    description = "passages of articles: descriptions, stories, details"
 
     def __init__(self) -> None:
         self.pages: list[list[str]] = []
@@ -322,7 +321,7 @@ class Bench:
         self._assistant.parts.sources[SourceName.TEXT] = self._planted
         return self._ask(question, tree, ("text",))
 
-    def _with(self, name: SourceName, source: Any, world: World, tree: Tree | None = None) -> Seen:
+    def _with(self, name: str, source: Any, world: World, tree: Tree | None = None) -> Seen:
         """Ask with a source of this run's own."""
         self._assistant.parts.sources[name] = source
         try:

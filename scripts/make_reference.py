@@ -17,7 +17,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 from pydantic import BaseModel, TypeAdapter
@@ -139,6 +139,8 @@ def _kind(kind: Any) -> str:
     """A setting's type in words."""
     if get_origin(kind) is Literal:
         return ", ".join(f"`{value}`" for value in get_args(kind))
+    if get_origin(kind) is Annotated:
+        return _kind(get_args(kind)[0])
     if get_origin(kind) is tuple:
         return f"list of {_kind(get_args(kind)[0])}"
     if get_origin(kind) is dict:

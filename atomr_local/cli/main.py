@@ -38,6 +38,7 @@ _COMMANDS = {
     "history": ("commands.history", "history", "Show, search, export and delete past questions."),
     "eval": ("commands.evaluate", "evaluate", "Run and score question sets."),
     "strategies": ("commands.ask", "strategies", "List the reasoning methods."),
+    "sources": ("commands.ask", "sources", "List the knowledge sources."),
     "doctor": ("doctor.command", "doctor", "Check the installation and say what to fix."),
     "examples": ("commands.examples", "examples", "Keep your own example plans."),
     "config": ("commands.config", "config", "Show the settings and where they come from."),

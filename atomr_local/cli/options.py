@@ -11,12 +11,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _sources(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    """A comma-separated list of local sources, each once."""
+    """A comma-separated list of sources other than the web, each once."""
     if value is None:
         return None
+    from atomr_local.sources.registry import switched_names
+
     names = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
-    if not names or any(name not in ("text", "graph") for name in names):
-        raise click.BadParameter(f"{value!r} is not a list of text and graph; the web is turned on with --web")
+    known = switched_names()
+    if not names or any(name not in known for name in names):
+        listed = f"{', '.join(known[:-1])} and {known[-1]}"
+        raise click.BadParameter(f"{value!r} is not a list of {listed}; the web is turned on with --web")
     return names
 
 
@@ -32,7 +36,7 @@ def model_options(command: Command) -> Command:
                 "--sources",
                 metavar="LIST",
                 callback=_sources,
-                help="Local sources that may be used, such as text,graph.",
+                help="Sources that may be used besides the web, such as text,graph.",
             ),
             click.option("--web/--no-web", default=None, help="Allow or forbid web search for this question."),
         )

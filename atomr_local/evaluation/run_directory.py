@@ -24,7 +24,7 @@ from typing import Any
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Prediction, prediction_of
 from atomr_local.evaluation.records import DatasetRecord, read_records
-from atomr_local.indexing.store import STARTER, IndexKind, index_path, read_manifest, resolve
+from atomr_local.indexing.store import KINDS, STARTER, IndexKind, index_path, read_manifest, resolve
 from atomr_local.input_files import open_regular, read_text
 from atomr_local.output_files import not_written, put
 from atomr_local.settings.old_names import renamed
@@ -59,7 +59,7 @@ def describe_run(settings: Settings, questions: Path, plans: Path | None = None)
         "schema": SCHEMA,
         "questions": _digest(questions),
         "plans": _digest(plans) if plans else None,
-        "indexes": {kind: _index(kind, names[kind]) for kind in settings.sources},
+        "indexes": {kind: _index(kind, names[kind]) for kind in KINDS if kind in settings.sources},
         "settings": shown,
     }
 

@@ -223,7 +223,7 @@ class Operators:
                 return result
             # A name that no page bears stays as it is: whatever the model read here would be somebody else.
             if mentioned := [
-                item.id for item in found.evidence if item.source is not SourceName.GRAPH and holds(name, item)
+                item.id for item in found.evidence if item.source != SourceName.GRAPH and holds(name, item)
             ]:
                 self._add(result, (Value(name),), mentioned[:1], None)
                 return result
@@ -268,7 +268,7 @@ class Operators:
     @staticmethod
     def _titled(name: str, evidence: Sequence[Evidence]) -> Evidence | None:
         """The passage of the page with this name; a title's parenthetical may be missing in the name."""
-        texts = [item for item in evidence if item.source is SourceName.TEXT]
+        texts = [item for item in evidence if item.source == SourceName.TEXT]
         for key in (name_key, base_key):
             for item in texts:
                 if key(item.title) == key(name):

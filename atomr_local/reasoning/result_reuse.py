@@ -101,11 +101,11 @@ class ReusedResults:
             recorded, result = self._result(node.id, recorder, cache.results)
             question = fill_question(tree, node.instruction or node.question, cache.results)
             recorder.emit(NodeStarted(node_id=node.id, resolved_question=question))
-            sources = tuple(SourceName(name) for name in recorded.sources)
+            sources = tuple(recorded.sources)
             if sources:
                 recorder.emit(SourcesSelected(node_id=node.id, sources=sources, reason="kept"))
             for name in dict.fromkeys(item.source for item in result.evidence):
-                found = tuple(item for item in result.evidence if item.source is name)
+                found = tuple(item for item in result.evidence if item.source == name)
                 recorder.emit(EvidenceFound(node_id=node.id, source=name, evidence=found))
             finished = node_finished(recorder, node.id, result, supported=recorded.supported, seconds=0.0)
             recorder.emit(replace(finished, reason=recorded.reason, scores=tuple(recorded.scores), kept=True))
@@ -121,10 +121,7 @@ class ReusedResults:
         by_id = {item.id: item for item in self.revision.base.evidence}
         known = [by_id[item] for item in node.evidence if item in by_id]
         taken = recorder.take_in(
-            [
-                Evidence(SourceName(item.source), item.title, item.text, item.score, item.query, item.locator)
-                for item in known
-            ]
+            [Evidence(item.source, item.title, item.text, item.score, item.query, item.locator) for item in known]
         )
         names = {old.id: new.id for old, new in zip(known, taken, strict=True)}
         remembered = self._earlier.results.get(base_id)
@@ -215,7 +212,7 @@ def _values(node: NodeTrace, evidence: tuple[Evidence, ...]) -> tuple[Value, ...
     told = zip(node.answers, node.entities, strict=False)
     known = {text: iri for text, iri in told if isinstance(iri, str) and _IRI.fullmatch(iri)}
     for item in evidence:
-        if item.source is not SourceName.GRAPH:
+        if item.source != SourceName.GRAPH:
             continue
         described = _DESCRIBED.search(str(item.locator.get("sparql", "")))
         if described is not None and node.kind == Operator.SEARCH.lower() and _IRI.fullmatch(described[1]):

@@ -103,7 +103,7 @@ class Retriever:
         allowed: by node, the only sources that it may use; a node without an entry may use all.
     """
 
-    sources: Mapping[SourceName, KnowledgeSource]
+    sources: Mapping[str, KnowledgeSource]
     reader: Reader
     recorder: Recorder
     cancellation: Cancellation
@@ -112,7 +112,7 @@ class Retriever:
     parallel: int = 1
     allowed: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
-    def _names(self, node_id: int) -> tuple[SourceName, ...]:
+    def _names(self, node_id: int) -> tuple[str, ...]:
         """The sources that the node may use."""
         allowed = self.allowed.get(node_id)
         return tuple(name for name in self.sources if allowed is None or name in allowed)
@@ -156,7 +156,7 @@ class Retriever:
             if probe is None or probe.graph is None or not self._sure(request, probe.graph)
         ]
         read = opened[: most if len(opened) == len(pairs) else min(most, _MOST_READ_BESIDE)]
-        chosen: tuple[SourceName, ...] = (SourceName.GRAPH,)
+        chosen: tuple[str, ...] = (SourceName.GRAPH,)
         reason = "rule: the graph links entity and relation surely"
         if read:
             chosen, reason = self._choose(node_id, [request for request, _ in read], [probe for _, probe in read])
@@ -205,7 +205,7 @@ class Retriever:
 
     def _choose(
         self, node_id: int, requests: Sequence[Request], probes: Sequence[Gathered | None]
-    ) -> tuple[tuple[SourceName, ...], str]:
+    ) -> tuple[tuple[str, ...], str]:
         names = self._names(node_id)
         if len(names) == 1:
             return names, "only source"
@@ -213,16 +213,16 @@ class Retriever:
         if self.rules and len(graphs) == len(requests) and all(map(self._sure, requests, graphs)):
             return (SourceName.GRAPH,), "rule: the graph links entity and relation surely"
         if graphs and not any(graph.evidence for graph in graphs):
-            names = tuple(name for name in names if name is not SourceName.GRAPH)
+            names = tuple(name for name in names if name != SourceName.GRAPH)
             if len(names) == 1:
                 return names, "rule: the graph has nothing on it"
         options = [
             ", ".join(combination)
             for size in range(1, len(names) + 1)
-            for combination in itertools.combinations([str(name) for name in names], size)
+            for combination in itertools.combinations(names, size)
         ]
         answer = self.reader.choose(node_id, requests[0].question, options)
-        return tuple(SourceName(name) for name in answer.split(", ")), "model"
+        return tuple(answer.split(", ")), "model"
 
     @staticmethod
     def _sure(request: Request, graph: Retrieval) -> bool:
@@ -234,22 +234,22 @@ class Retriever:
             and (graph.relation_score is None or graph.relation_score >= SURE_RELATION)
         )
 
-    def _ask(self, node_id: int, request: Request, chosen: Sequence[SourceName], probe: Gathered | None) -> Gathered:
+    def _ask(self, node_id: int, request: Request, chosen: Sequence[str], probe: Gathered | None) -> Gathered:
         merged = Gathered(probed=probe.graph if probe is not None else None)
 
-        def one(name: SourceName) -> Gathered:
-            return probe if name is SourceName.GRAPH and probe is not None else self._one(node_id, name, request)
+        def one(name: str) -> Gathered:
+            return probe if name == SourceName.GRAPH and probe is not None else self._one(node_id, name, request)
 
         for name, found in zip(chosen, run_each(one, chosen, self.parallel), strict=True):
             add_evidence(merged.evidence, found.evidence)
             merged.dropped.extend(found.dropped)
             merged.problems.extend(found.problems)
-            if name is SourceName.GRAPH:
+            if name == SourceName.GRAPH:
                 merged.graph, merged.graph_evidence = found.graph, found.graph_evidence
                 merged.probed = found.graph
         return merged
 
-    def _one(self, node_id: int, name: SourceName, request: Request) -> Gathered:
+    def _one(self, node_id: int, name: str, request: Request) -> Gathered:
         self.cancellation.check()
         self.recorder.emit(RetrievalStarted(node_id=node_id, source=name, query=request.query))
         try:
@@ -260,18 +260,18 @@ class Retriever:
             return self._failed(node_id, name, error)
         return self._taken_in(node_id, name, retrieval)
 
-    def _failed(self, node_id: int, name: SourceName, error: SourceError) -> Gathered:
+    def _failed(self, node_id: int, name: str, error: SourceError) -> Gathered:
         """One failing source must not take the question down: the others may still know."""
         self.recorder.emit(WarningRaised(message=f"step {node_id}: {error.title}: {error.message}"))
         return Gathered(problems=[f"{name}: {error.message}"])
 
-    def _taken_in(self, node_id: int, name: SourceName, retrieval: Retrieval) -> Gathered:
+    def _taken_in(self, node_id: int, name: str, retrieval: Retrieval) -> Gathered:
         # An answer that passes through as it is has to match its evidence, which the trace holds sanitised.
         retrieval = replace(retrieval, values=_shown(retrieval.values))
         evidence = self.recorder.take_in(retrieval.evidence)
         self.recorder.emit(EvidenceFound(node_id=node_id, source=name, evidence=evidence))
         gathered = Gathered(list(evidence), dropped=list(retrieval.dropped))
-        if name is SourceName.GRAPH:
+        if name == SourceName.GRAPH:
             gathered.graph, gathered.graph_evidence = retrieval, evidence
         return gathered
 

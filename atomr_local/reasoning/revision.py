@@ -50,7 +50,7 @@ class Revision:
                 )
         for node_id, names in self.sources.items():
             for name in names:
-                if name not in set(SourceName):
+                if name not in {*SourceName, *available}:
                     raise InputError(f"step {node_id}: there is no source named {sanitize_line(str(name))!r}")
             if not set(names) & set(available):
                 raise InputError(

@@ -6,9 +6,9 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -22,17 +22,30 @@ from atomr_local import paths
 from atomr_local.credentials import Secret, SecretUrl
 from atomr_local.errors import SettingsError
 from atomr_local.output_files import clear_leftovers
+from atomr_local.plugins import SOURCE_GROUP, offered
 from atomr_local.settings.old_names import renamed
 from atomr_local.settings.problems import problem
 from atomr_local.settings.text import check_variables, parse_toml, read_settings_text
 from atomr_local.tree.validation import Limits
 
-LocalSource = Literal["text", "graph"]
 Origin = Literal["environment", "settings file"]
 STARTER = "starter"
+_LOCAL_SOURCES = ("text", "graph")
 _KEYS = re.compile(r"[^\s,]+(?:,[^\s,]+)*")
 # Of every group: what a wrong value was is told by `problem`, which knows what is secret, and by no traceback.
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, str_max_length=4096, hide_input_in_errors=True)
+
+
+def _known_source(name: str) -> str:
+    if name in _LOCAL_SOURCES:
+        return name
+    of_packages = offered(SOURCE_GROUP, (*_LOCAL_SOURCES, "web"))
+    if name not in of_packages:
+        raise ValueError(f"{name[:40]!r} is none of {', '.join((*_LOCAL_SOURCES, *of_packages))}")
+    return name
+
+
+SourceId = Annotated[str, AfterValidator(_known_source)]
 
 
 class EndpointSettings(BaseModel):
@@ -214,7 +227,9 @@ class Settings(BaseSettings):
     embedder: str = Field(STARTER, description="Sentence embedder: starter, or the path of a local directory.")
     text_index: str = Field("", description="Text index to search; empty: the only one built, else the starter.")
     graph_index: str = Field("", description="Graph index to search; empty: the only one built, else the starter.")
-    sources: tuple[LocalSource, ...] = Field(("text", "graph"), description="Local sources that may be used.")
+    sources: tuple[SourceId, ...] = Field(
+        _LOCAL_SOURCES, description="Sources that may be used besides the web (see `atomr sources`)."
+    )
     strategy: str = Field("atomr", description="Reasoning method (see `atomr strategies`).")
     top_k: int = Field(3, ge=1, le=50, description="Pieces of evidence per source and retrieval.")
     filter_overlap: float = Field(0.5, ge=0, le=1, description="Filter drops entities whose word overlap is lower.")

@@ -12,6 +12,8 @@ from atomr_local.tree.nodes import Operator
 
 
 class SourceName(StrEnum):
+    """The names of our own sources. Others are in :mod:`atomr_local.sources.registry`."""
+
     TEXT = "text"
     GRAPH = "graph"
     WEB = "web"
@@ -52,16 +54,16 @@ class Evidence:
 
     Attributes:
         id: "e1", "e2", … within one trace; empty until the trace has taken it in.
-        source: where it comes from.
+        source: the name of the source that it comes from.
         title: page title, entity label or web page title.
         text: the passage, or the graph rows put as short sentences, or the web snippet. Untrusted.
         score: larger is better; comparable within one source and query only.
         query: what was asked of the source.
-        locator: {"passage": id, "span": [a, b]} | {"sparql": text, "rows": [{variable: value}]} |
-            {"url": address, "retrieved_at": ISO 8601}.
+        locator: where it is there, in JSON's types: {"passage": id, "span": [a, b]} |
+            {"sparql": text, "rows": [{variable: value}]} | {"url": address, "retrieved_at": ISO 8601} | others.
     """
 
-    source: SourceName
+    source: str
     title: str
     text: str
     score: float
@@ -127,12 +129,7 @@ class KnowledgeSource(Protocol):
     """A place to look things up. Implementations are thread-safe for `retrieve`."""
 
     @property
-    def name(self) -> SourceName: ...
-
-    @property
-    def description(self) -> str:
-        """One line for the prompt that chooses sources: what can be found here."""
-        ...
+    def name(self) -> str: ...
 
     def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
         """Look the request up.

@@ -111,12 +111,8 @@ class TextSource:
         )
 
     @property
-    def name(self) -> SourceName:
+    def name(self) -> str:
         return SourceName.TEXT
-
-    @property
-    def description(self) -> str:
-        return "passages of articles: descriptions, stories, details"
 
     def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
         """The passages nearest to the request's query, the page of the entity itself first.

@@ -63,12 +63,8 @@ class WebSource:
         self._search = search or self._duckduckgo
 
     @property
-    def name(self) -> SourceName:
+    def name(self) -> str:
         return SourceName.WEB
-
-    @property
-    def description(self) -> str:
-        return "web search results: news, recent events"
 
     def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
         """Search results for the request's query.

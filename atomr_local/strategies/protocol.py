@@ -21,7 +21,7 @@ from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.settings.schema import Settings
-from atomr_local.sources.protocol import KnowledgeSource, SourceName
+from atomr_local.sources.protocol import KnowledgeSource
 from atomr_local.tree.nodes import Tree
 
 
@@ -39,7 +39,7 @@ class Toolbox:
     """
 
     backbone: Backbone
-    sources: Mapping[SourceName, KnowledgeSource]
+    sources: Mapping[str, KnowledgeSource]
     planner: Planner
     recorder: Recorder
     cancellation: Cancellation

@@ -19,6 +19,8 @@ from textual.widgets import TextArea
 from textual.worker import Worker, WorkerState
 
 from atomr_local.errors import AtomrError
+from atomr_local.sanitize import sanitize_line
+from atomr_local.sources.registry import SOURCES, SourceType
 from atomr_local.tui.internal_errors import internal_error
 from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.screens.ask.keys import GROUPS
@@ -29,13 +31,23 @@ from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.status_line import SourceSwitches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from textual.screen import Screen
 
     from atomr_local.assistant import Assistant
     from atomr_local.tui.screens.library.screen import LibraryScreen
     from atomr_local.tui.widgets.welcome import FirstRunChoices
+
+
+_WAITS = ": it uses the network, and is asked while web search is on"
+
+
+def _source_key(name: str, *, show: bool = False) -> Binding:
+    """The key that turns one of our sources on and off; `show`: in the footer too."""
+    source = SOURCES[name]
+    action, tooltip = f"toggle_source({name!r})", source.tooltip
+    return Binding(source.key, action, source.label, show, priority=True, tooltip=tooltip, id=f"{name}.toggle")
 
 
 class AtomrApp(App[None]):
@@ -48,8 +60,7 @@ class AtomrApp(App[None]):
         # The keys that edit a line in a shell (^W, ^E, ^U) stay the question box's: no slip turns the web on.
         # Priority, so that what is typed right after a key that moves the focus already goes there.
         Binding("f1", "help", "Help", tooltip="Show or close this help", id="app.help"),
-        Binding("f2", "toggle_source('web')", "Web", priority=True, tooltip="Turn web search on or off",
-                id="web.toggle"),
+        _source_key("web", show=True),
         Binding("f3", "history", "History", priority=True, tooltip="Questions asked before", id="app.history"),
         Binding("f4", "settings", "Settings", priority=True, tooltip="Settings: model, indexes, limits, keys, themes",
                 id="app.settings"),
@@ -58,10 +69,8 @@ class AtomrApp(App[None]):
         Binding("f6", "examples", "Examples", show=False, priority=True, tooltip="Your worked plans",
                 id="app.examples"),
         Binding("f7", "console", "SPARQL", show=False, priority=True, tooltip="The SPARQL console", id="app.console"),
-        Binding("f8", "toggle_source('text')", "Text", show=False, priority=True,
-                tooltip="Turn the text index on or off", id="text.toggle"),
-        Binding("f9", "toggle_source('graph')", "Graph", show=False, priority=True,
-                tooltip="Turn the graph index on or off", id="graph.toggle"),
+        _source_key("text"),
+        _source_key("graph"),
         Binding("ctrl+p", "command_palette", "Commands", show=False, priority=True,
                 tooltip="The command palette: search everything that can be done", id="app.commands"),
         Binding("ctrl+g", "jump", "Jump", priority=True, tooltip="Jump: every place gets a letter", id="app.jump"),
@@ -82,6 +91,7 @@ class AtomrApp(App[None]):
         self.ask_screen = AskScreen(clock=clock)
         self._startup = Startup(self, assistant)
         self._opened: Assistant | None = None
+        self._sources: Mapping[str, SourceType] = SOURCES
         self._first_run_open = False  # the first start's choice is open
         register(self)
         self.theme = choose("")
@@ -104,6 +114,12 @@ class AtomrApp(App[None]):
         self._opened = assistant
         self._follow_settings()
         self.ask_screen.attach(assistant)
+
+    def use_sources(self, sources: Mapping[str, SourceType]) -> None:
+        """Offer these sources, those of other packages among them."""
+        self._sources = sources
+        self.ask_screen.query_one(SourceSwitches).offer(sources)
+        self.ask_screen.call_after_refresh(self.ask_screen.show_switches)
 
     def _follow_settings(self) -> None:
         """Theme, keys and panes as the settings have them."""
@@ -144,7 +160,7 @@ class AtomrApp(App[None]):
 
     def _toggle_local(self, name: str) -> str:
         sources = self.assistant.settings.sources
-        left = tuple(item for item in ("text", "graph") if (item in sources) != (item == name))
+        left = tuple(item for item in self._sources if item != "web" and (item in sources) != (item == name))
         if not left and not self.assistant.web_enabled:
             return "One source must stay on."
         if self.ask_screen.state.running:
@@ -156,7 +172,9 @@ class AtomrApp(App[None]):
         self._remember({"sources": list(left)})
         if name in left:
             self._startup.load(again=True)
-        return f"{name.capitalize()} is {'on' if name in left else 'off'}."
+        source = self._sources[name]
+        waits = name in left and source.network and not self.assistant.web_enabled
+        return f"{source.label} is {'on' if name in left else 'off'}{_WAITS if waits else ''}."
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Screens are opened from the main one alone, and once the assistant is there."""
@@ -291,6 +309,10 @@ class AtomrApp(App[None]):
                 _, action, parameters = parse(binding.action)
                 if screen.check_action(action, parameters):
                     yield self._command(binding, screen)
+            for name, source in self._sources.items():
+                if name not in SOURCES:
+                    title = sanitize_line(f"Turn {source.label} on or off")
+                    yield SystemCommand(title, "A source", partial(self.action_toggle_source, name))
         for command in super().get_system_commands(screen):
             if command.title not in {"Quit", "Keys"}:  # ours say more
                 yield command

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from atomr_local.errors import AtomrError
+from atomr_local.sources.registry import all_sources
 from atomr_local.tui.background import in_background
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Startup:
         app, ui = self._app, assistant.settings.ui
         app.use_assistant(assistant)
         app.call_after_refresh(self.load)
+        in_background(app, all_sources, app.use_sources, group="sources")
         if ui.keys:
             in_background(app, partial(_wrong_keys, ui.keys), self._warn_of_wrong_keys, group="keys")
         if not ui.first_run_done:

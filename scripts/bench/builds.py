@@ -42,7 +42,6 @@ from atomr_local.evaluation.run_directory import describe_run
 from atomr_local.evaluation.runner import run
 from atomr_local.indexing.store import STARTER, IndexKind, list_indexes
 from atomr_local.sanitize import sanitize_line
-from atomr_local.settings.schema import LocalSource
 
 INDEX = "builds"
 PLANS = "plans.jsonl"
@@ -58,7 +57,7 @@ class QuestionSet:
     file: str
     offset: int
     count: int
-    sources: tuple[LocalSource, ...]
+    sources: tuple[str, ...]
 
 
 # The last fifths of the sets (development questions), and what comes before them as far as more are needed.

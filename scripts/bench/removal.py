@@ -50,7 +50,7 @@ from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import Settings, load_settings
-from atomr_local.sources.protocol import Evidence, KnowledgeSource, Request, Retrieval, SourceName
+from atomr_local.sources.protocol import Evidence, KnowledgeSource, Request, Retrieval
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Tree
@@ -85,12 +85,8 @@ class Without:
         self.taken = 0
 
     @property
-    def name(self) -> SourceName:
+    def name(self) -> str:
         return self._source.name
-
-    @property
-    def description(self) -> str:
-        return self._source.description
 
     def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
         """See :class:`KnowledgeSource`."""

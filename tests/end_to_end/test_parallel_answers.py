@@ -15,7 +15,6 @@ from atomr_local import Assistant, paths
 from atomr_local.errors import MissingPartError
 from atomr_local.reasoning.trace.events import Event, NodeFinished, NodeStarted
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.settings.schema import LocalSource
 from atomr_local.tree.compact import parse_compact
 
 Both = tuple[dict[str, "Asked"], dict[str, "Asked"]]
@@ -28,7 +27,7 @@ QUESTIONS = {
     )
 }
 # By text alone everything is read by the model.
-SOURCES: dict[str, tuple[LocalSource, ...]] = {"text and graph": ("text", "graph"), "text": ("text",)}
+SOURCES: dict[str, tuple[str, ...]] = {"text and graph": ("text", "graph"), "text": ("text",)}
 
 
 @dataclass
@@ -51,7 +50,7 @@ def most_at_once(events: Iterable[Event]) -> int:
     return most
 
 
-def ask_all(parallel: int, sources: tuple[LocalSource, ...]) -> dict[str, Asked]:
+def ask_all(parallel: int, sources: tuple[str, ...]) -> dict[str, Asked]:
     """Every question by its plan, and the first also by the plan that the model makes."""
     asked: dict[str, Asked] = {}
     with Assistant.open(sources=sources, llm={"parallel": parallel}) as assistant:

@@ -107,8 +107,7 @@ class FakeSource:
     """Finds by query; an exception is raised, an unknown query finds nothing."""
 
     def __init__(self, name: str, found: Mapping[str, Retrieval | Exception] | None = None) -> None:
-        self.name = SourceName(name)
-        self.description = f"a fake {name}"
+        self.name = name
         self.found = dict(found or {})
         self.requests: list[Request] = []
 

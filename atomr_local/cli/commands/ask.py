@@ -1,20 +1,20 @@
-"""`atomr ask`, `atomr plan`, `atomr strategies`."""
+"""`atomr ask`, `atomr plan`, `atomr strategies`, `atomr sources`."""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from atomr_local.cli.options import model_options, overrides
 from atomr_local.cli.output import announce_remote, print_json
 from atomr_local.cli.terminal import interrupt
-from atomr_local.errors import InputError, PlanError
+from atomr_local.errors import AtomrError, InputError, PlanError
 from atomr_local.input_files import read_text
-from atomr_local.sanitize import sanitize
+from atomr_local.sanitize import sanitize, sanitize_line
 
 NOT_FOUND_STATUS = 3
 _STATUS = {"failed": 1, "cancelled": 130}
@@ -155,7 +155,6 @@ def _keep(trace: Trace, pending: PendingNote | None) -> None:
 def _note(event: Event) -> None:
     """Progress on standard error, when a person is watching."""
     from atomr_local.reasoning.trace.events import NodeStarted, StageChanged
-    from atomr_local.sanitize import sanitize_line
 
     if not sys.stderr.isatty():
         return
@@ -240,3 +239,35 @@ def strategies(as_json: bool) -> None:
         return
     for item in known:
         click.echo(f"{item['name']:<12} {item['summary']}")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+def sources(as_json: bool) -> None:
+    """List the knowledge sources, those of other packages included, and whether the settings use them.
+
+    Example: atomr sources
+    """
+    from atomr_local.settings.schema import load_settings
+    from atomr_local.sources.protocol import SourceName
+    from atomr_local.sources.registry import find_source, permitted, switched_names
+
+    settings = load_settings()
+    used = permitted(settings.sources, web=settings.web.enabled)
+    known: list[dict[str, Any]] = []
+    for name in (*switched_names(), SourceName.WEB.value):
+        host, problem, ready = "", "", ""
+        try:
+            found = find_source(name)
+            host = found.network
+            ready = found.readiness(settings)
+        except AtomrError as error:
+            problem = error.message
+        known.append({"name": name, "used": name in used, "network": host, "ready": ready, "problem": problem})
+    if as_json:
+        print_json(known)
+        return
+    for item in known:
+        told = f"not usable: {item['problem']}" if item["problem"] else item["ready"]
+        told += f" (queries go to {item['network']})" if item["network"] else ""
+        click.echo(f"{'on' if item['used'] else 'off':<4} {item['name']:<12} {sanitize_line(told)}")

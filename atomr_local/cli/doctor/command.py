@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -96,11 +97,15 @@ def _settings_and_models(settings: Settings) -> Iterator[Finding]:
 
 def outgoing_data(settings: Settings) -> str:
     """What may leave the machine by these settings, and for where."""
-    from atomr_local.sources.web import SEARCH_HOST
+    from atomr_local.sources.registry import find_source, permitted
 
     remote = settings.endpoint.url.remote_host()
     found = [f"question, evidence → {remote}"] if remote else []
-    found += [f"web queries → {SEARCH_HOST}"] if settings.web.enabled else []
+    hosts = []
+    for name in permitted(settings.sources, web=True) if settings.web.enabled else ():
+        with suppress(AtomrError):  # a source that cannot be loaded asks nobody
+            hosts.append(find_source(name).network)
+    found += [f"web queries → {host}" for host in reversed(hosts) if host]
     return "; ".join(found) or "nothing, unless web search is turned on or something is fetched"
 
 
@@ -123,7 +128,8 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
     from atomr_local.cli.cache_files import ADVICE, cache_files
     from atomr_local.gguf import check_adapter, check_model
     from atomr_local.indexing.embedding.embedder import embedder_identity
-    from atomr_local.indexing.store import KINDS, IndexKind, resolve
+    from atomr_local.indexing.store import KINDS
+    from atomr_local.sources.registry import find_source
     from atomr_local.strategies.registry import find_strategy
 
     def model() -> str:
@@ -162,9 +168,6 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
         check_cross_encoder(path)
         return str(path)
 
-    def index(kind: IndexKind) -> str:
-        return resolve(kind, settings.text_index if kind == "text" else settings.graph_index)
-
     if settings.endpoint.url:
         yield looked_at("endpoint", endpoint)
     model_found = looked_at("model", model)
@@ -178,8 +181,9 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
         state, advice = ("broken", ADVICE) if kept.check.problem else ("ok", "")
         yield Finding(kept.name, state, f"{kept.path}: {kept.check.problem or kept.check.note}", advice)
     yield looked_at("strategy", lambda: find_strategy(settings.strategy).name)
-    for kind in KINDS:
-        yield looked_at(f"{kind} index in use", lambda kind=kind: index(kind))  # type: ignore[misc]
+    for name in dict.fromkeys((*KINDS, *settings.sources)):
+        part = f"{name} index in use" if name in KINDS else f"source {name}"
+        yield looked_at(part, lambda name=name: find_source(name).readiness(settings))  # type: ignore[misc]
 
 
 def _tried_out(settings: Settings) -> Finding | None:

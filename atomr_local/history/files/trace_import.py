@@ -25,6 +25,7 @@ from atomr_local.history.files.json_fields import (
     whole_number,
 )
 from atomr_local.input_files import open_regular
+from atomr_local.plugins import NAME
 from atomr_local.reasoning.trace.schema import (
     SCHEMA,
     Basis,
@@ -50,7 +51,7 @@ _MOST_EVIDENCE = 50_000
 _MOST_SIGNALS = 100
 _DEEPEST_TREE = 100
 _KINDS = ("root", "parent", "search", "relate", "filter", "direct", "operation")
-_SOURCES = ("text", "graph", "web")
+_SOURCES = ("text", "graph", "web")  # counted in every trace; sources of other packages have other names
 _ENTITY = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{0,20}:[^\s<>\"{}|\\^`]{1,500}")
 _EVIDENCE_ID = re.compile(r"e[0-9]{1,9}")
 _LOCATOR_TEXTS = ("sparql", "url", "retrieved_at")
@@ -178,7 +179,7 @@ def _node(fields: JsonFields) -> NodeTrace:
         resolved_question=fields.text("resolved_question", ""),
         arguments=fields.list_of("arguments", json_value),
         refs=fields.list_of("refs", whole_number),
-        sources=fields.texts("sources", _SOURCES),
+        sources=fields.list_of("sources", _source),
         answer=fields.text("answer", ""),
         answers=fields.texts("answers"),
         method=fields.one_of("method", (*get_args(Method), None), None),
@@ -241,20 +242,21 @@ def _use(fields: JsonFields) -> LlmUse:
 
 def _totals(fields: JsonFields) -> Totals:
     retrievals = fields.inner("retrievals")
+    sources = dict.fromkeys((*_SOURCES, *(_source(name, retrievals.place.rstrip(".")) for name in retrievals.data)))
     return Totals(
         seconds=fields.number("seconds"),
         llm_calls=fields.count("llm_calls"),
         prompt_tokens=fields.count("prompt_tokens"),
         evaluated_tokens=fields.count("evaluated_tokens"),
         generated_tokens=fields.count("generated_tokens"),
-        retrievals={source: retrievals.count(source) for source in _SOURCES},
+        retrievals={source: retrievals.count(source) for source in sources},
     )
 
 
 def _evidence(fields: JsonFields) -> EvidenceTrace:
     return EvidenceTrace(
         id=_evidence_id(fields.text("id"), f"{fields.place}id"),
-        source=fields.one_of("source", _SOURCES),
+        source=_source(fields.text("source"), f"{fields.place}source"),
         title=fields.text("title"),
         text=fields.text("text"),
         score=fields.number("score"),
@@ -312,6 +314,12 @@ def _check_evidence(trace: Trace) -> None:
 def _evidence_id(value: Any, place: str) -> str:
     if not isinstance(value, str) or not _EVIDENCE_ID.fullmatch(value):
         raise InputError(f"{place}: not the id of a piece of evidence, such as e1")
+    return value
+
+
+def _source(value: Any, place: str) -> str:
+    if not isinstance(value, str) or not re.fullmatch(NAME, value):
+        raise InputError(f"{place}: {str(value)[:40]!r} is not the name of a source")
     return value
 
 

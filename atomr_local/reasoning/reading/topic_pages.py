@@ -27,7 +27,7 @@ def topic_page(question: str, evidence: Sequence[Evidence], *, alone: bool = Fal
         return asked.strip() in keys if alone else any(f" {key} " in asked for key in keys)
 
     def rank(item: Evidence) -> tuple[bool, int]:
-        return item.source is not SourceName.GRAPH, len(base_key(item.title))
+        return item.source != SourceName.GRAPH, len(base_key(item.title))
 
     return max(filter(held, evidence), key=rank, default=None)
 
@@ -41,7 +41,7 @@ def opening(page: Evidence, words: int = _WORDS) -> str:
     kept: list[str] = []
     for begin, end in sentences(line):
         piece = line[begin:end].strip()
-        if kept and page.source is SourceName.GRAPH and _FACT in piece:
+        if kept and page.source == SourceName.GRAPH and _FACT in piece:
             break
         if kept and len(" ".join([*kept, piece]).split()) > words:
             break

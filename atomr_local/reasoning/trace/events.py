@@ -9,7 +9,7 @@ from typing import Any
 
 from atomr_local.backbone.protocol import Generation
 from atomr_local.reasoning.trace.schema import Basis, Guess, LlmUse, Method, Outcome, PlanOrigin, Status, Trace
-from atomr_local.sources.protocol import Evidence, SourceName
+from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.nodes import Tree
 
 
@@ -92,7 +92,7 @@ class SourcesSelected(Event):
     """`reason` says who chose: "only source", "rule: …" or "model"."""
 
     node_id: int
-    sources: tuple[SourceName, ...]
+    sources: tuple[str, ...]
     reason: str
 
 
@@ -101,7 +101,7 @@ class RetrievalStarted(Event):
     """A source is about to be asked."""
 
     node_id: int
-    source: SourceName
+    source: str
     query: str
 
 
@@ -122,7 +122,7 @@ class EvidenceFound(Event):
     """Evidence as taken into the trace, ids given. A piece found before keeps its first id."""
 
     node_id: int
-    source: SourceName
+    source: str
     evidence: tuple[Evidence, ...]
 
 

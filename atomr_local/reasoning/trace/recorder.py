@@ -106,7 +106,8 @@ class Recorder:
             case SourcesSelected():
                 self.trace.node(event.node_id).sources = [str(source) for source in event.sources]
             case RetrievalStarted():
-                self.trace.totals.retrievals[str(event.source)] += 1
+                retrievals, source = self.trace.totals.retrievals, str(event.source)
+                retrievals[source] = retrievals.get(source, 0) + 1
             case EvidenceFound():
                 known = self.trace.node(event.node_id).evidence
                 known.extend(item.id for item in event.evidence if item.id not in known)

@@ -152,12 +152,12 @@ class EvidenceTrace:
 
     Attributes:
         id: "e1", "e2", … within the trace.
-        source: "text", "graph" or "web".
+        source: "text", "graph", "web" or the name of another package's source.
         title: page title, entity label or title of the web page.
         text: the passage, the graph's rows as short sentences, or the web snippet. Untrusted.
         score: larger is better; comparable within one source and query only.
         query: what the source was asked.
-        locator: where it is: {"passage", "span"}, {"sparql", "rows"} or {"url", "retrieved_at"}.
+        locator: where it is, such as {"passage", "span"}, {"sparql", "rows"} or {"url", "retrieved_at"}.
     """
 
     id: str

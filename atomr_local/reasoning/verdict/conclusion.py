@@ -60,5 +60,4 @@ def failure(error: BaseException) -> tuple[WarningRaised, AnswerReady]:
     """The events for a question that failed. An error that is not an AtomrError is an internal one."""
     if not isinstance(error, AtomrError):
         error = AtomrError(f"{type(error).__name__}: {error}", title="Internal error")
-    hint = f"\n→ {error.hint}" if error.hint else ""
-    return WarningRaised(message=f"{error.title}: {error.message}{hint}"), AnswerReady(status="failed", answer=_FAILED)
+    return WarningRaised(message=error.in_full()), AnswerReady(status="failed", answer=_FAILED)

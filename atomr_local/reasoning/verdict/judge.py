@@ -36,7 +36,7 @@ class AtHand:
 
     Attributes:
         web: whether web search was allowed.
-        local: the local sources that were used, of "text" and "graph".
+        local: the sources that were used besides the web.
         indexes: other whole indexes that are built, as (kind, name).
     """
 
@@ -256,7 +256,8 @@ class _Judge:
             advice.append("Allow web search: --web, or the web switch in the terminal UI.")
         missing = [source for source in ("text", "graph") if source not in at_hand.local]
         if missing:
-            advice.append(f"Search the {' and the '.join(missing)} too: --sources text,graph.")
+            names = dict.fromkeys(("text", "graph", *at_hand.local))
+            advice.append(f"Search the {' and the '.join(missing)} too: --sources {','.join(names)}.")
         others = [f"--{kind}-index {name}" for kind, name in at_hand.indexes if kind in at_hand.local][:_MOST_INDEXES]
         if others:
             advice.append(f"Search another index: {' or '.join(others)}.")

@@ -111,7 +111,8 @@ def mentioned(name: str, found: Iterable[EvidenceTrace], *, any_word: bool = Fal
 def places(node: NodeTrace) -> str:
     """Where the node searched: "in the text", "in the text or the graph", "on the web"; "" if it did not search."""
     names = {"text": "in the text", "graph": "in the graph", "web": "on the web"}
-    asked = [names[name] for name in ("text", "graph", "web") if name in node.sources or _probed(node, name)]
+    asked = [place for name, place in names.items() if name in node.sources or _probed(node, name)]
+    asked += [f"in {name}" for name in node.sources if name not in names]
     return _listed(asked, "or").replace("in the text or in the graph", "in the text or the graph")
 
 

@@ -81,18 +81,12 @@ class GraphSource:
         return cls(KnowledgeGraph(directory), embedder_provider, warn)
 
     @property
-    def name(self) -> SourceName:
+    def name(self) -> str:
         return SourceName.GRAPH
 
     @property
     def graph(self) -> KnowledgeGraph:
         return self._graph
-
-    @property
-    def description(self) -> str:
-        counts = self._graph.manifest.counts
-        common = ", ".join(self._graph.property_label(iri) for iri in list(self._graph.properties)[:8])
-        return f"knowledge graph of {counts.get('entities', 0)} entities with exact facts: {common}"
 
     def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
         """See :class:`KnowledgeSource`."""

@@ -42,18 +42,16 @@ def replay(trace: Trace) -> QuestionState:
         )
     )
     pieces = {
-        item.id: Evidence(
-            SourceName(item.source), item.title, item.text, item.score, item.query, item.locator, id=item.id
-        )
+        item.id: Evidence(item.source, item.title, item.text, item.score, item.query, item.locator, id=item.id)
         for item in trace.evidence
     }
     for node in trace.nodes:
         state.apply(NodeStarted(node_id=node.id, resolved_question=node.resolved_question))
-        sources = tuple(SourceName(name) for name in node.sources)
+        sources = tuple(node.sources)
         if sources:
             state.apply(SourcesSelected(node_id=node.id, sources=sources, reason="as recorded"))
-        for source in SourceName:
-            found = tuple(pieces[item] for item in node.evidence if item in pieces and pieces[item].source is source)
+        for source in dict.fromkeys((*SourceName, *(item.source for item in trace.evidence))):
+            found = tuple(pieces[item] for item in node.evidence if item in pieces and pieces[item].source == source)
             if found:
                 state.apply(EvidenceFound(node_id=node.id, source=source, evidence=found))
         state.apply(NodeFinished.from_fields(node.id, node))

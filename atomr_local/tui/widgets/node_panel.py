@@ -103,7 +103,7 @@ def _options(view: NodeView, state: QuestionState) -> Iterable[Option]:
     for source in dict.fromkeys(item.source for item in found):
         yield Option(Text(f"\n{source.upper()}", "bold underline"), disabled=True)
         for item in found:
-            if item.source is source:
+            if item.source == source:
                 yield Option(_flat(piece(item, item.id in cited, answers, state.users_of(item.id))), id=item.id)
     if not found and result is not None:
         yield Option(Text("\nNo evidence was retrieved for this step itself.", "dim"), disabled=True)

@@ -1,10 +1,10 @@
-"""The first line: status, and the switches for Text, Graph and Web."""
+"""The first line: status, and the switches of the sources."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -14,12 +14,13 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from atomr_local.sanitize import sanitize_line
+from atomr_local.sources.registry import SOURCES, SourceType
 
 if TYPE_CHECKING:
     from atomr_local.assistant import Assistant
 
-Name = Literal["text", "graph", "web"]
 _LONGEST_HOST = 32
+_LONGEST_LABEL = 16
 
 
 class SourceSwitches(Horizontal):
@@ -34,46 +35,52 @@ class SourceSwitches(Horizontal):
     SourceSwitches > #web.on { background: $warning; color: $background; text-style: bold; }
     """
 
-    _NAMES: ClassVar[tuple[tuple[Name, str], ...]] = (("text", "Text"), ("graph", "Graph"), ("web", "Web"))
-
     @dataclass
     class Toggled(Message):
         """The user clicked a switch."""
 
-        name: Name
+        name: str
 
     def compose(self) -> ComposeResult:
-        for name, title in self._NAMES:
-            yield _Switch(name, title)
+        for name, source in SOURCES.items():
+            yield _Switch(name, source)
 
-    def show(self, *, text: bool, graph: bool, web: bool, running: bool | None = None) -> None:
+    def offer(self, sources: Mapping[str, SourceType]) -> None:
+        """Add a switch for each source that has none yet, before that for the web."""
+        there = {switch.name for switch in self.query(_Switch)}
+        new = [_Switch(name, source) for name, source in sources.items() if name not in there]
+        self.mount_all(new, before="#web")
+
+    def show(self, *, running: bool | None = None, **on: bool) -> None:
         """Show what holds now: the running question keeps the web as it was when it was asked.
 
         Args:
-            text: whether the next question may use the text index.
-            graph: whether the next question may use the graph index.
-            web: whether the next question may use the web.
+            on: by the name of each source, whether the next question may use it. A name that is left out counts as off.
             running: whether the running question uses the web; None if none runs.
         """
         # The clock may tick before the switches are there, or after they have gone.
         for switch in self.query(_Switch):
             if switch.name == "web":
-                switch.show_web(web, running)
+                switch.show_web(on["web"], running)
             else:
-                switch.show(text if switch.name == "text" else graph)
+                switch.show(on.get(switch.name or "", False), web=on["web"])
 
 
 class _Switch(Static):
     """One switch: a mark and a word, so that no colour is needed to read it."""
 
-    def __init__(self, name: Name, title: str) -> None:
-        super().__init__(name=name, id=name, markup=False)
-        self._switch: Name = name
-        self._title = title
+    def __init__(self, name: str, source: SourceType) -> None:
+        super().__init__(name=name, id=name if name in SOURCES else f"source-{name}", markup=False)
+        self._switch = name
+        self._title = title = sanitize_line(source.label)[:_LONGEST_LABEL]
+        self._waits_for_web = bool(source.network)
         self.tooltip = f"Click: turn {title} on or off for the next question"
+        if source.network:
+            self.tooltip += f". It is asked only while web search is on: queries go to {sanitize_line(source.network)}"
 
-    def show(self, on: bool) -> None:
-        self._put(f"[{'x' if on else ' '}] {self._title}", on)
+    def show(self, on: bool, *, web: bool) -> None:
+        waits = on and self._waits_for_web and not web
+        self._put(f"[{'-' if waits else 'x' if on else ' '}] {self._title}", on and not waits)
 
     def show_web(self, next_on: bool, running: bool | None) -> None:
         now = next_on if running is None else running
@@ -120,10 +127,8 @@ class StatusLine(Horizontal):
             static.tooltip = f"Questions and evidence leave this machine → {host}" if host else None
         shown = host if len(host) <= _LONGEST_HOST else f"{host[: _LONGEST_HOST - 1]}…"
         show_text(self, "#remote", Text(f"Model → {sanitize_line(shown)}"))
-        local: Sequence[str] = assistant.settings.sources
-        self.query_one(SourceSwitches).show(
-            text="text" in local, graph="graph" in local, web=assistant.web_enabled, running=running_web
-        )
+        local = dict.fromkeys(assistant.settings.sources, True)
+        self.query_one(SourceSwitches).show(running=running_web, **local, web=assistant.web_enabled)
         return host
 
     def show(self, stage: str) -> None:

@@ -20,9 +20,7 @@ from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceNam
 class Source:
     """Finds what it is given."""
 
-    description = ""
-
-    def __init__(self, name: SourceName, found: Retrieval) -> None:
+    def __init__(self, name: str, found: Retrieval) -> None:
         self.name, self._found = name, found
 
     def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
@@ -31,7 +29,7 @@ class Source:
     def close(self) -> None: ...
 
 
-def passage(title: str, text: str, source: SourceName = SourceName.TEXT) -> Evidence:
+def passage(title: str, text: str, source: str = SourceName.TEXT) -> Evidence:
     return Evidence(source, title, text, 1.0, "", {}, title)
 
 

@@ -80,6 +80,7 @@ class QuestionWindows:
 
     def edit_step(self) -> None:
         """Edit the step that is shown."""
+        from atomr_local.sources.registry import permitted
         from atomr_local.tui.screens.ask.node_editor import NodeEditor, StepChange
 
         tree, view, assistant = self._screen.state.tree, self._selected, self._screen.assistant
@@ -93,7 +94,7 @@ class QuestionWindows:
                 answers = {number: result.answers} if result.answers else {}
                 self._correct(result.tree, sources=sources, answers=answers, rerun={number})
 
-        usable = [*assistant.settings.sources, *(["web"] if assistant.web_enabled else [])]
+        usable = permitted(assistant.settings.sources, web=assistant.web_enabled)
         self._screen.app.push_screen(NodeEditor(tree, view, assistant.settings.limits, usable), changed)
 
     def rerun(self) -> None:

@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from atomr_local.credentials import Secret
 from atomr_local.errors import AtomrError
 from atomr_local.settings.schema import Settings, load_settings, origins
+from atomr_local.sources.registry import switched_names
 
 Kind = Literal["switch", "choice", "number", "text", "several", "table"]
 Check = Callable[[Any], object]
@@ -127,7 +128,7 @@ def _field(model: type[BaseModel], prefix: str, name: str, info: FieldInfo) -> F
     elif get_origin(annotation) is Literal:
         kind, choices = "choice", tuple(map(str, get_args(annotation)))
     elif get_origin(annotation) is tuple:
-        kind, choices = "several", tuple(map(str, get_args(get_args(annotation)[0])))
+        kind, choices = "several", tuple(switched_names())  # the one such setting is `sources`
     elif get_origin(annotation) is dict:
         kind = "table"
     return FormField(

@@ -54,7 +54,7 @@ def test_a_topic_that_only_the_graph_has_is_told_from_its_facts() -> None:
     facts = Evidence(SourceName.GRAPH, "Rosa Ferrer", "Rosa Ferrer: painter. Rosa Ferrer — work: Ships.", 1.0, "q", {})
     assert topic_page("Tell me about Rosa Ferrer.", [page("Girona"), facts]) is facts
     assert opening(facts) == "Rosa Ferrer: painter."
-    assert topic_page("Tell me about Rosa Ferrer.", [facts, page("Rosa Ferrer")]).source is SourceName.TEXT  # type: ignore[union-attr]
+    assert topic_page("Tell me about Rosa Ferrer.", [facts, page("Rosa Ferrer")]).source == SourceName.TEXT  # type: ignore[union-attr]
 
 
 def test_a_name_that_the_plan_spells_otherwise_is_found_as_typed() -> None:

@@ -72,7 +72,7 @@ def test_a_doubtful_link_scores_lower(ask: Asker) -> None:
 
 def test_search_evidence_can_be_read_and_run_again(ask: Asker) -> None:
     [evidence] = ask.search("Marie Curie").evidence
-    assert evidence.source is SourceName.GRAPH
+    assert evidence.source == SourceName.GRAPH
     assert "Marie Curie — date of birth: 7 November 1867." in evidence.text
     again = run_query(ask.source.graph.directory, evidence.locator["sparql"])
     assert list(again.rows) == evidence.locator["rows"] != []
@@ -269,11 +269,6 @@ def test_cancelled_requests_stop(ask: Asker) -> None:
     cancellation.cancel()
     with pytest.raises(Cancelled):
         ask.source.retrieve(Request("q", "q", Operator.SEARCH, (Value("Paris"),)), cancellation)
-
-
-def test_description_names_the_common_facts(ask: Asker) -> None:
-    assert "entities" in ask.source.description
-    assert "instance of" in ask.source.description
 
 
 def test_facts_under_an_unresolved_namesake_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
