@@ -10,12 +10,11 @@ import os
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from atomr_local.errors import AtomrError
 
 LogLevel = Literal["off", "error", "warning", "info", "debug"]
-LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)
 
 _LARGEST_FILE = 1 << 20  # bytes
 _OLD_FILES = 3

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
 from atomr_local.reasoning.trace.schema import Trace
-from atomr_local.sanitize import sanitize
+from atomr_local.sanitize import sanitize, sanitize_line
 
 Origin = Literal["asked", "imported"]
 SUMMARY_COLUMNS = "id, asked_at, origin, question, answer, status, strategy, confidence, seconds"
@@ -34,6 +35,14 @@ class QuestionSummary:
     confidence: float | None
     seconds: float
     follows: int | None = None
+
+    @property
+    def local_time(self) -> str:
+        """When it was asked, in local time to the minute; what is no time, as it is."""
+        try:
+            return datetime.fromisoformat(self.asked_at).astimezone().strftime("%Y-%m-%d %H:%M")
+        except (ValueError, OverflowError):
+            return sanitize_line(self.asked_at)[:16]
 
 
 @dataclass(frozen=True, slots=True)

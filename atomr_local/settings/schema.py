@@ -32,8 +32,6 @@ Origin = Literal["environment", "settings file"]
 STARTER = "starter"
 _LOCAL_SOURCES = ("text", "graph")
 _KEYS = re.compile(r"[^\s,]+(?:,[^\s,]+)*")
-# Of every group: what a wrong value was is told by `problem`, which knows what is secret, and by no traceback.
-_STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, str_max_length=4096, hide_input_in_errors=True)
 
 
 def _known_source(name: str) -> str:
@@ -48,10 +46,13 @@ def _known_source(name: str) -> str:
 SourceId = Annotated[str, AfterValidator(_known_source)]
 
 
-class EndpointSettings(BaseModel):
-    """An OpenAI-compatible server used instead of the in-process model."""
+class _Group(BaseModel):
+    # What a wrong value was is told by `problem`, which knows what is secret, and by no traceback.
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, str_max_length=4096, hide_input_in_errors=True)
 
-    model_config = _STRICT
+
+class EndpointSettings(_Group):
+    """An OpenAI-compatible server used instead of the in-process model."""
 
     url: SecretUrl = Field(
         SecretUrl(),
@@ -69,20 +70,16 @@ class EndpointSettings(BaseModel):
     )
 
 
-class NetworkSettings(BaseModel):
+class NetworkSettings(_Group):
     """How the program connects to other machines."""
-
-    model_config = _STRICT
 
     use_proxy: bool = Field(
         False, description="Use the proxies that HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY name."
     )
 
 
-class ModelSettings(BaseModel):
+class ModelSettings(_Group):
     """The in-process model and how it is run."""
-
-    model_config = _STRICT
 
     context_tokens: int = Field(4096, ge=512, le=1_048_576, description="Context window to allocate, in tokens.")
     threads: int = Field(0, ge=0, le=512, description="Threads while generating; 0: chosen from the processor.")
@@ -107,10 +104,8 @@ class ModelSettings(BaseModel):
     seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed for random numbers.")
 
 
-class LimitSettings(BaseModel):
+class LimitSettings(_Group):
     """Limits of a question. The trace says what a limit left out."""
-
-    model_config = _STRICT
 
     nodes: int = Field(40, ge=2, le=400, description="Maximum number of nodes in a plan.")
     depth: int = Field(8, ge=1, le=32, description="Maximum number of levels below the root.")
@@ -126,10 +121,8 @@ class LimitSettings(BaseModel):
         return Limits(nodes=self.nodes, depth=self.depth, fan_out=self.fan_out)
 
 
-class FeatureSettings(BaseModel):
+class FeatureSettings(_Group):
     """Features that help small models. Each can be switched off by itself, to measure it (docs/small-models.md)."""
-
-    model_config = _STRICT
 
     cut_evidence: bool = Field(True, description="Show the sentences that matter for the question, not the first ones.")
     span_answers: bool = Field(True, description="Answers read from evidence are runs of its words.")
@@ -148,10 +141,8 @@ class FeatureSettings(BaseModel):
     decline: bool = Field(True, description='Say "not found" if the evidence does not support an answer.')
 
 
-class RetrievalSettings(BaseModel):
+class RetrievalSettings(_Group):
     """How passages are found."""
-
-    model_config = _STRICT
 
     reranker: str = Field(
         "",
@@ -159,32 +150,24 @@ class RetrievalSettings(BaseModel):
     )
 
 
-class WebSettings(BaseModel):
-    model_config = _STRICT
-
+class WebSettings(_Group):
     enabled: bool = Field(False, description="Whether questions may be sent to the web search engine.")
     timeout: float = Field(10.0, gt=0, le=120, description="Seconds to wait for the search engine.")
     region: str = Field("wt-wt", pattern=r"^[a-z]{2}-[a-z]{2}$", description="DuckDuckGo region code.")
 
 
-class HistorySettings(BaseModel):
-    model_config = _STRICT
-
+class HistorySettings(_Group):
     keep: bool = Field(True, description="Keep every question with its trace, on this machine only.")
 
 
-class ConversationSettings(BaseModel):
+class ConversationSettings(_Group):
     """Follow-up questions in the terminal UI."""
-
-    model_config = _STRICT
 
     follow: bool = Field(True, description="Whether a question may refer to earlier ones (terminal UI).")
 
 
-class UISettings(BaseModel):
+class UISettings(_Group):
     """Appearance and keys of the terminal UI."""
-
-    model_config = _STRICT
 
     theme: str = Field("", description="Colour theme; empty: chosen from the terminal.")
     keys: dict[str, str] = Field(

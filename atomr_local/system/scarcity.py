@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 from collections.abc import Iterator
 
 _BY_NUMBER = {
@@ -68,8 +69,9 @@ def _no_descriptor_left() -> bool:
 
 def _advice(kind: str) -> str:
     if kind == "files":
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         return (
-            f"This process has as many files open as it may ({_open_files_limit()}). Start it again, or with a higher "
+            f"This process has as many files open as it may ({limit}). Start it again, or with a higher "
             "limit: `ulimit -n 4096`."
         )
     return {
@@ -78,11 +80,3 @@ def _advice(kind: str) -> str:
         "memory": "Memory has run out. Close other programs, or choose a smaller model or llm.context_tokens.",
         "disk": "The disk is full. Free some space, and try again.",
     }[kind]
-
-
-def _open_files_limit() -> str:
-    try:
-        import resource
-    except ImportError:  # Windows
-        return "its limit"
-    return str(resource.getrlimit(resource.RLIMIT_NOFILE)[0])

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,7 +67,7 @@ def list_(search: str | None, limit: int, as_json: bool) -> None:
         return
     for item in found:
         answer = f" → {sanitize_line(item.answer)}" if item.answer else ""
-        when = f"{_time(item.asked_at)}  {status_word(item.status):<11}"
+        when = f"{item.local_time}  {status_word(item.status):<11}"
         after = f"↳ {item.follows}  " if item.follows is not None else ""  # of the conversation's first question
         click.echo(f"{item.id:>5}  {when}  {after}{sanitize_line(item.question)}{answer}")
     if not kept:
@@ -108,7 +107,7 @@ def show(number: int, conversation: bool, as_json: bool) -> None:
             if place:
                 click.echo()
             click.echo(f"{label}{sanitize_line(kept.trace.question)}")
-            click.echo(f"({_time(item.asked_at)}, {status_word(item.status)}{how})\n")
+            click.echo(f"({item.local_time}, {status_word(item.status)}{how})\n")
             click.echo(sanitize(answer_text(kept.trace, guess=True, earlier=earlier)))
 
 
@@ -238,11 +237,3 @@ def _readable(opened: History, wanted: Sequence[int], *, skip: bool) -> tuple[li
                 raise
             click.echo(sanitize(f"skipped: {error.message}"), err=True)
     return found, len(wanted) - len(found)
-
-
-def _time(asked_at: str) -> str:
-    """Local time, to the minute."""
-    try:
-        return datetime.fromisoformat(asked_at).astimezone().strftime("%Y-%m-%d %H:%M")
-    except (ValueError, OverflowError):
-        return sanitize_line(asked_at)[:16]

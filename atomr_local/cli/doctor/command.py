@@ -72,16 +72,12 @@ def _findings(on_check: Callable[[str], None] | None) -> Iterator[Finding]:
         yield from deep_findings(settings, on_check)
 
 
-def _packages() -> list[Finding]:
-    found = []
+def _packages() -> Iterator[Finding]:
     for name in _PACKAGES:
         try:
-            found.append(Finding(name, "ok", version(name)))
+            yield Finding(name, "ok", version(name))
         except PackageNotFoundError:
-            found.append(
-                Finding(name, "missing", "not installed", "Install atomr-local again with the README's command.")
-            )
-    return found
+            yield Finding(name, "missing", "not installed", "Install atomr-local again with the README's command.")
 
 
 def _settings_and_models(settings: Settings) -> Iterator[Finding]:
@@ -202,7 +198,7 @@ def _tried_out(settings: Settings) -> Finding | None:
     return model_run(verdict, path) if verdict is not None else None
 
 
-def _indexes() -> list[Finding]:
+def _indexes() -> Iterator[Finding]:
     from atomr_local import paths
     from atomr_local.indexing.builds.rebuilding import damage_hint, rebuild_hint
     from atomr_local.indexing.opening import opening_problem
@@ -210,22 +206,21 @@ def _indexes() -> list[Finding]:
 
     shipped = paths.starter_knowledge_dir()
     whole = all((shipped / name).is_file() for name in ("facts.jsonl", "articles.jsonl"))
-    found = [
-        Finding("starter knowledge", "ok", str(shipped))
-        if whole
-        else Finding("starter knowledge", "missing", f"{shipped} is incomplete", "Install atomr-local again.")
-    ]
+    if whole:
+        yield Finding("starter knowledge", "ok", str(shipped))
+    else:
+        yield Finding("starter knowledge", "missing", f"{shipped} is incomplete", "Install atomr-local again.")
     try:
         entries = list_indexes()
     except AtomrError as error:
-        return [*found, Finding("indexes", "broken", error.message, error.hint)]
+        yield Finding("indexes", "broken", error.message, error.hint)
+        return
     for entry in entries:
         part = f"{entry.kind} index {entry.name}"
         closed = permission_hint(entry.path)
         if damage := entry.damage() or ("a part of it cannot be read" if closed else ""):
-            found.append(Finding(part, "broken", damage, closed or rebuild_hint(entry)))
+            yield Finding(part, "broken", damage, closed or rebuild_hint(entry))
         elif damage := opening_problem(entry.path):
-            found.append(Finding(part, "broken", damage, damage_hint(entry.kind, entry.path)))
+            yield Finding(part, "broken", damage, damage_hint(entry.kind, entry.path))
         else:
-            found.append(Finding(part, "ok", str(entry.path)))
-    return found
+            yield Finding(part, "ok", str(entry.path))

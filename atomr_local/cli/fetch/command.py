@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,15 @@ import click
 
 from atomr_local import paths
 from atomr_local.catalog.offered import DATA_HUB, DUMPS, WIKIDATA
-from atomr_local.cli.fetch.console import CONTACT, TransferProgress, agreed, bytes_progress, contact_of, size_argument
+from atomr_local.cli.fetch.console import (
+    CONTACT,
+    TransferProgress,
+    agreed,
+    bytes_progress,
+    contact_of,
+    interruptible,
+    size_argument,
+)
 from atomr_local.cli.output import note_text
 from atomr_local.errors import InputError
 from atomr_local.fetching.client import Client, Limiter, checked_url, shown
@@ -144,7 +151,7 @@ def wikipedia(contact: str | None, build: str, limit: int | None, to: Path | Non
     if build:
         check_name(build)
     wish = WikipediaWish(to=to.expanduser() if to is not None else paths.downloads_dir(), **wanted)
-    with _kept(), _client(contact, wish.rate_limit, base_url=wish.base_url) as client:
+    with interruptible(), _client(contact, wish.rate_limit, base_url=wish.base_url) as client:
         files = fetch_wikipedia(client, wish)
     if not files:
         return
@@ -180,11 +187,8 @@ def fetch_wikipedia(client: Client, wish: WikipediaWish) -> list[Path]:
             return []
     fetched = []
     for file in files:
-        progress = bytes_progress(file.name)
-        try:
+        with bytes_progress(file.name) as progress:
             fetched.append(download(client, file, wish.to, progress))
-        finally:
-            progress.end()
     return fetched
 
 
@@ -253,7 +257,7 @@ def wikidata(contact: str | None, build: str, **wanted: Any) -> None:
     wish = wikidata_wish(**wanted)
     if build:
         check_name(build)
-    with _kept():
+    with interruptible():
         found = _at_hand(wish) if build else None
         if found is None:
             with _client(contact, base_url="" if wish.base_url == WIKIDATA else wish.base_url) as client:
@@ -324,25 +328,14 @@ def fetch_wikidata(client: Client, wish: WikidataWish) -> tuple[Path, Path] | No
         note_text("Nothing was downloaded.")
         return None
     api = Wikibase(client, wish.base_url, wish.languages, Limiter(wish.rate, client.clock, client.sleep))
-    progress = TransferProgress("Wikidata", lambda done, total: f"{done} of {total}")
     settings = {"languages": wish.languages}
-    work = Slice(
-        api, wish.to, wanted, titles, site=wish.site, settings=settings, whole=wish.all_statements, progress=progress
-    )
-    try:
+    with TransferProgress("Wikidata", lambda done, total: f"{done} of {total}") as progress:
+        work = Slice(
+            api, wish.to, wanted, titles,
+            site=wish.site, settings=settings, whole=wish.all_statements, progress=progress,
+        )  # fmt: skip
         missing = work.fetch()
-    finally:
-        progress.end()
     for what, number in missing.items():
         if number:
             note_text(f"{number} of the {what} do not exist.")
     return wish.to, work.entity_list
-
-
-@contextmanager
-def _kept() -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        note_text("\nInterrupted. The downloaded data is kept. Run the same command again to resume.")
-        raise

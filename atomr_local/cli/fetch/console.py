@@ -6,7 +6,8 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from atomr_local.cli.output import note_text
 from atomr_local.cli.progress import Pace, line_every
@@ -74,6 +75,16 @@ def contact_of(option: str | None) -> str:
     return contact
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Around a download: tells at Ctrl-C that it can be resumed."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note_text("\nInterrupted. The downloaded data is kept. Run the same command again to resume.")
+        raise
+
+
 def agreed(yes: bool) -> bool:
     """Whether the user wants to go on.
 
@@ -91,7 +102,7 @@ def agreed(yes: bool) -> bool:
 
 
 class TransferProgress:
-    """Shows how far something is: one line that changes on a terminal, else a line now and then.
+    """Shows how far something is: one line that changes on a terminal, else a line now and then. A context manager.
 
     Args:
         words: from (done, total) to text, such as "3.0 of 9.0 MB".
@@ -125,11 +136,12 @@ class TransferProgress:
             sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
 
-    def end(self) -> None:
-        """End the line that changes."""
-        if self._open:
+    def __enter__(self) -> TransferProgress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._open:  # end the line that changes
             sys.stderr.write("\n")
-            self._open = False
 
 
 def bytes_progress(name: str) -> TransferProgress:

@@ -8,7 +8,7 @@ import click
 
 from atomr_local import paths
 from atomr_local.catalog.offered import catalogue, offered_model
-from atomr_local.cli.fetch.console import agreed, bytes_progress, given_contact
+from atomr_local.cli.fetch.console import agreed, bytes_progress, given_contact, interruptible
 from atomr_local.cli.output import note_text
 from atomr_local.errors import InputError
 from atomr_local.fetching.client import Client, shown
@@ -40,24 +40,21 @@ def pull_model(name: str, *, called: str, replace: bool, base_url: str, yes: boo
         offered = offered_model(name)
         url, licence, named = offered.url(base_url or catalogue().hub), offered.licence, called or offered.name
     directory = paths.models_dir()
-    try:
-        use_proxy = load_settings().network.use_proxy
-        with Client(contact=given_contact(None), use_proxy=use_proxy, base_url=base_url, notify=note_text) as client:
-            model = look_up(client, url, named, licence)
-            if is_there(model, directory):
-                note_text(f"{named} is up to date: {model.target(directory)}")
-                return named
-            if not _wanted(model, replace=replace, yes=yes):
-                note_text("Nothing was downloaded.")
-                return None
-            progress = bytes_progress(named)
-            try:
-                header = pull(client, model, directory, progress)
-            finally:
-                progress.end()
-    except KeyboardInterrupt:
-        note_text("\nInterrupted. The downloaded data is kept. Run the same command again to resume.")
-        raise
+    use_proxy = load_settings().network.use_proxy
+    contact = given_contact(None)
+    with (
+        interruptible(),
+        Client(contact=contact, use_proxy=use_proxy, base_url=base_url, notify=note_text) as client,
+    ):
+        model = look_up(client, url, named, licence)
+        if is_there(model, directory):
+            note_text(f"{named} is up to date: {model.target(directory)}")
+            return named
+        if not _wanted(model, replace=replace, yes=yes):
+            note_text("Nothing was downloaded.")
+            return None
+        with bytes_progress(named) as progress:
+            header = pull(client, model, directory, progress)
     parameters = f"{header.parameters / 1e6:,.0f} million parameters"
     note_text(
         f"Downloaded and checked: {parameters}, {sanitize_line(header.quantisation)}. Use it: atomr models use {named}"

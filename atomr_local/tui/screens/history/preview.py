@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -29,14 +28,6 @@ _MOST_PIECES = 20
 _MOST_STEPS = 60
 
 
-def local_time(asked_at: str) -> str:
-    """Local time, to the minute; what is no time, as it is."""
-    try:
-        return datetime.fromisoformat(asked_at).astimezone().strftime("%Y-%m-%d %H:%M")
-    except (ValueError, OverflowError):
-        return sanitize_line(asked_at)[:16]
-
-
 def listed(item: QuestionSummary) -> Text:
     """Two lines: mark and question; when, how, and the answer."""
     mark, style = MARKS.get(item.status, ("·", ""))
@@ -45,7 +36,7 @@ def listed(item: QuestionSummary) -> Text:
     if item.follows is not None:  # another question of the same conversation
         text.append(f"↳ {item.follows} ", "dim")
     text.append(short_line(item.question))
-    text.append(f"\n  {local_time(item.asked_at)}  {sanitize_line(item.strategy)}", "dim")
+    text.append(f"\n  {item.local_time}  {sanitize_line(item.strategy)}", "dim")
     if item.origin == "imported":
         text.append("  imported", "italic dim")
     if item.status == "unknown":
@@ -79,7 +70,7 @@ def _blocks(kept: StoredQuestion) -> Iterator[RenderableType]:
     how = "imported" if summary.origin == "imported" else "asked"
     yield Text.assemble(
         (f"{mark} {status_word(trace.status)}", style),
-        (f" · {sanitize_line(trace.strategy)} · {how} {local_time(summary.asked_at)}", "dim"),
+        (f" · {sanitize_line(trace.strategy)} · {how} {summary.local_time}", "dim"),
         (f" · {trace.totals.seconds:.1f} s", "dim"),
     )  # fmt: skip
     yield Text()
