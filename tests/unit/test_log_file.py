@@ -6,13 +6,14 @@ import logging
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from atomr_local import paths
 from atomr_local.cli.main import main
 from atomr_local.errors import InputError
-from atomr_local.log_file import LEVELS, LogLevel, log_error, start_logging
+from atomr_local.log_file import LogLevel, log_error, start_logging
 from atomr_local.reasoning.trace.event_log import logged
 from atomr_local.reasoning.trace.events import Event, QuestionAsked, WarningRaised
 
@@ -116,4 +117,4 @@ def test_the_levels_of_the_command_line_are_those_of_the_log() -> None:
     from atomr_local.cli.main import atomr
 
     (option,) = [parameter for parameter in atomr.params if parameter.name == "log_level"]
-    assert tuple(option.type.choices) == LEVELS  # type: ignore[attr-defined]
+    assert tuple(option.type.choices) == get_args(LogLevel)  # type: ignore[attr-defined]
