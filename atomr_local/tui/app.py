@@ -16,7 +16,6 @@ from textual.actions import parse
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.widgets import TextArea
-from textual.worker import Worker, WorkerState
 
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
@@ -110,7 +109,6 @@ class AtomrApp(App[None]):
         self._startup.open()
 
     def use_assistant(self, assistant: Assistant) -> None:
-        """Take the assistant that was opened."""
         self._opened = assistant
         self._follow_settings()
         self.ask_screen.attach(assistant)
@@ -190,9 +188,9 @@ class AtomrApp(App[None]):
     # The first start
 
     def offer_first_run(self) -> None:
-        """Let the user choose how to begin."""
         self._first_run_open = True
-        self.ask_screen.offer_first_run()
+        if self.ask_screen.welcome.display:  # nothing was asked
+            self.ask_screen.welcome.offer_first_run()
 
     def on_first_run_choices_chosen(self, message: FirstRunChoices.Chosen) -> None:
         """Go the way that was chosen; asking a question is choosing the starter."""
@@ -207,7 +205,7 @@ class AtomrApp(App[None]):
     def _finish_first_run(self) -> None:
         if self._first_run_open:
             self._first_run_open = False
-            self.ask_screen.end_first_run()
+            self.ask_screen.welcome.end_first_run()
             self._remember({"ui.first_run_done": True})
 
     # The windows
@@ -292,7 +290,7 @@ class AtomrApp(App[None]):
         self.push_screen(ExamplesScreen())
 
     def action_console(self) -> None:
-        self.ask_screen.open_console()
+        self.ask_screen.windows.open_console()
 
     def action_jump(self) -> None:
         from atomr_local.tui.screens.jump import JumpScreen
@@ -352,7 +350,7 @@ class AtomrApp(App[None]):
             self.ask_screen.action_cancel()
             self._opened.cancel()
             self._opened.stop_loading()
-            share = self.ask_screen.moved_share
+            share = self.ask_screen.view.moved_share
             looks: dict[str, object] = {} if share is None else {"ui.tree_share": share}
             if self.theme != choose(self._opened.settings.ui.theme):  # taken from the command palette
                 looks["ui.theme"] = self.theme
@@ -363,15 +361,9 @@ class AtomrApp(App[None]):
     # What fails
 
     def show_error(self, error: AtomrError) -> None:
-        """Show the error in a panel of its own."""
         from atomr_local.tui.screens.error import ErrorScreen
 
         self.push_screen(ErrorScreen(error))
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Shows an internal error on a thread like any other error."""
-        if event.state is WorkerState.ERROR and event.worker.error is not None:
-            self.show_error(internal_error(event.worker.error))
 
     def _handle_exception(self, error: Exception) -> None:
         # Textual would print a traceback over the terminal. Headless it shall: tests need it.

@@ -8,6 +8,7 @@ from typing import TypeVar
 from textual.dom import DOMNode
 
 from atomr_local.errors import AtomrError
+from atomr_local.tui.internal_errors import internal_error
 
 _Result = TypeVar("_Result")
 
@@ -24,7 +25,7 @@ def in_background(
     """Run `work` on a thread; `then` takes its result where messages of the node are handled, if it is still there.
 
     Args:
-        failed: takes the AtomrError that `work` raised; None: a panel shows it.
+        failed: takes the error that `work` raised, an internal one as an AtomrError; None: a panel shows it.
         exclusive: whether this takes the place of what runs in the same group.
     """
 
@@ -36,8 +37,8 @@ def in_background(
     def run() -> None:
         try:
             result = work()
-        except AtomrError as error:
-            node.call_later(failed or show, error)
+        except Exception as error:
+            node.call_later(failed or show, error if isinstance(error, AtomrError) else internal_error(error))
         else:
             node.call_later(then, result)
 

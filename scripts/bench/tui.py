@@ -159,9 +159,9 @@ async def keys(nodes: int, evidence: int, size: tuple[int, int], clock: Callable
         await press("home")
         times = []
         for _ in range(40):
-            started, before = clock(), app.ask_screen.selected
+            started, before = clock(), app.ask_screen.view.selected
             app.post_message(Key("down", None))
-            while app.ask_screen.selected == before:
+            while app.ask_screen.view.selected == before:
                 await asyncio.sleep(0.001)
             shown = asyncio.Event()
             app.screen.call_after_refresh(shown.set)

@@ -64,12 +64,12 @@ async def test_selecting_a_node_shows_its_evidence() -> None:
         await until(pilot, lambda: done(app))
         app.query_one(ReasoningTree).focus()
         await pilot.press("down", "down")
-        await until(pilot, lambda: app.ask_screen.selected == 3)
+        await until(pilot, lambda: app.ask_screen.view.selected == 3)
         text = screen_text(app)
         assert "Metropolis is a film directed by Fritz Lang." in text
         assert "the citation holds" in text
         await pilot.press("down", "down")
-        await until(pilot, lambda: app.ask_screen.selected == 2)
+        await until(pilot, lambda: app.ask_screen.view.selected == 2)
         text = screen_text(app)
         assert "SELECT ?value" in text
         assert "Where was Fritz Lang born?" in text
@@ -82,17 +82,17 @@ async def test_a_step_chosen_in_the_same_frame_as_the_cursor_moves_stays_chosen(
         await until(pilot, lambda: done(app))
         screen, tree = app.ask_screen, app.query_one(ReasoningTree)
         tree.go_to(3)
-        screen.select(2)  # the move to 3 is told to the screen only now
+        screen.view.select(2)  # the move to 3 is told to the screen only now
         await pilot.pause(0.1)
-        assert screen.selected == 2
+        assert screen.view.selected == 2
         assert tree.cursor_node is not None
         assert tree.cursor_node.data == 2
         tree.action_cursor_up()
         tree.action_cursor_down()  # back where it was: what lay between is not shown
         await pilot.pause(0.1)
-        assert screen.selected == 2
+        assert screen.view.selected == 2
         tree.action_cursor_up()
-        await until(pilot, lambda: screen.selected == 4)
+        await until(pilot, lambda: screen.view.selected == 4)
 
 
 async def test_escape_cancels_and_keeps_what_was_found() -> None:
@@ -226,7 +226,7 @@ async def test_a_question_that_is_refused_loses_nothing(asked_before: bool) -> N
         if asked_before:
             await ask(pilot)
             await until(pilot, lambda: done(app))
-            screen.select(2)
+            screen.view.select(2)
         before = screen.state
         screen.action_focus_question()
         app.post_message(events.Paste(long))
@@ -242,7 +242,7 @@ async def test_a_question_that_is_refused_loses_nothing(asked_before: bool) -> N
         assert not screen.state.running
         shown = screen_text(app)
         if asked_before:
-            assert screen.selected == 2
+            assert screen.view.selected == 2
             assert "The answer is Vienna" in shown
             assert "Fritz Lang ← Who directed" in shown
         else:

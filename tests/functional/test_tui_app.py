@@ -135,7 +135,7 @@ async def test_the_panes_are_resized_by_keys_and_mouse_and_stay_so() -> None:
         await pilot.hover(offset=(30, y + 2))
         await pilot.mouse_up(offset=(30, y + 2))
         await until(pilot, lambda: app.ask_screen.query_one("#tree").size.width < 35)
-        share = app.ask_screen.moved_share
+        share = app.ask_screen.view.moved_share
         await pilot.press("ctrl+q")
     assert load_settings().ui.tree_share == share
 

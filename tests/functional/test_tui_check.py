@@ -66,9 +66,9 @@ async def test_from_a_citation_to_its_evidence_and_to_the_steps_that_use_it() ->
         await pilot.press("c")
         await until(pilot, lambda: app.query_one(NodePanel).chosen == "e2")
         assert app.focused is app.query_one(NodePanel)
-        assert app.ask_screen.selected == 0
+        assert app.ask_screen.view.selected == 0
         await pilot.press("u")
-        await until(pilot, lambda: app.ask_screen.selected == 2)
+        await until(pilot, lambda: app.ask_screen.view.selected == 2)
         assert app.query_one(NodePanel).chosen == "e2"
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, EvidenceScreen))
@@ -76,7 +76,7 @@ async def test_from_a_citation_to_its_evidence_and_to_the_steps_that_use_it() ->
         assert "Fritz Lang — place of birth: Vienna." in text
         assert "0. Where was the director of Metropolis born?" in text
         await pilot.press("up", "up", "enter")
-        await until(pilot, lambda: app.ask_screen.selected == 0)
+        await until(pilot, lambda: app.ask_screen.view.selected == 0)
 
 
 async def test_a_click_on_a_citation_goes_to_its_evidence() -> None:
@@ -117,13 +117,13 @@ async def test_the_console_tells_what_is_wrong_and_stops_a_slow_query() -> None:
     app = AtomrApp(fake)
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app._opened is not None)
-        app.ask_screen.open_console("bad")
+        app.ask_screen.windows.open_console("bad")
         await pilot.pause()
         await pilot.press("f5")
         await until(pilot, lambda: "the query is not valid" in screen_text(app))
         await pilot.press("escape", "escape")
         await until(pilot, lambda: app.screen is app.ask_screen)
-        app.ask_screen.open_console("slow")
+        app.ask_screen.windows.open_console("slow")
         await pilot.pause()
         await pilot.press("f5")
         await until(pilot, lambda: len(fake.queries) == 2)
@@ -138,7 +138,7 @@ async def test_rows_that_come_after_a_query_was_stopped_are_not_shown() -> None:
     app = AtomrApp(fake)
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app._opened is not None)
-        app.ask_screen.open_console("deaf")
+        app.ask_screen.windows.open_console("deaf")
         await pilot.pause()
         await pilot.press("f5")
         await until(pilot, lambda: len(fake.queries) == 1)
@@ -159,7 +159,7 @@ async def test_the_prompt_and_the_output_are_one_key_away() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await ask(pilot)
         await until(pilot, lambda: done(app))
-        app.ask_screen.select(3)
+        app.ask_screen.view.select(3)
         await pilot.press("m")
         await until(pilot, lambda: isinstance(app.screen, CallsScreen))
         text = screen_text(app)
@@ -168,7 +168,7 @@ async def test_the_prompt_and_the_output_are_one_key_away() -> None:
         assert "20 tokens submitted, 5 read" in text
         assert "\x1b" not in text
         await pilot.press("escape")
-        app.ask_screen.select(2)
+        app.ask_screen.view.select(2)
         await pilot.press("m")
         await until(pilot, lambda: "The model was not asked for this step." in screen_text(app))
 
@@ -188,7 +188,7 @@ async def test_a_web_page_is_opened_only_after_asking(url: str, offered: bool, m
     async with app.run_test(size=SIZE) as pilot:
         await ask(pilot)
         await until(pilot, lambda: done(app))
-        app.ask_screen.select(2)
+        app.ask_screen.view.select(2)
         await pilot.press("ctrl+o", "down", "enter")
         await until(pilot, lambda: isinstance(app.screen, EvidenceScreen))
         assert "retrieved 2026-01-02T03:04:05Z" in screen_text(app)
@@ -213,7 +213,7 @@ async def test_jump_mode_gives_every_place_a_letter() -> None:
         letters = app.screen._places
         assert len(letters) >= 8  # four places and five steps, as far as they are seen
         await pilot.press(list(letters)[-1])
-        await until(pilot, lambda: app.screen is app.ask_screen and app.ask_screen.selected == 2)
+        await until(pilot, lambda: app.screen is app.ask_screen and app.ask_screen.view.selected == 2)
         assert app.focused is app.query_one(ReasoningTree)
 
 
@@ -228,7 +228,7 @@ async def test_many_pieces_keep_the_cursor_while_more_comes() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await ask(pilot)
         await until(pilot, lambda: len(app.ask_screen.state.evidence) == 5)
-        app.ask_screen.select(3)
+        app.ask_screen.view.select(3)
         panel = app.query_one(NodePanel)
         panel.focus()
         assert panel.go_to("e4")

@@ -72,7 +72,7 @@ async def test_one_step_is_edited_its_sources_and_answer_too() -> None:
     app = AtomrApp(fake)
     async with app.run_test(size=SIZE) as pilot:
         await asked(pilot, app)
-        app.ask_screen.select(4)
+        app.ask_screen.view.select(4)
         await pilot.press("e")
         await until(pilot, lambda: isinstance(app.screen, NodeEditor))
         screen = app.screen
@@ -99,7 +99,7 @@ async def test_the_operator_of_a_step_can_be_changed() -> None:
     app = AtomrApp(fake)
     async with app.run_test(size=SIZE) as pilot:
         await asked(pilot, app)
-        app.ask_screen.select(2)
+        app.ask_screen.view.select(2)
         await pilot.press("e")
         await until(pilot, lambda: isinstance(app.screen, NodeEditor))
         app.screen.query_one(Select).value = "Filter"
@@ -114,7 +114,7 @@ async def test_no_label_of_the_step_editor_is_cut_on_a_small_terminal() -> None:
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=(80, 24)) as pilot:
         await asked(pilot, app)
-        app.ask_screen.select(2)
+        app.ask_screen.view.select(2)
         await pilot.press("e")
         await until(pilot, lambda: isinstance(app.screen, NodeEditor))
         check_labels(app)
@@ -125,7 +125,7 @@ async def test_a_step_is_run_again() -> None:
     app = AtomrApp(fake)
     async with app.run_test(size=SIZE) as pilot:
         await asked(pilot, app)
-        app.ask_screen.select(2)
+        app.ask_screen.view.select(2)
         await pilot.press("r")
         await until(pilot, lambda: len(fake.questions) == 2 and done(app))
         assert fake.extras[1]["revision"].rerun == frozenset({2})

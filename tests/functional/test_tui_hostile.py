@@ -217,7 +217,7 @@ async def test_an_answered_question_is_harmless_at_every_step() -> None:
         app.query_one("#answer").display = False
         app.query_one("#body").display = True
         for number, tags in PANEL.items():
-            app.ask_screen.select(number)
+            app.ask_screen.view.select(number)
             await pilot.pause()
             assert_harmless(app)
             seen = screen_text(app)

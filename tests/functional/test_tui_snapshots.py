@@ -156,7 +156,7 @@ async def running(pilot: Pilot[None]) -> None:
     tree = pilot.app.query_one(ReasoningTree)
     # The plan puts the cursor on its first step a frame after it comes.
     await until(pilot, lambda: "e3" in pilot.app.ask_screen.state.evidence and cursor(tree) == 0)
-    pilot.app.ask_screen.select(2)
+    pilot.app.ask_screen.view.select(2)
     await until(pilot, lambda: cursor(tree) == 2)
 
 
@@ -166,7 +166,7 @@ def cursor(tree: ReasoningTree) -> int | None:
 
 async def guessed(pilot: Pilot[None]) -> None:
     await end(pilot)
-    pilot.app.ask_screen.select(3)
+    pilot.app.ask_screen.view.select(3)
     await pilot.press("g")
     await pilot.pause()
 
@@ -177,7 +177,7 @@ def after(*keys: str, node: int | None = None, first: Before = end) -> Before:
     async def pressed(pilot: Pilot[None]) -> None:
         await first(pilot)
         if node is not None:
-            pilot.app.ask_screen.select(node)
+            pilot.app.ask_screen.view.select(node)
         for key in keys:
             await pilot.press(key)
             await pilot.pause()

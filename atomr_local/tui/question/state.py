@@ -116,7 +116,6 @@ class QuestionState:
         return sorted(self._users.get(evidence_id, ()))
 
     def apply(self, event: Event) -> None:
-        """Take the event in."""
         from atomr_local.reasoning.trace import events  # there by then; the first frame does not wait for it
 
         match event:

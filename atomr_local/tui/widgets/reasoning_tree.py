@@ -56,7 +56,6 @@ class ReasoningTree(Tree[int]):
             self.go_to(first)
 
     def show_text(self, text: str) -> None:
-        """Show the plan as it is being written."""
         self.clear()
         self._lines = {}
         for line in text.splitlines():

@@ -52,7 +52,7 @@ class ReasoningView(Container):
     Attributes:
         selected: the number of the node that is shown.
         share: percent of the room that the tree has.
-        share_moved: whether the user moved the bar between the panes.
+        moved_share: the share, if the user has moved the bar between the panes.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,8 @@ class ReasoningView(Container):
         super().__init__(self.steps, Splitter(), self.evidence, id="body")
         self.display = False
         self.selected: int | None = None
-        self.share, self.share_moved = 50, False
+        self.share = 50
+        self.moved_share: int | None = None
         self._state = QuestionState()
         self._citation = -1
         self._resting: Timer | None = None
@@ -127,7 +128,6 @@ class ReasoningView(Container):
         self.evidence.go_to(evidence_id)
 
     def next_citation(self) -> None:
-        """Go to the next piece that the answer cites."""
         if cited := self._state.citations:
             self._citation = (self._citation + 1) % len(cited)
             self.go_to_evidence(cited[self._citation])
@@ -155,10 +155,17 @@ class ReasoningView(Container):
     def on_splitter_moved(self, message: Splitter.Moved) -> None:
         self.move_bar(message.share)
 
+    def widen(self, percent: int) -> None:
+        """Give the tree so many percent more of the room."""
+        self.move_bar(self.share + percent)
+
     def move_bar(self, share: int) -> None:
         """Give the tree so many percent of the room, neither pane too small to be read."""
-        self.share, self.share_moved = max(_LEAST, min(_MOST, share)), True
+        self.share = self.moved_share = max(_LEAST, min(_MOST, share))
         self.show_share()
+
+    def on_resize(self) -> None:
+        self.show_share()  # the screen may have become narrow
 
     def show_share(self) -> None:
         """Lay the panes out: side by side, or one above the other on a narrow screen."""

@@ -110,5 +110,4 @@ class Welcome(Vertical):
             self.mount(FirstRunChoices(), before=self._examples)
 
     def end_first_run(self) -> None:
-        """Take the choice away."""
         self.query("#first-run").remove()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 from rich.text import Text
@@ -33,16 +32,9 @@ if TYPE_CHECKING:
     from atomr_local.graph_console import GraphRows
 
 
-@dataclass(frozen=True)
-class EvidenceChoice:
-    """What the user wants next: a node by its number, or the query in the console."""
+class EvidenceScreen(ModalScreen[int | str | None]):
+    """Gives what the user wants next: a node, by its number, or a query for the console."""
 
-    kind: Literal["node", "console"]
-    node_id: int = 0
-    sparql: str = ""
-
-
-class EvidenceScreen(ModalScreen[EvidenceChoice | None]):
     DEFAULT_CSS = """
     EvidenceScreen { align: center middle; }
     #piece { width: 100; max-width: 96%; height: 90%; padding: 0 2; background: $surface; border: round $accent; }
@@ -121,10 +113,10 @@ class EvidenceScreen(ModalScreen[EvidenceChoice | None]):
 
     @on(OptionList.OptionSelected, "#piece-users")
     def _user_chosen(self, message: OptionList.OptionSelected) -> None:
-        self.dismiss(EvidenceChoice("node", node_id=self._users[message.option_index][0]))
+        self.dismiss(self._users[message.option_index][0])
 
     def action_console(self) -> None:
-        self.dismiss(EvidenceChoice("console", sparql=self._sparql))
+        self.dismiss(self._sparql)
 
     def action_copy(self) -> None:
         item = self._evidence

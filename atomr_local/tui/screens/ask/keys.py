@@ -1,8 +1,13 @@
-"""The keys of the main screen, in the groups that the help shows."""
+"""The keys of the main screen, in the groups that the help shows, and when they do something."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.binding import Binding
+
+if TYPE_CHECKING:
+    from atomr_local.tui.question.state import QuestionState
 
 _STEP = 5  # percent that a key moves the bar between the panes
 GUESS_KEY, REWORD_KEY = "answer.guess", "question.reword"  # ids of keys that texts on the screen name
@@ -16,12 +21,13 @@ LOOKING = [
     Binding("ctrl+t", "focus_tree", "Tree", priority=True, tooltip="Go to the reasoning tree", id="focus.tree"),
     Binding("ctrl+o", "focus_evidence", "Evidence", priority=True, tooltip="Go to the evidence of the step",
             id="focus.evidence"),
-    Binding("c", "next_citation", "Citation", tooltip="Go to the next citation of the answer", id="citation.next"),
+    Binding("c", "view('next_citation')", "Citation", tooltip="Go to the next citation of the answer",
+            id="citation.next"),
     Binding("g", "guess", "Guess", tooltip="Show or hide the guess, where the answer is not found", id=GUESS_KEY),
     Binding("u", "next_user", "Used by", tooltip="The next step that uses this evidence", id="evidence.users"),
-    Binding("left_square_bracket", f"resize(-{_STEP})", "Narrower", show=False, tooltip="Make the tree smaller",
+    Binding("left_square_bracket", f"view('widen', -{_STEP})", "Narrower", show=False, tooltip="Make the tree smaller",
             id="panes.smaller"),
-    Binding("right_square_bracket", f"resize({_STEP})", "Wider", show=False, tooltip="Make the tree larger",
+    Binding("right_square_bracket", f"view('widen', {_STEP})", "Wider", show=False, tooltip="Make the tree larger",
             id="panes.larger"),
 ]  # fmt: skip
 CONVERSATION = [
@@ -55,3 +61,21 @@ GROUPS = {
     "The conversation": CONVERSATION,
     "Checking, correcting, keeping": CORRECTING,
 }
+
+
+def possible(action: str, state: QuestionState) -> bool | None:
+    """Whether the action does something with this question: None dims its key, False hides it."""
+    ended = state.trace is not None
+    can_correct = (ended and state.tree is not None) or None
+    return {
+        "cancel": state.running,
+        "next_citation": bool(state.citations),
+        "guess": state.has_guess,
+        "reword": ended,
+        "edit_step": can_correct,
+        "edit_plan": can_correct,
+        "rerun": can_correct,
+        "copy": ended or None,
+        "export": ended or None,
+        "open_calls": state.tree is not None or None,
+    }.get(action, True)

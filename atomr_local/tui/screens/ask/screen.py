@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.events import Paste, Resize
+from textual.events import Paste
 from textual.message import Message
 from textual.screen import Screen
-from textual.worker import Worker, WorkerState
 
 from atomr_local.sanitize import sanitize
 from atomr_local.tui.background import in_background
 from atomr_local.tui.question.conversation import QuestionRequest, ShownConversation
 from atomr_local.tui.question.state import QuestionState
-from atomr_local.tui.screens.ask.keys import CONVERSATION, CORRECTING, GUESS_KEY, LOOKING, REWORD, REWORD_KEY
+from atomr_local.tui.screens.ask.keys import CONVERSATION, CORRECTING, GUESS_KEY, LOOKING, REWORD, REWORD_KEY, possible
 from atomr_local.tui.screens.ask.session import EventReceived, HistoryRefused, QuestionFailed, QuestionSession
 from atomr_local.tui.widgets.question_box import LONGEST, QuestionBox
 from atomr_local.tui.widgets.status_line import StatusLine
@@ -31,23 +29,20 @@ if TYPE_CHECKING:
     from atomr_local.reasoning.trace.schema import Trace
     from atomr_local.tui.widgets.answer_panel import AnswerPanel
 
-_NARROW = 110  # columns below which the tree and the evidence stand one above the other
-_LOW = 26  # rows below which the question box gives up its frame
-_SHORT = 20  # rows below which what the program says of itself goes too
 _TICK = 0.25
 
 
 class AskScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [*CONVERSATION, *CORRECTING, *LOOKING]
+    # Narrow: tree and evidence stand one above the other. Low: the question box has no frame. Short: no welcome either.
+    HORIZONTAL_BREAKPOINTS = [(0, "narrow"), (110, "wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "short"), (20, "low"), (26, "high")]  # noqa: RUF012
 
     class WidgetsMounted(Message):
         """All of the screen is there."""
 
-    @dataclass
     class AnswerFinished(Message):
         """A question has ended; its trace is complete."""
-
-        trace: Trace
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         """Make the screen; it takes questions at once, and asks them once `attach` has given it the assistant."""
@@ -85,25 +80,17 @@ class AskScreen(Screen[None]):
         from atomr_local.tui.widgets.welcome import Welcome
 
         self._transcript, self._understood = Transcript(), UnderstoodLine()
-        self._welcome, self._answer, self._bottom = Welcome(), AnswerPanel(), BottomLine()
-        self._view = ReasoningView()
-        self._windows = QuestionWindows(self, self._view)
+        self.welcome, self._answer, self._bottom = Welcome(), AnswerPanel(), BottomLine()
+        self.view = ReasoningView()
+        self.windows = QuestionWindows(self, self.view)
         self._answer.display = False
         await self.mount(self._transcript, before="#question")
-        await self.mount(self._understood, self._welcome, self._view, self._answer, self._bottom)
+        await self.mount(self._understood, self.welcome, self.view, self._answer, self._bottom)
         self.widgets_mounted = True
-        self._view.show_share()
+        self.view.show_share()
         self.set_interval(_TICK, self.show_status)
         self.show_status()
         self.post_message(self.WidgetsMounted())
-
-    def on_resize(self, event: Resize) -> None:
-        # The event's size: the screen's own is not yet the new one.
-        self.set_class(event.size.width < _NARROW, "narrow")
-        self.set_class(event.size.height < _LOW, "low")
-        self.set_class(event.size.height < _SHORT, "short")
-        if self.widgets_mounted:
-            self._view.show_share()
 
     def on_paste(self, event: Paste) -> None:
         """What is pasted outside the question box is a question."""
@@ -115,26 +102,17 @@ class AskScreen(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Which keys do something now; the others are dimmed or, where they never can, hidden."""
-        state = self.state
-        ended = state.trace is not None
-        can_correct = (ended and state.tree is not None) or None
-        return {
-            "cancel": state.running,
-            "focus_tree": bool(self._number) or None,
-            "focus_evidence": bool(self._number) or None,
-            "next_citation": bool(state.citations),
-            "guess": state.has_guess,
-            "new_conversation": bool(state.question or self.conversation.turns) and not state.running,
-            "focus_turns": self.widgets_mounted and self._transcript.display,
-            "next_user": self.focused is not None and self.focused.id == "evidence",
-            "reword": ended,
-            "edit_step": can_correct,
-            "edit_plan": can_correct,
-            "rerun": can_correct,
-            "copy": ended or None,
-            "export": ended or None,
-            "open_calls": state.tree is not None or None,
-        }.get(str(parameters[0]) if action == "window" else action, True)
+        name = str(parameters[0]) if action in {"window", "view"} else action
+        match name:
+            case "focus_tree" | "focus_evidence":
+                return bool(self._number) or None
+            case "new_conversation":
+                return bool(self.state.question or self.conversation.turns) and not self.state.running
+            case "focus_turns":
+                return self.widgets_mounted and self._transcript.display
+            case "next_user":
+                return self.focused is not None and self.focused.id == "evidence"
+        return possible(name, self.state)
 
     @property
     def assistant(self) -> Assistant:
@@ -147,8 +125,8 @@ class AskScreen(Screen[None]):
         from atomr_local.history.recording import recall
 
         self._session = QuestionSession(self, assistant)
-        self._view.share = assistant.settings.ui.tree_share
-        self._view.show_share()
+        self.view.share = assistant.settings.ui.tree_share
+        self.view.show_share()
         self.show_switches()
         # What fails there is told when the history itself is opened.
         in_background(self, recall, self._recalled, failed=lambda _: None, group="recall")
@@ -158,15 +136,6 @@ class AskScreen(Screen[None]):
 
     def _recalled(self, questions: Sequence[str]) -> None:
         self.query_one(QuestionBox).recall(list(reversed(questions)))
-
-    def offer_first_run(self) -> None:
-        """Show the first start's choice, as long as nothing was asked."""
-        if not self._number:
-            self._welcome.offer_first_run()
-
-    def end_first_run(self) -> None:
-        """The choice is made."""
-        self._welcome.end_first_run()
 
     # One question: asked, watched as its events come in, ended or stopped
 
@@ -191,23 +160,23 @@ class AskScreen(Screen[None]):
             return
         box.remember(question)
         self._started = self._clock()
-        selected = self._view.selected
+        selected = self.view.selected
         self._before, self._again = (self.state, selected), asked.again
         self._first = selected if asked.revision is not None and selected is not None else 0
         if asked.again is None and not self.assistant.settings.conversation.follow:
             self.conversation.clear()
         conversation = self.conversation.context(asked.again)
         self._enter(QuestionState(question=question, running=True, stage="starting"))
-        self._view.show_plan(None)
-        self._view.steps.focus()
+        self.view.show_plan(None)
+        self.view.steps.focus()
         self._session.ask(self._number, asked, conversation)
 
     def _enter(self, state: QuestionState) -> None:
         """Show another question; `_number` tells its events from those of an earlier one."""
         self._number += 1
         self.state = state
-        self._welcome.display = False
-        self._view.enter(state)
+        self.welcome.display = False
+        self.view.enter(state)
         if self._session is not None:
             state.guess_key = self.assistant.settings.ui.keys.get(GUESS_KEY, state.guess_key)
             self.show_conversation()
@@ -217,14 +186,14 @@ class AskScreen(Screen[None]):
     def _show(self, state: QuestionState, selected: int | None) -> None:
         """Show a question that does not run, at this node."""
         self._enter(state)
-        self._view.show_plan(selected)
+        self.view.show_plan(selected)
         self.show_switches()
         self.show_status()
 
     def _show_empty(self, state: QuestionState) -> None:
         """Show the screen as it was before the first question."""
         self._enter(state)
-        self._welcome.display, self._view.display = True, False
+        self.welcome.display, self.view.display = True, False
         self.show_status()
 
     @on(EventReceived)
@@ -238,9 +207,9 @@ class AskScreen(Screen[None]):
         state.apply(event)
         match event:
             case events.PlanFragment():
-                self._view.show_draft(state.plan_text)
+                self.view.show_draft(state.plan_text)
             case events.PlanReady():
-                self._view.show_plan(self._first if self._first in state.nodes else 0)
+                self.view.show_plan(self._first if self._first in state.nodes else 0)
                 self.show_conversation()
                 self.refresh_bindings()  # what the model wrote of it can be looked at from now on
             case events.Finished():
@@ -253,7 +222,7 @@ class AskScreen(Screen[None]):
             case events.QuestionAsked():
                 self.show_switches()
             case _:
-                self._view.refresh_node(getattr(event, "node_id", None))
+                self.view.refresh_node(getattr(event, "node_id", None))
         self.show_status()
 
     def _end(self, trace: Trace | None) -> None:
@@ -262,20 +231,13 @@ class AskScreen(Screen[None]):
         if state.answer is not None and state.answer.status in {"answered", "unknown"}:
             self.loading_stage = ""  # whatever failed to load before is there now
         if state.tree is None:
-            self._view.evidence.show(None, state)
+            self.view.evidence.show(None, state)
         if trace is not None:
             self.conversation.take(state, self._again)
-            self.post_message(self.AnswerFinished(trace))
+            self.post_message(self.AnswerFinished())
         self.show_conversation()
         self.show_switches()
         self.refresh_bindings()
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A fault of ours on the thread that asks must not leave the question running for ever."""
-        if event.state is WorkerState.ERROR and event.worker.error is not None:
-            from atomr_local.tui.internal_errors import internal_error
-
-            self.post_message(QuestionFailed(self._number, internal_error(event.worker.error)))
 
     @on(QuestionFailed)
     def _question_failed(self, message: QuestionFailed) -> None:
@@ -312,16 +274,15 @@ class AskScreen(Screen[None]):
 
     # The conversation
 
-    def open_trace(self, trace: Trace, conversation: Sequence[Trace] = ()) -> bool:
-        """Show an earlier question with its results and continue its conversation; False while one runs."""
+    def open_trace(self, trace: Trace, conversation: Sequence[Trace] = ()) -> None:
+        """Show an earlier question with its results and continue its conversation, unless a question runs."""
         if self._is_busy():
-            return False
+            return
         from atomr_local.tui.question.replay import replay
 
         self.conversation.open(conversation or [trace])
         place = self.conversation.place(trace)
         self._look_at(replay(trace) if place is None else self.conversation.turns[place].shown())
-        return True
 
     def ask_again(self, trace: Trace, conversation: Sequence[Trace] = ()) -> None:
         """Ask a question of before again, after those that came before it in its conversation."""
@@ -357,39 +318,27 @@ class AskScreen(Screen[None]):
 
     # Looking around
 
-    @property
-    def selected(self) -> int | None:
-        """The number of the node that is shown."""
-        return self._view.selected
-
-    def select(self, node_id: int) -> None:
-        """Show the node in the panel, and the cursor on its line."""
-        self._view.select(node_id)
-
     # Found by its name, it needs no import of what it handles.
     def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
         chooser = message.option_list
-        if chooser is self._view.evidence:
-            self._windows.open_evidence(message.option_id or "")
+        if chooser is self.view.evidence:
+            self.windows.open_evidence(message.option_id or "")
         elif chooser is self._transcript and not self._is_busy():
             self._look_at(self.conversation.turns[message.option_index].shown())
         elif chooser.id == "examples":
-            self.begin(QuestionRequest(self._welcome.questions[message.option_index]))
+            self.begin(QuestionRequest(self.welcome.questions[message.option_index]))
 
     def on_answer_panel_citation_chosen(self, message: AnswerPanel.CitationChosen) -> None:
-        self._view.go_to_evidence(message.evidence_id)
-
-    def action_next_citation(self) -> None:
-        self._view.next_citation()
+        self.view.go_to_evidence(message.evidence_id)
 
     def action_guess(self) -> None:
         self.state.guess_shown = not self.state.guess_shown
-        self._view.restart_citations()
+        self.view.restart_citations()
         self._answer.show(self.state)
         self.refresh_bindings()
 
     def action_next_user(self) -> None:
-        if not self._view.next_user():
+        if not self.view.next_user():
             self.show_notice("No other step uses this piece of evidence.")
 
     def action_focus_question(self) -> None:
@@ -399,26 +348,18 @@ class AskScreen(Screen[None]):
         box.select_all()
 
     def action_focus_tree(self) -> None:
-        self.set_focus(self._view.steps)
+        self.set_focus(self.view.steps)
 
     def action_focus_evidence(self) -> None:
-        self.set_focus(self._view.evidence)
-
-    def action_resize(self, by: int) -> None:
-        self._view.move_bar(self._view.share + by)
-
-    @property
-    def moved_share(self) -> int | None:
-        """Percent that the user gave the tree; None if the bar was not moved."""
-        return self._view.share if self.widgets_mounted and self._view.share_moved else None
-
-    def open_console(self, sparql: str = "") -> None:
-        """Open the SPARQL console with this query."""
-        self._windows.open_console(sparql)
+        self.set_focus(self.view.evidence)
 
     def action_window(self, name: str, *arguments: str) -> None:
         """Call the method of this name of :class:`QuestionWindows`."""
-        getattr(self._windows, name)(*arguments)
+        getattr(self.windows, name)(*arguments)
+
+    def action_view(self, name: str, *arguments: int) -> None:
+        """Call the method of this name of :class:`ReasoningView`."""
+        getattr(self.view, name)(*arguments)
 
     # What is told
 
@@ -442,7 +383,7 @@ class AskScreen(Screen[None]):
             return
         running = self.state.web if self.state.running else None
         remote = self.query_one(StatusLine).show_sources(self._session.assistant, running)
-        self._welcome.show_privacy(remote)
+        self.welcome.show_privacy(remote)
 
     def show_loading(self, stage: str) -> None:
         """Show how far the model and the indexes are."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from atomr_local.errors import AtomrError, Cancelled
+from atomr_local.tui.background import in_background
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,8 +57,12 @@ class QuestionSession:
 
     def ask(self, number: int, asked: QuestionRequest, conversation: Conversation | None) -> None:
         """Ask the question; the screen receives each event."""
+
+        def failed(error: AtomrError) -> None:
+            self._screen.post_message(QuestionFailed(number, error))
+
         work = partial(self._ask, number, asked, conversation)
-        self._screen.run_worker(work, thread=True, exit_on_error=False, group="ask")
+        in_background(self._screen, work, lambda _: None, failed=failed, group="ask")
 
     def stop(self, number: int) -> None:
         """Stop the question, also where the assistant has not heard of it yet."""
@@ -72,9 +77,6 @@ class QuestionSession:
             try:
                 trace = self._follow(number, asked, conversation)
             except Cancelled:
-                return
-            except AtomrError as error:
-                self._screen.post_message(QuestionFailed(number, error))
                 return
             if trace is not None and settings.history.keep:
                 self._keep(trace, pending)

@@ -28,28 +28,25 @@ class QuestionWindows:
 
     def open_evidence(self, evidence_id: str) -> None:
         """Show one piece whole."""
-        from atomr_local.tui.screens.ask.evidence import EvidenceChoice, EvidenceScreen
+        from atomr_local.tui.screens.ask.evidence import EvidenceScreen
 
         state, view = self._screen.state, self._selected
         item = state.evidence.get(evidence_id)
         if item is None or view is None:
             return
 
-        def chosen(result: EvidenceChoice | None) -> None:
-            if result is None:
-                return
-            if result.kind == "node":
-                self._view.select(result.node_id)
+        def chosen(result: int | str | None) -> None:
+            if isinstance(result, int):
+                self._view.select(result)
                 self._view.evidence.go_to(item.id)
-            else:
-                self.open_console(result.sparql)
+            elif result is not None:
+                self.open_console(result)
 
         users = [(number, state.nodes[number].resolved_question) for number in state.users_of(item.id)]
         answers = view.result.answers if view.result is not None else ()
         self._screen.app.push_screen(EvidenceScreen(self._screen.assistant, item, answers, users), chosen)
 
     def open_console(self, sparql: str = "") -> None:
-        """Open the SPARQL console with this query."""
         from atomr_local.tui.screens.console import ConsoleScreen
 
         self._screen.app.push_screen(ConsoleScreen(self._screen.assistant, sparql))
@@ -69,7 +66,6 @@ class QuestionWindows:
     # Correcting
 
     def edit_plan(self) -> None:
-        """Edit the plan as text."""
         from atomr_local.tui.screens.ask.plan_editor import PlanEditor
 
         state = self._screen.state
@@ -79,7 +75,6 @@ class QuestionWindows:
         self._screen.app.push_screen(editor, lambda tree: None if tree is None else self._correct(tree))
 
     def edit_step(self) -> None:
-        """Edit the step that is shown."""
         from atomr_local.sources.registry import permitted
         from atomr_local.tui.screens.ask.node_editor import NodeEditor, StepChange
 

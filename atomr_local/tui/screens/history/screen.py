@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, TypeVar
 
 from rich.console import RenderableType
 from rich.text import Text
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, VerticalScroll
@@ -33,7 +33,6 @@ from atomr_local.tui.screens.history.preview import listed, previewed, unreadabl
 from atomr_local.tui.screens.path_dialog import PathDialog
 from atomr_local.tui.widgets.clean_text import CleanInput
 
-_NARROW = 110  # columns below which the preview stands below the list
 _PAGE = 100
 _AHEAD = 20  # lines before the end of what is listed at which the next page is read
 _LONGEST_SHOWN = 300
@@ -79,6 +78,7 @@ class HistoryScreen(Screen[HistoryChoice | None]):
         Binding("down", "list", "List", show=False, tooltip="From the search to the list", id="history.list"),
         Binding("escape", "close", "Close", tooltip="End the search, or close the history", id="history.close"),
     ]  # fmt: skip
+    HORIZONTAL_BREAKPOINTS = [(0, "narrow"), (110, "wide")]  # noqa: RUF012
     DEFAULT_CSS = """
     HistoryScreen #history-top { height: 1; background: $panel; }
     HistoryScreen #history-top Static { width: auto; padding: 0 1; }
@@ -140,9 +140,6 @@ class HistoryScreen(Screen[HistoryChoice | None]):
         self.watch(self._list, "scroll_y", self._scrolled, init=False)
         self._list.focus()
         self.reload()
-
-    def on_resize(self, event: events.Resize) -> None:
-        self.set_class(event.size.width < _NARROW, "narrow")
 
     @property
     def _list(self) -> OptionList:

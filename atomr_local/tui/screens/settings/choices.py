@@ -30,6 +30,7 @@ def at_hand() -> Choices:
         AtomrError: a directory cannot be read.
     """
     from atomr_local.catalog.find import list_models
+    from atomr_local.indexing.builds.space import human_size
     from atomr_local.indexing.store import STARTER, list_indexes
 
     found: dict[str, list[SettingChoice]] = {
@@ -39,14 +40,13 @@ def at_hand() -> Choices:
     }
     for entry in list_models():
         name = str(entry.path) if entry.kind == "embedder" and entry.name != STARTER else entry.name
-        found[entry.kind].append(
-            SettingChoice(name, f"unusable: {entry.problem}" if entry.problem else _size(entry.size))
-        )
+        about = f"unusable: {entry.problem}" if entry.problem else human_size(entry.size)
+        found[entry.kind].append(SettingChoice(name, about))
     for kind in ("text", "graph"):
         found[f"{kind}_index"] = [SettingChoice("", "the only one built, else the starter"), SettingChoice(STARTER)]
     for index in list_indexes():
         offered = found[f"{index.kind}_index"]
-        about = f"not usable: {index.problem}" if index.manifest is None else _size(index.manifest.bytes)
+        about = f"not usable: {index.problem}" if index.manifest is None else human_size(index.manifest.bytes)
         if index.name not in {choice.value for choice in offered}:
             offered.append(SettingChoice(index.name, about))
     return {key: tuple(choices) for key, choices in found.items()} | known()
@@ -107,9 +107,3 @@ def _index(kind: str, value: str) -> None:
 def _is_file(path: Path) -> None:
     if not path.is_file():
         raise AtomrError(f"there is no file {path}")
-
-
-def _size(count: int) -> str:
-    from atomr_local.indexing.builds.space import human_size
-
-    return human_size(count)

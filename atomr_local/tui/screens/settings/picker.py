@@ -71,7 +71,6 @@ class Picker(Widget, can_focus=True):
         return Content.from_rich_text(text) + Content(" ▾")
 
     def action_open(self) -> None:
-        """Show what there is to choose from."""
         options = [(_choice_text(choice), choice.value) for choice in self._choices]
         if not self.other and all(choice.value != self.value for choice in self._choices):
             note = "" if self._free and not self._choices else "not found"

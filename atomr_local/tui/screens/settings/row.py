@@ -73,7 +73,6 @@ class SettingRow(Widget):
         self.refresh(layout=True)
 
     def reset(self) -> None:
-        """Enter the default."""
         self.entry.reset()
         self.show()
         self.post_message(self.Edited())

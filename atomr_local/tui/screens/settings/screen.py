@@ -243,23 +243,19 @@ class SettingsScreen(Screen[dict[str, Any]]):
         await self.go(str(message.option_id))
 
     async def action_section(self, step: int) -> None:
-        """Go to the next section, or the one before."""
         row = self._row_in_focus()
         group = self._group if row is None else row.field.group
         await self.go(self._groups[(self._groups.index(group) + step) % len(self._groups)])
 
     def action_search(self) -> None:
-        """Go to the search box."""
         self.query_one("#settings-search", Input).focus()
 
     def action_reset(self) -> None:
-        """Bring the default of the setting in focus back."""
         row = self._row_in_focus()
         if row is not None:
             row.reset()
 
     async def action_save(self) -> None:
-        """Save what was changed and close."""
         entries = [entry for entry in self.entries.values() if entry.changed]
         wrong = next((entry.field for entry in entries if entry.problem), None)
         if wrong is not None:
@@ -278,7 +274,6 @@ class SettingsScreen(Screen[dict[str, Any]]):
         self.dismiss({key: None if key in won else value for key, value in changes.items()})
 
     def action_close(self) -> None:
-        """Close, asking first when something is not saved."""
         changes = sum(entry.changed for entry in self.entries.values())
         if not changes:
             self.dismiss({})
