@@ -9,7 +9,6 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
@@ -190,19 +189,6 @@ def statements(script: str) -> Iterator[str]:
             pending = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryCounts:
-    """What is known of a history without its file, from a note beside it.
-
-    Attributes:
-        count: questions that were kept in it when it was last written; 0 where nobody knows.
-        highest: the highest number that was given.
-    """
-
-    count: int = 0
-    highest: int = 0
-
-
 def note_counts(path: Path, connection: sqlite3.Connection) -> None:
     """Note beside the file how many questions it holds, so that a file that is emptied is not taken for a new one."""
     with contextlib.suppress(sqlite3.Error, OSError):  # a question is kept without that note too
@@ -215,13 +201,13 @@ def note_counts(path: Path, connection: sqlite3.Connection) -> None:
             lock.write_bytes(text)
 
 
-def noted_counts(path: Path) -> HistoryCounts:
-    """What :func:`note_counts` noted last."""
+def noted_counts(path: Path) -> tuple[int, int]:
+    """What :func:`note_counts` noted last: the questions then kept and the highest number given; 0 if nobody knows."""
     try:
         count, highest = map(int, _lock_file(path).read_bytes()[: _REMAINS + 1].split())
     except (OSError, ValueError):
-        return HistoryCounts()
-    return HistoryCounts(max(0, count), max(0, min(highest, 2**62)))
+        return 0, 0
+    return max(0, count), max(0, min(highest, 2**62))
 
 
 def _lock_file(path: Path) -> Path:

@@ -45,17 +45,19 @@ def check_keys(table: Mapping[str, str]) -> None:
         raise InputError(problem)
 
 
-def wrong_keys(table: Mapping[str, str]) -> Iterator[str]:
+def wrong_keys(table: Mapping[str, str]) -> list[str]:
     """What is wrong with each entry that no key or no action can be found for. Call it from a worker first."""
-    ids = binding_ids()
+    ids, found = binding_ids(), list[str]()
     for name, keys in table.items():
         if name not in ids:
             near = _nearest(name, ids)
-            yield f"{_short(name)}: nothing has this id{f'; did you mean {near}?' if near else ''}"
+            found.append(f"{_short(name)}: nothing has this id{f'; did you mean {near}?' if near else ''}")
         for key in keys.split(","):
             *modifiers, last = key.split("+")
             if not set(modifiers) <= _MODIFIERS or not _is_key(last):
-                yield f"{_short(name)}: there is no key {_short(key)!r}; such are f5, ctrl+n, alt+up, question_mark"
+                such = "f5, ctrl+n, alt+up, question_mark"
+                found.append(f"{_short(name)}: there is no key {_short(key)!r}; such are {such}")
+    return found
 
 
 def _short(name: str) -> str:

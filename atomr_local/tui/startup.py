@@ -40,7 +40,9 @@ class Startup:
         app.call_after_refresh(self.load)
         in_background(app, all_sources, app.use_sources, group="sources")
         if ui.keys:
-            in_background(app, partial(_wrong_keys, ui.keys), self._warn_of_wrong_keys, group="keys")
+            from atomr_local.tui.keys import wrong_keys
+
+            in_background(app, partial(wrong_keys, ui.keys), self._warn_of_wrong_keys, group="keys")
         if not ui.first_run_done:
             in_background(app, partial(_is_first_run, assistant.settings), self._offer_first_run, group="look")
 
@@ -80,12 +82,6 @@ class Startup:
     def _offer_first_run(self, first_run: bool) -> None:
         if first_run:
             self._app.offer_first_run()
-
-
-def _wrong_keys(keys: dict[str, str]) -> list[str]:
-    from atomr_local.tui.keys import wrong_keys
-
-    return list(wrong_keys(keys))
 
 
 def _is_first_run(settings: Settings) -> bool:

@@ -12,8 +12,7 @@ from atomr_local import paths
 from atomr_local.planning.examples import read_examples
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.screens.ask.node_editor import NodeEditor
-from atomr_local.tui.screens.ask.plan_editor import PlanEditor
+from atomr_local.tui.screens.ask.plan_editor import NodeEditor, PlanEditor
 from atomr_local.tui.screens.examples import ExamplesScreen
 
 SIZE = (120, 40)

@@ -50,8 +50,7 @@ from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.question.state import NodeView
 from atomr_local.tui.screens.ask.calls import CallsScreen
 from atomr_local.tui.screens.ask.evidence import EvidenceScreen
-from atomr_local.tui.screens.ask.node_editor import NodeEditor
-from atomr_local.tui.screens.ask.plan_editor import PlanEditor
+from atomr_local.tui.screens.ask.plan_editor import NodeEditor, PlanEditor
 from atomr_local.tui.screens.ask.question_dialogs import RecallScreen, RewordScreen
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.console import ConsoleScreen

@@ -7,6 +7,7 @@ versions that differ a little can read each other.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -235,9 +236,7 @@ def _error(fields: JsonFields) -> dict[str, str] | None:
 
 
 def _use(fields: JsonFields) -> LlmUse:
-    return LlmUse(
-        *(fields.count(key) for key in ("calls", "prompt_tokens", "evaluated_tokens", "generated_tokens")),
-    )
+    return LlmUse(*(fields.count(part.name) for part in dataclasses.fields(LlmUse)))
 
 
 def _totals(fields: JsonFields) -> Totals:

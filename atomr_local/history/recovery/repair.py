@@ -32,7 +32,7 @@ def repair(path: Path, what: str) -> list[str]:
         HistoryError: it cannot be read, moved or written.
     """
     with exclusive(path), history_errors(path):
-        counts = database.noted_counts(path)
+        count, highest = database.noted_counts(path)
         if path.exists() and path.stat().st_size:
             if _whole(path):
                 return []
@@ -43,10 +43,10 @@ def repair(path: Path, what: str) -> list[str]:
         aside = set_aside(path)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=_SCRATCH) as directory:
             fresh = Path(directory, path.name)
-            saved = salvage(aside or path, fresh, counts=counts)
+            saved = salvage(aside or path, fresh, count=count, highest=highest)
             fresh.replace(path)
         where = f"It is kept as {aside.name}, beside a new history. " if aside else ""
-        return [f"{what}. {where}{_outcome(saved, counts.count)}"]
+        return [f"{what}. {where}{_outcome(saved, count)}"]
 
 
 def _outcome(saved: int, count: int) -> str:
@@ -62,7 +62,7 @@ def _outcome(saved: int, count: int) -> str:
 
 def emptied(path: Path) -> str:
     """What is wrong with a file that is empty or gone though questions were kept in it; "" where nothing is."""
-    count = database.noted_counts(path).count
+    count, _ = database.noted_counts(path)
     log = path.with_name(path.name + "-wal")
     if not path.exists():
         # A log that outlived its file would be played into the next one.

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.history import conversations, database
-from atomr_local.history.database import HistoryCounts
 
 # Those of the first version of the schema: every file has them.
 _COLUMNS = "id, asked_at, origin, question, answer, status, strategy, confidence, seconds, encoding, digest, trace"
@@ -24,24 +23,23 @@ _CHANGES, _FREE_PAGES, _VALID_FOR = slice(24, 28), slice(32, 40), slice(92, 96)
 _TABLE_LEAF = 0x0D
 
 
-def salvage(damaged: Path, fresh: Path, *, counts: HistoryCounts | None = None) -> int:
+def salvage(damaged: Path, fresh: Path, *, count: int = 0, highest: int = 0) -> int:
     """Copy every question that can be read into a new history at `fresh`, under its number.
 
     Args:
         damaged: the file, which may be gone while its write-ahead log is there.
-        counts: what was noted of it, where something was.
+        count: as many questions were kept in it; 0 if nobody knows.
+        highest: the highest number that was given in it, as far as that was noted.
 
     Returns:
         How many were copied.
     """
-    counts = counts or HistoryCounts()
-    highest = counts.highest
     with contextlib.closing(database.connect(fresh)) as into:
         for copy in _copies(damaged, fresh):
             with contextlib.closing(database.opened(copy)) as connection:
                 highest = max(highest, _highest(connection))
                 _take(into, _one_by_one(connection, highest or _most(damaged)))
-            if not _count(into) or _count(into) < counts.count:
+            if not _count(into) or _count(into) < count:
                 _take(into, _page_by_page(copy))
             if _count(into):
                 break

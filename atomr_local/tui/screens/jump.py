@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from rich.text import Text
@@ -19,29 +19,23 @@ from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
 _LETTERS = "asdfghjklqwertyuiopzxcvbnm"
 
 
-@dataclass(frozen=True)
-class JumpTarget:
-    """Somewhere to go: where its letter stands, and how to go there."""
-
-    offset: Offset
-    go: Callable[[], object]
-
-
-def places_of(screen: Screen[object]) -> list[JumpTarget]:
-    """The widgets that can take the focus, and the lines of a reasoning tree, as far as they are seen."""
-    found: list[JumpTarget] = []
+def places_of(screen: Screen[object]) -> list[tuple[Offset, Callable[[], object]]]:
+    """Where a letter stands and how to go there: for the widgets that take the focus, and the lines of a tree."""
+    found: list[tuple[Offset, Callable[[], object]]] = []
     bounds = screen.region
     for widget in screen.focus_chain:
         region = widget.region.intersection(bounds)
         if region.area:
-            found.append(JumpTarget(region.offset, lambda widget=widget: screen.set_focus(widget)))  # type: ignore[misc]
+            found.append((region.offset, partial(screen.set_focus, widget)))
     for tree in screen.query(ReasoningTree):
         if tree.is_on_screen:
-            found.extend(
-                JumpTarget(offset, lambda node_id=node_id, tree=tree: (tree.focus(), tree.go_to(node_id)))  # type: ignore[misc]
-                for node_id, offset in tree.lines_seen()
-            )
+            found.extend((offset, partial(_go_to_line, tree, node_id)) for node_id, offset in tree.lines_seen())
     return found[: len(_LETTERS)]
+
+
+def _go_to_line(tree: ReasoningTree, node_id: int) -> None:
+    tree.focus()
+    tree.go_to(node_id)
 
 
 class JumpScreen(ModalScreen[None]):
@@ -56,9 +50,9 @@ class JumpScreen(ModalScreen[None]):
         self._places = dict(zip(_LETTERS, places_of(below), strict=False))
 
     def compose(self) -> ComposeResult:
-        for letter, place in self._places.items():
+        for letter, (offset, _) in self._places.items():
             label = Static(Text(letter), classes="jump-letter")
-            label.styles.offset = (place.offset.x, place.offset.y)
+            label.styles.offset = (offset.x, offset.y)
             yield label
 
     def on_key(self, event: events.Key) -> None:
@@ -66,4 +60,4 @@ class JumpScreen(ModalScreen[None]):
         event.stop()
         self.dismiss()
         if place is not None:
-            self.app.call_after_refresh(place.go)
+            self.app.call_after_refresh(place[1])

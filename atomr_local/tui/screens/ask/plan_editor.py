@@ -1,7 +1,9 @@
-"""The plan as text, checked while it is being written."""
+"""Editors of the plan: the whole plan as text, or one step. Both check what is written as it is written."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -9,28 +11,39 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
-from textual.widgets import Footer, Static, TextArea
+from textual.containers import Horizontal, VerticalScroll
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Checkbox, Footer, Input, Label, Select, Static, TextArea
 
 from atomr_local import paths
 from atomr_local.errors import AtomrError
 from atomr_local.planning.examples import check_example, keep_example
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tree.compact import to_compact
-from atomr_local.tui.question.correction import check_plan
+from atomr_local.tree.errors import TreeError
+from atomr_local.tree.nodes import ROOT_ID, Operator, Tree
+from atomr_local.tree.operations import Operation
+from atomr_local.tui.question.correction import DIRECT, CheckedPlan, check_plan, check_tree, operation_of, with_step
 from atomr_local.tui.screens.confirm import confirm
 from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.widgets.clean_text import CleanArea
+from atomr_local.tui.widgets.clean_text import CleanArea, CleanInput
 
 if TYPE_CHECKING:
     from atomr_local.settings.schema import LimitSettings
-    from atomr_local.tree.nodes import Tree
+    from atomr_local.tui.question.state import NodeView
 
 _HELP = (
     'One step a line, indented by one space below the step it serves: number. question = Search("name", "kind") · '
     'Relate([1], "relation") · Filter([1], "condition") · Compare([1], [2], "earlier"). [1] is the answer of step 1. '
     "Line 0 is the question as understood."
 )
+_NO_OPERATOR = "none"
+
+
+def _findings(checked: CheckedPlan, fine: str) -> Text:
+    """What is wrong, each on a line; `fine` where nothing is."""
+    lines = [f"{'⚠' if checked.tree else '✗'} {sanitize_line(problem)}" for problem in checked.problems]
+    return Text("\n".join(lines) or f"✓ {fine}", "green" if checked.tree else "red")
 
 
 def _plan_text(tree: Tree, question: str) -> str:
@@ -80,12 +93,9 @@ class PlanEditor(Screen["Tree | None"]):
         self._show()
 
     def _show(self) -> None:
-        checked = self._checked
-        lines = [f"{'⚠' if checked.tree else '✗'} {sanitize_line(problem)}" for problem in checked.problems]
-        if not lines:
-            assert checked.tree is not None
-            lines = [f"✓ {len(checked.tree)} steps, the question included"]
-        self.query_one("#plan-check", Static).update(Text("\n".join(lines), "green" if checked.tree else "red"))
+        steps = len(self._checked.tree) if self._checked.tree is not None else 0
+        findings = _findings(self._checked, f"{steps} steps, the question included")
+        self.query_one("#plan-check", Static).update(findings)
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -115,3 +125,105 @@ class PlanEditor(Screen["Tree | None"]):
             return
         text = "Your changes are lost."
         confirm(self.app, "Leave the plan as it was?", text, leave, yes="Leave", no="Keep editing")
+
+
+@dataclass(frozen=True)
+class StepChange:
+    """The step as the user wants it; `sources` and `answers` are empty if they stay the program's."""
+
+    tree: Tree
+    node_id: int
+    sources: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+
+
+class NodeEditor(ModalScreen[StepChange | None]):
+    DEFAULT_CSS = """
+    NodeEditor { align: center middle; }
+    #step { width: 96; max-width: 96%; height: auto; max-height: 94%; padding: 0 2; background: $surface; border: round $accent; scrollbar-size-vertical: 1; }
+    #step Label { width: 100%; color: $text-muted; }
+    #step Input { height: 3; }
+    #step-sources { height: auto; }
+    #step-check { height: auto; }
+    """  # noqa: E501
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Close", tooltip="Leave the step as it was", id="step.close"),
+        Binding("f5,ctrl+s", "run", "Run", tooltip="Run what depends on the change", id="step.run"),
+    ]
+
+    def __init__(self, tree: Tree, view: NodeView, limits: LimitSettings, sources: Sequence[str]) -> None:
+        """Make the screen; `sources` may be asked now."""
+        super().__init__()
+        self._tree = tree
+        self._view = view
+        self._limits = limits
+        self._sources = list(sources)
+        self._checked = CheckedPlan(tree, ())
+
+    def compose(self) -> ComposeResult:
+        node = self._view.node
+        operator, arguments = operation_of(node)
+        with VerticalScroll(id="step", can_focus=False) as body:
+            body.border_title = f"Step {node.id}"
+            yield Label("Question; [1] is replaced by the answer of step 1")
+            yield CleanInput(sanitize_line(node.question), id="step-question", select_on_focus=False)
+            if not node.children and node.id != ROOT_ID:
+                yield Label("Operator")
+                yield Select(
+                    [
+                        *((name, name) for name in (*map(str, Operator), *map(str, Operation), DIRECT)),
+                        ("none: from the steps it names", _NO_OPERATOR),
+                    ],
+                    value=operator or _NO_OPERATOR,
+                    allow_blank=False,
+                    id="step-operator",
+                )
+                yield Label('Arguments, such as [1], "director" or [1], [2], "earlier"')
+                yield CleanInput(sanitize_line(arguments), id="step-arguments", select_on_focus=False)
+            yield Label("Sources that this step may ask")
+            with Horizontal(id="step-sources"):
+                for name in self._sources:
+                    yield Checkbox(name, True, id=f"step-source-{name}", compact=True)
+            yield Label("Answer of your own; several by semicolons; empty: look it up")
+            yield CleanInput(id="step-answer", placeholder=sanitize_line(self._view.answer), select_on_focus=False)
+            yield Static(id="step-check", markup=False)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self.query_one("#step-question").focus()
+        self._check()
+
+    @on(Input.Changed)
+    @on(Select.Changed)
+    def _check(self) -> None:
+        node = self._view.node
+        operator, arguments = operation_of(node)
+        if self.query("#step-operator"):
+            value = self.query_one("#step-operator", Select).value
+            operator = "" if value == _NO_OPERATOR else str(value)
+            arguments = self.query_one("#step-arguments", Input).value
+        try:
+            tree = with_step(
+                self._tree,
+                node.id,
+                self.query_one("#step-question", Input).value,
+                operator,
+                arguments if operator else "",
+            )
+            self._checked = check_tree(tree, self._limits)
+        except TreeError as error:
+            self._checked = CheckedPlan(None, (str(error),))
+        self.query_one("#step-check", Static).update(_findings(self._checked, "can be run"))
+
+    def action_run(self) -> None:
+        if self._checked.tree is None:
+            return
+        chosen = tuple(name for name in self._sources if self.query_one(f"#step-source-{name}", Checkbox).value)
+        answers = [sanitize_line(part) for part in self.query_one("#step-answer", Input).value.split(";")]
+        if not chosen:
+            self.query_one("#step-check", Static).update(Text("✗ choose at least one source", "red"))
+            return
+        narrowed = chosen if set(chosen) != set(self._sources) else ()
+        self.dismiss(
+            StepChange(self._checked.tree, self._view.node.id, narrowed, tuple(part for part in answers if part))
+        )

@@ -76,7 +76,7 @@ class QuestionWindows:
 
     def edit_step(self) -> None:
         from atomr_local.sources.registry import permitted
-        from atomr_local.tui.screens.ask.node_editor import NodeEditor, StepChange
+        from atomr_local.tui.screens.ask.plan_editor import NodeEditor, StepChange
 
         tree, view, assistant = self._screen.state.tree, self._selected, self._screen.assistant
         if view is None or tree is None:

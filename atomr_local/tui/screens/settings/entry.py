@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.screens.settings.choices import SettingChoice
-from atomr_local.tui.screens.settings.form import Check, FieldError, FormField, checked
+from atomr_local.tui.screens.settings.form import Check, FormField
 
 
 class SettingEntry:
@@ -79,9 +80,9 @@ class SettingEntry:
         """Check the value as it was, which nobody has entered here."""
         try:
             if self._check is not None:
-                checked(self._check, self._before)
-        except FieldError as error:
-            self.warning = sanitize_line(str(error))
+                self._check(self._before)
+        except AtomrError as error:
+            self.warning = _told(error)
 
     def reset(self) -> None:
         """Enter the default; saving takes the setting out of the file."""
@@ -106,9 +107,9 @@ class SettingEntry:
         try:
             value = self.field.parse(entered)
             if self._check is not None:
-                checked(self._check, value)
-        except FieldError as error:
-            self.problem = sanitize_line(str(error))
+                self._check(value)
+        except AtomrError as error:
+            self.problem = _told(error)
             return
         self.problem, self._value = "", value
         if value != self.field.default:
@@ -121,3 +122,7 @@ class SettingEntry:
             return value
         shown = self.field.show(value)
         return sanitize(shown) if self.field.kind == "table" else sanitize_line(shown)
+
+
+def _told(error: AtomrError) -> str:
+    return sanitize_line(f"{error.message}. {error.hint}" if error.hint else error.message)

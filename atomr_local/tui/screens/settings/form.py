@@ -12,17 +12,13 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from atomr_local.credentials import Secret
-from atomr_local.errors import AtomrError
+from atomr_local.errors import InputError
 from atomr_local.settings.schema import Settings, load_settings, origins
 from atomr_local.sources.registry import switched_names
 
 Kind = Literal["switch", "choice", "number", "text", "several", "table"]
 Check = Callable[[Any], object]
 GENERAL = "general"
-
-
-class FieldError(ValueError):
-    """What was entered is not usable; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -55,19 +51,19 @@ class FormField:
             entered: what a widget holds: a string, a bool for a switch, a tuple for `several`.
 
         Raises:
-            FieldError: it is not usable.
+            InputError: it is not usable.
         """
         value: Any = table_of(entered) if self.kind == "table" else entered
         if self.kind == "number":
             value = value.strip().replace("_", "")
             if not value:
-                raise FieldError("expected a number")
+                raise InputError("expected a number")
         try:
             # On an instance of defaults, so that the rules of the whole group are asked, not of the field alone.
             blank = self.model.model_construct()
             checked = type(blank).__pydantic_validator__.validate_assignment(blank, self.name, value)
         except ValidationError as error:
-            raise FieldError(_validation_message(error)) from error
+            raise InputError(_validation_message(error)) from error
         return getattr(checked, self.name)
 
     def show(self, value: Any) -> Any:
@@ -172,7 +168,7 @@ def table_of(text: str) -> dict[str, str]:
     """The lines `id = key` as a dictionary.
 
     Raises:
-        FieldError: a line is not such a line, or an id comes twice.
+        InputError: a line is not such a line, or an id comes twice.
     """
     table: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -180,25 +176,13 @@ def table_of(text: str) -> dict[str, str]:
             continue
         name, sign, key = (part.strip() for part in line.partition("="))
         if not sign:
-            raise FieldError(f"line {number}: write it as id = key")
+            raise InputError(f"line {number}: write it as id = key")
         if not name or not key:
-            raise FieldError(f"line {number}: the {'key' if name else 'id'} is missing")
+            raise InputError(f"line {number}: the {'key' if name else 'id'} is missing")
         if name in table:
-            raise FieldError(f"line {number}: {name} stands in an earlier line too")
+            raise InputError(f"line {number}: {name} stands in an earlier line too")
         table[name] = key
     return table
-
-
-def checked(check: Check, value: Any) -> None:
-    """Run a check of what is available; its error becomes one of the field.
-
-    Raises:
-        FieldError: the value is not usable.
-    """
-    try:
-        check(value)
-    except AtomrError as error:
-        raise FieldError(f"{error.message}. {error.hint}".strip() if error.hint else error.message) from error
 
 
 def value_of(settings: Settings, key: str) -> Any:
