@@ -103,7 +103,7 @@ async def shoot(studio: Studio) -> None:
     await studio.press("escape", "p")
     studio.take("plan-editor")
     await studio.press("escape")
-    screen.select(4)
+    screen.view.select(4)
     await studio.press("e")
     studio.take("step-editor")
     await studio.press("escape", "r")
