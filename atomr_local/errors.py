@@ -27,7 +27,9 @@ class AtomrError(Exception):
     def __init__(self, message: str, *, hint: str = "", title: str | None = None) -> None:
         super().__init__(message)
         self.message = message
-        self.hint = _fitting(hint)
+        scarce = scarcity_hint(sys.exception())
+        # Who knows of the full disk already knows more, such as whether the command goes on where it stopped.
+        self.hint = hint if not scarce or "space" in hint else scarce
         if title is not None:
             self.title = title
 
@@ -37,12 +39,6 @@ class AtomrError(Exception):
     def in_full(self) -> str:
         """Title and message, and the hint on a second line."""
         return f"{self}\n→ {self.hint}" if self.hint else str(self)
-
-
-def _fitting(hint: str) -> str:
-    scarce = scarcity_hint(sys.exception())
-    # Who knows of the full disk already knows more, such as whether the command goes on where it stopped.
-    return hint if not scarce or "space" in hint else scarce
 
 
 class SettingsError(AtomrError):

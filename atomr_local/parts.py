@@ -55,21 +55,6 @@ def probe_task(settings: Settings, model: Path, adapter: Path | None) -> ProbeTa
     return ProbeTask(model, adapter, storage, paths.cache_dir(), llm.threads, llm.batch_threads, llm.cpu_variant)
 
 
-def _require_whole(task: ProbeTask) -> None:
-    """Compare files of up to 256 MB with their known checksums, unless prepared weights are read in their place.
-
-    Raises:
-        ModelError: one is damaged.
-    """
-    from atomr_local.backbone.llama.weights import is_prepared
-    from atomr_local.catalog.record import require_whole
-
-    if not is_prepared(task.model, task.adapter, task.storage, task.cache):
-        for file in (task.model, task.adapter):
-            if file is not None:
-                require_whole(file, _CHECKED_BYTES)
-
-
 class Parts:
     """The parts that these settings ask for.
 
@@ -318,7 +303,8 @@ class Parts:
             return
         from atomr_local.backbone.llama import LlamaBackbone
         from atomr_local.backbone.llama.probe.runner import working_way
-        from atomr_local.catalog.record import adapter_card
+        from atomr_local.backbone.llama.weights import is_prepared
+        from atomr_local.catalog.record import adapter_card, require_whole
 
         path, adapter = files
         card = adapter_card(adapter) if adapter is not None else {}
@@ -329,7 +315,9 @@ class Parts:
         self.verifies = self.style == "full" or "verify" in learnt
         self.rewrites = self.style == "full" or "rewrite" in learnt
         task = probe_task(settings, path, adapter)
-        _require_whole(task)
+        if not is_prepared(path, adapter, task.storage, task.cache):  # prepared weights are read in their place
+            for file in filter(None, files):
+                require_whole(file, _CHECKED_BYTES)
         way = working_way(
             task,
             on_probe=lambda: stage("checking that the model runs on this machine, once"),

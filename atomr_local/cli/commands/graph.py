@@ -15,6 +15,7 @@ from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
 
 if TYPE_CHECKING:
+    from atomr_local.indexing.readers.detect import GraphFormat
     from atomr_local.sources.graph.sparql.query import RunningQuery
 
 _GRAPH_INDEX = click.option(
@@ -61,7 +62,7 @@ def graph() -> None:
 def build(
     inputs: tuple[Path, ...],
     name: str,
-    format_: str,
+    format_: GraphFormat,
     entities: Path | None,
     text_index: str | None,
     properties: Path | None,
@@ -77,9 +78,7 @@ def build(
     from atomr_local.indexing.builds.space import human_size
     from atomr_local.indexing.graph_index.context import BuildProgress
     from atomr_local.indexing.graph_index.index import build_graph_index
-    from atomr_local.indexing.readers.detect import GRAPH_FORMATS
 
-    chosen = next(item for item in GRAPH_FORMATS if item == format_)
     last_note = ""
     with building("graph", name, lambda state: state.triples, "facts") as (progress, cancellation):
 
@@ -93,7 +92,7 @@ def build(
         manifest = build_graph_index(
             inputs,
             name,
-            format=chosen,
+            format=format_,
             language=language,
             entities=entities,
             text_index=text_index,
@@ -134,7 +133,12 @@ def query(sparql: str, as_json: bool, as_json_lines: bool, limit: int, timeout: 
         raise click.UsageError("use either --json or --jsonl")
     printed = _print_json if as_json else _print_json_lines if as_json_lines else _print_lines
     with running_query(_directory(graph_index), sparql, timeout=timeout, max_rows=limit) as running:
-        printed(running)
+        if running.boolean is None:
+            printed(running)
+        elif as_json or as_json_lines:
+            click.echo(json.dumps({"boolean": running.boolean}))
+        else:
+            click.echo("yes" if running.boolean else "no")
         if running.cut and not as_json:
             click.echo(
                 f"There are more than {limit} rows; the rest were left out. --limit raises the maximum.", err=True
@@ -142,10 +146,7 @@ def query(sparql: str, as_json: bool, as_json_lines: bool, limit: int, timeout: 
 
 
 def _print_lines(running: RunningQuery) -> None:
-    """The columns' names and then a line a row, values separated by tabs; yes or no for an ASK."""
-    if running.boolean is not None:
-        click.echo("yes" if running.boolean else "no")
-        return
+    """The columns' names and then a line a row, values separated by tabs."""
     # With the first rows, so that nothing is printed of a query that finds none before it fails.
     head = "\t".join(sanitize_line(name) for name in running.variables) + "\n"
     for rows in running.batches():
@@ -157,18 +158,12 @@ def _print_lines(running: RunningQuery) -> None:
 
 def _print_json_lines(running: RunningQuery) -> None:
     """An object a row, its values by column."""
-    if running.boolean is not None:
-        click.echo(json.dumps({"boolean": running.boolean}))
-        return
     for rows in running.batches():
         click.echo("\n".join(map(json.dumps, rows)))
 
 
 def _print_json(running: RunningQuery) -> None:
     """One object with variables, rows and cut. Whole even where the query takes too long, which it then tells."""
-    if running.boolean is not None:
-        click.echo(json.dumps({"boolean": running.boolean}))
-        return
     opening = f'{{"variables": {json.dumps(running.variables)}, "rows": ['
     before = opening
     try:

@@ -15,6 +15,7 @@ from atomr_local.settings.schema import load_settings
 
 if TYPE_CHECKING:
     from atomr_local.indexing.builds.report import Report
+    from atomr_local.indexing.store import IndexKind
 
 _NONE = "No index is built yet. The starter's indexes are built when they are first used."
 
@@ -124,7 +125,7 @@ def repair(name: str, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--unfinished", is_flag=True, help="Remove only the files of an unfinished build; keep the index.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-def remove(kind: str, name: str, unfinished: bool, yes: bool) -> None:
+def remove(kind: IndexKind, name: str, unfinished: bool, yes: bool) -> None:
     """Remove an index and free its space.
 
     Example: atomr indexes remove text mine --yes
@@ -133,16 +134,15 @@ def remove(kind: str, name: str, unfinished: bool, yes: bool) -> None:
     from atomr_local.indexing.builds import publishing
     from atomr_local.indexing.builds.space import human_size
 
-    chosen = next(item for item in store.KINDS if item == kind)
     store.check_name(name)
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("confirm the removal with --yes")
         what = f"the unfinished build of the {kind} index" if unfinished else f"the {kind} index"
         click.confirm(f"Remove {what} {name}?", abort=True, err=True)
-    place = store.index_path(chosen, name)
+    place = store.index_path(kind, name)
     missing = not place.exists()
-    freed = publishing.remove(chosen, name, unfinished_only=unfinished)
+    freed = publishing.remove(kind, name, unfinished_only=unfinished)
     what = "put back" if missing and place.exists() else "removed"
     click.echo(f"{name}: {what}, {human_size(freed)} freed")
 

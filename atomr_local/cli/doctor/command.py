@@ -53,6 +53,7 @@ def _findings(on_check: Callable[[str], None] | None) -> Iterator[Finding]:
     Args:
         on_check: turns on the deep checks; called with the next check. That needs settings that can be read.
     """
+    from atomr_local import paths
     from atomr_local.settings.schema import load_settings
 
     yield from _packages()
@@ -62,7 +63,12 @@ def _findings(on_check: Callable[[str], None] | None) -> Iterator[Finding]:
         yield Finding("settings", "broken", error.message, error.hint)
         yield from _indexes()
         return
-    yield from _settings_and_models(settings)
+    file = paths.config_file()
+    detail = str(file) if file.exists() else "defaults (no settings file)"
+    yield Finding("settings", "ok", detail, _permission_advice(file, settings))
+    yield Finding("log file", "ok", str(paths.log_file()))
+    yield Finding("leaves this machine", "ok", outgoing_data(settings))
+    yield from _chosen(settings)
     if on_check is None and (found := _tried_out(settings)) is not None:
         yield found
     yield from _indexes()
@@ -78,17 +84,6 @@ def _packages() -> Iterator[Finding]:
             yield Finding(name, "ok", version(name))
         except PackageNotFoundError:
             yield Finding(name, "missing", "not installed", "Install atomr-local again with the README's command.")
-
-
-def _settings_and_models(settings: Settings) -> Iterator[Finding]:
-    from atomr_local import paths
-
-    file = paths.config_file()
-    detail = str(file) if file.exists() else "defaults (no settings file)"
-    yield Finding("settings", "ok", detail, _permission_advice(file, settings))
-    yield Finding("log file", "ok", str(paths.log_file()))
-    yield Finding("leaves this machine", "ok", outgoing_data(settings))
-    yield from _chosen(settings)
 
 
 def outgoing_data(settings: Settings) -> str:
