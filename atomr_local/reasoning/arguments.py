@@ -18,8 +18,8 @@ class Resolved:
     """An operator's arguments, filled in.
 
     Attributes:
-        combinations: one tuple of values for each run of the operator; none where a referenced node has no answer.
-        dropped: what the cap or a stand-in left out, in words.
+        combinations: one tuple of values for each run of the operator; none if a referenced node has no answer.
+        dropped: notes about values beyond the cap and about names used instead of missing answers.
     """
 
     combinations: tuple[tuple[Value, ...], ...]
@@ -27,7 +27,7 @@ class Resolved:
 
 
 def fill_question(tree: Tree, text: str, results: Mapping[int, Result]) -> str:
-    """`text` with each `[i]` replaced by that node's answer; where it has none, by its question in parentheses."""
+    """`text` with each `[i]` replaced by that node's answer, or by its question in parentheses if it has none."""
 
     def replacement(match: re.Match[str]) -> str:
         number = int(match[1])
@@ -87,7 +87,7 @@ def _filled_texts(argument: Literal, answers: Mapping[int, tuple[Value, ...]]) -
 
 
 def _own_name(tree: Tree, node_id: int) -> str | None:
-    """The name that a Search node looks for, when it is given in the plan."""
+    """The name that a Search node looks for if the plan gives it."""
     node = tree.node(node_id)
     if node.call is None or node.call.operator is not Operator.SEARCH:
         return None

@@ -24,8 +24,8 @@ class EarlierTurn:
     Attributes:
         trace_id: of the trace that holds it.
         question: as it was understood.
-        answer: the answers, joined by semicolons; the best guess where nothing was found; "" where there is neither.
-        entities: graph entity by the normal form of its name, for every name that its steps came to.
+        answer: the answers, joined by semicolons; the best guess if nothing was found; "" if there is neither.
+        entities: graph entity by the normal form of its name, for all answers of its steps.
     """
 
     trace_id: str
@@ -47,7 +47,7 @@ class Conversation:
 
     @classmethod
     def of(cls, traces: Iterable[Trace]) -> Conversation:
-        """The conversation that these questions make, oldest first, as far as they are :func:`counting`."""
+        """The conversation of these questions, oldest first, as far as they are :func:`counting`."""
         kept = counting(traces)
         if not kept:
             return cls()
@@ -67,9 +67,9 @@ class Conversation:
         return next((found for turn in reversed(self.turns) if (found := turn.entities.get(key))), None)
 
     def taken(self, question: str, understood: str) -> tuple[str, ...]:
-        """Trace ids of the turns that gave the words which the question as understood has beyond the one typed.
+        """Trace ids of the turns that supplied words of the question as understood that the typed one lacks.
 
-        The latest turn that has a word is taken for it. Words that tell nothing do not count.
+        The latest turn that has a word counts as its origin. Stop words are ignored.
         """
         missing = _words(understood) - _words(question) - english().stop
         taken: list[str] = []
@@ -81,9 +81,9 @@ class Conversation:
         return tuple(reversed(taken))
 
     def unfounded(self, question: str, understood: str) -> tuple[str, ...]:
-        """Names and numbers of the question as understood that neither the typed one nor any turn holds.
+        """Names and numbers of the question as understood that neither the typed one nor any turn contains.
 
-        A word counts as a name where it is capitalised and does not begin the text.
+        A word counts as a name if it is capitalised and does not begin the text.
         """
         known = _words(" ".join([question, *(f"{turn.question} {turn.answer}" for turn in self.turns)]))
         written = understood.split()
@@ -94,8 +94,8 @@ class Conversation:
 def counting(traces: Iterable[Trace]) -> list[Trace]:
     """The questions that later ones may refer to, oldest first.
 
-    Cancelled and failed ones are left out; of a question that was asked again right away, such as with a correction,
-    the last answer counts.
+    Cancelled and failed ones are left out. If a question was asked again right away, for example with a correction, the
+    last answer counts.
     """
     kept: list[Trace] = []
     for trace in traces:
@@ -108,7 +108,7 @@ def counting(traces: Iterable[Trace]) -> list[Trace]:
 
 
 def turn_of(trace: Trace) -> EarlierTurn:
-    """What a finished question leaves for the next one."""
+    """A finished question as a turn for the next one."""
     answers: Sequence[str] = trace.answers or (trace.guess.answers if trace.guess is not None else ())
     entities = {
         name_key(text): iri
@@ -120,7 +120,7 @@ def turn_of(trace: Trace) -> EarlierTurn:
 
 
 def _words(text: str) -> set[str]:
-    """The words; one with an apostrophe also as it stands before that: "Ann's" may be Ann."""
+    """The words; a word with an apostrophe also without the part after it: "Ann's" may be Ann."""
     bare = (_APOSTROPHE.split(word, maxsplit=1)[0] for word in text.split())
     return {*words(text), *words(" ".join(bare))}
 

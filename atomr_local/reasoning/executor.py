@@ -1,8 +1,8 @@
 """Bottom-up execution of an Atomic Reasoning Tree (AtomR, Algorithm 1).
 
 An operator leaf retrieves and operates; a direct node reasons over the answers it refers to; a parent reasons over
-its children and, if that yields nothing, retrieves for its own question. Which answer of the whole question stands is
-chosen elsewhere (see `answer_selection/`).
+its children and, if that yields nothing, retrieves for its own question. `answer_selection/` chooses the answer to the
+whole question.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.answer_types import NO_QUESTION, AnswerType
 from atomr_local.tree.nodes import Node, Tree
 
-# Values of a reference that an operator is run for where a source looks them up together.
+# The most values of a reference if a source looks them up together.
 _MOST_IN_SET = 200
 
 
 def dependencies(tree: Tree, order: Sequence[int], *, beam: bool) -> dict[int, set[int]]:
-    """Which nodes must have been answered before each: those it is answered from, by reference or as children.
+    """For each node the nodes that must be answered before it: its children and the ones it refers to.
 
-    With `beam`, a step may change the answer of the earlier one that it refers to. So that every order of running gives
-    what one at a time gives, whoever comes later in `order` and rests on that answer waits for the step too, and the
-    step for whoever rests on it and comes before.
+    With `beam`, a step may change the answer of the earlier step that it refers to. To get the results of running one
+    node at a time, later nodes in `order` that depend on that answer wait for the step, and the step waits for earlier
+    ones that do.
     """
-    below: dict[int, set[int]] = {}  # everything that a node rests on
+    below: dict[int, set[int]] = {}  # everything that a node depends on
     depends: dict[int, set[int]] = {}
     may_change: list[tuple[int, int]] = []  # a step, and the earlier one whose answer it may change
     for node_id in order:
@@ -59,7 +59,7 @@ def dependencies(tree: Tree, order: Sequence[int], *, beam: bool) -> dict[int, s
 
 
 def _expected(tree: Tree, node: Node) -> AnswerType | None:
-    """The answer that the root expects; None for other nodes, and where the plan does not say."""
+    """The type of answer that the root expects; None for other nodes or if the plan does not state it."""
     return tree.expects.type if node is tree.root and tree.expects is not None else None
 
 
@@ -95,7 +95,7 @@ class Executor:
 
         Raises:
             Cancelled: the question was cancelled; what was found is in the recorder's trace.
-            AtomrError: the root could be answered in no way.
+            AtomrError: nothing could answer the root.
         """
         results = self.cache.results
         if self.reused is not None:
@@ -119,7 +119,7 @@ class Executor:
         except Cancelled:
             raise
         except AtomrError as error:
-            # One node's failure is that node's: its parent still may find another way.
+            # The failure concerns this node only: its parent may still find another way.
             result = Result(
                 evidence=self.recorder.evidence_of(node.id),
                 error={"title": error.title, "message": error.message},
@@ -131,7 +131,7 @@ class Executor:
         self._report(node, result, time.perf_counter() - started)
 
     def _node(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
-        """The node's result with its confidence: a user's own, or what is found."""
+        """The node's result with its confidence: the user's own answer, or what is found."""
         given = self.reused.given(node.id) if self.reused is not None else None
         if given is not None:
             return given
@@ -142,10 +142,10 @@ class Executor:
         return result
 
     def _found(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
-        """What the way of answering gives that fits the node."""
+        """The result of the method that fits the node."""
         expected = _expected(tree, node)
         if expected in NO_QUESTION:
-            # A name by itself looks like no question; it is a topic if a page bears it.
+            # A bare name does not look like a question; it is a topic if a page has that title.
             topic = expected is AnswerType.NOTHING
             result = self.operators.summary(node.id, question, alone=True) if topic else Result()
         elif node.call is not None:
@@ -163,7 +163,7 @@ class Executor:
         return result
 
     def _as_asked(self, tree: Tree) -> str:
-        """The question in the user's own words; one that follows another as it was understood."""
+        """The question in the user's own words; a follow-up question as it was understood."""
         trace = self.recorder.trace
         return tree.question if trace.took_from else trace.question or tree.question
 
@@ -219,7 +219,7 @@ class Executor:
         return found
 
     def _passed_up(self, tree: Tree, node: Node, results: Mapping[int, Result]) -> Result | None:
-        """The last child's answer, where that child already rests on all the others: a chain's end is its answer."""
+        """The last child's answer if it depends on all other children: the end of a chain is its answer."""
         last = node.children[-1]
         resting: set[int] = set()
         open_ids = [last.id]
@@ -253,7 +253,7 @@ class Executor:
         results: Mapping[int, Result],
         method: Method,
     ) -> Result:
-        """Reason over the answers of other nodes: compute what the question surely asks for, else ask the model."""
+        """Reason over the answers of other nodes: compute what the question clearly asks for, else ask the model."""
         known = {i: results[i] for i in ids if i in results}
         computed = computed_question(tree, node, list(known), results) if self.symbolic else None
         if computed is not None:

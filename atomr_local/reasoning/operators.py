@@ -1,7 +1,7 @@
 """The three operators on retrieved evidence (AtomR, sections 3.1 and 3.3).
 
-An answer that the graph is sure of goes through as it is, a Search that names a page title goes through as that
-title; otherwise the model reads. An operator that gives nothing is followed by direct RAG on the same evidence.
+A confident answer of the graph is used unchanged, and a Search for the title of a page is answered with that title.
+Otherwise the model reads the evidence. If an operator has no result, direct RAG on the same evidence follows.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from atomr_local.reasoning.retrieval import (
 from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
 from atomr_local.tree.nodes import Operator
 
-# Shares of the top-k score from which the published code keeps the first passage alone.
+# From this share of the top-k score on, the published code keeps the first passage alone.
 _DOMINANT = {Operator.SEARCH: 0.75, Operator.RELATE: 0.85}
 _DOMINANT_FILTER_OVERLAP = 0.85
-# Confidence of a topic's own page, which is quoted and not read: open is whether the topic is all that is asked about.
+# Confidence of a quoted page of a topic: the question may ask for more than the topic.
 _QUOTED = 0.75
 _QUOTED_AS_TYPED = 0.6
-# A reading with less confidence is carried on beside others that the model might have given.
+# A reading with less confidence keeps alternatives.
 UNSURE = 0.6
-# A reading of the entity's own page with this much needs no other passages.
+# A reading of the entity's own page with this confidence needs no other passages.
 SURE = 0.9
-# A reading that the model says no to, asked whether the evidence says so, is not sure.
+# A reading that the model verifies with a lower probability is not sure.
 _SAID = 0.5
 GUESSED = "a guess: the evidence did not tell"
 
@@ -52,7 +52,7 @@ def overlap_coefficient(query: str, text: str) -> float:
 
 
 def _dominant(evidence: list[Evidence], operator: Operator) -> list[Evidence]:
-    """The first piece alone where it carries most of the score of its source; else all."""
+    """The first piece alone if it has most of the score of its source; else all."""
     total = sum(item.score for item in evidence)
     share = _DOMINANT.get(operator)
     if share is None or len(evidence) < 2 or total <= 0 or len({item.source for item in evidence}) > 1:
@@ -61,14 +61,14 @@ def _dominant(evidence: list[Evidence], operator: Operator) -> list[Evidence]:
 
 
 def _head(request: Request, found: Gathered) -> Value:
-    """What a Relate was about: the entity that the graph took a name for, where its values are the graph's."""
+    """The subject of a Relate: the entity that the graph linked if the values are the graph's, else the argument."""
     head = request.arguments[0]
     linked = found.graph.linked if found.graph is not None and found.values and head.iri is None else None
     return replace(linked, of=head.of) if linked is not None else head
 
 
 def _belong(reading: Result, head: Value) -> None:
-    """Say of the values, and of those that may stand in their place, whose they are."""
+    """Record the owner of the values and of their alternatives."""
     reading.values = tuple(replace(value, of=(head,)) for value in reading.values)
     reading.others = tuple((replace(value, of=(head,)), confidence) for value, confidence in reading.others)
 
@@ -105,7 +105,7 @@ class Operators:
         """Run the operator once for each combination of argument values and join the results.
 
         Args:
-            most: runs at most, where the entities cannot be looked up together.
+            most: the most runs if the entities cannot be looked up together.
 
         Raises:
             ModelError: the model failed.
@@ -165,11 +165,11 @@ class Operators:
         return result
 
     def summary(self, node_id: int, question: str, typed: str = "", *, alone: bool = False) -> Result:
-        """What the page of the question's topic says first; where no page has that name, what is read of it elsewhere.
+        """The opening of the page about the question's topic; without such a page, an answer read elsewhere.
 
         Args:
-            typed: the question as the user typed it, where the plan may spell the name otherwise.
-            alone: the question must be the page's title and nothing else; nothing is read elsewhere.
+            typed: the question as the user typed it; the plan may spell the name differently.
+            alone: the question must be exactly the page's title, and nothing else is read.
         """
         found = self.retriever.everywhere(node_id, Request(question, question, top_k=self.top_k))
         result = Result(evidence=list(found.evidence), dropped=list(found.dropped))
@@ -185,7 +185,7 @@ class Operators:
         return result
 
     def guess(self, node_id: int, question: str, evidence: Sequence[Evidence]) -> Result:
-        """The most likely answer that the evidence holds, for a question that is otherwise Unknown."""
+        """The most likely answer in the evidence, for a question that would otherwise stay Unknown."""
         result = Result(evidence=list(evidence))
         self._take(node_id, result, self.reader.whole(node_id, question, evidence[: self.top_k], guess=True))
         if result.values:
@@ -195,7 +195,7 @@ class Operators:
         return result
 
     def _identified(self, arguments: tuple[Value, ...]) -> tuple[Value, ...]:
-        """The arguments; a head that the conversation has named before stands for the same entity."""
+        """The arguments; a name that the conversation has used before refers to the same entity."""
         head, *others = arguments
         if self.entity is None or head.iri is not None or (iri := self.entity(head.text)) is None:
             return arguments
@@ -207,7 +207,7 @@ class Operators:
 
     @staticmethod
     def _settled_empty(operator: Operator, gathered: Sequence[Gathered]) -> bool:
-        """A Filter that no entity passes is an answer: nothing, and known to be nothing."""
+        """Whether the graph knows that no entity passes the Filter, which is an answer."""
         return operator is Operator.FILTER and bool(gathered) and all(found.decided for found in gathered)
 
     def _one(self, node_id: int, request: Request, found: Gathered) -> Result:
@@ -221,7 +221,7 @@ class Operators:
             if page := self._titled(name, found.evidence):
                 self._add(result, (Value(page.title, ValueKind.ENTITY),), [page.id], None)
                 return result
-            # A name that no page bears stays as it is: whatever the model read here would be somebody else.
+            # A name without a page stays as it is: the model would only read about something else.
             if mentioned := [
                 item.id for item in found.evidence if item.source != SourceName.GRAPH and holds(name, item)
             ]:
@@ -236,9 +236,9 @@ class Operators:
         return result
 
     def _looked_up(self, node_id: int, question: str, request: Request, evidence: Sequence[Evidence]) -> Reading:
-        """A cascade: the entity's own page alone, if it came first; all of the evidence where that is not sure.
+        """A cascade: the entity's own page alone if it comes first, then all evidence if that reading is not sure.
 
-        Most answers stand there, and half of the words need not be read.
+        Most answers are on that page, which saves half of the reading.
         """
         related = request.operator is Operator.RELATE and len(evidence) > 1
         if self.page_alone and related and self._titled(request.arguments[0].text, evidence[:1]):
@@ -261,13 +261,13 @@ class Operators:
 
     @staticmethod
     def _question(request: Request) -> str:
-        """The node's question, made to name this run's head where it names several."""
+        """The node's question; if it does not name this run's head, the head is added."""
         head = request.arguments[0].text
         return request.question if head.casefold() in request.question.casefold() else f"{request.question} ({head})"
 
     @staticmethod
     def _titled(name: str, evidence: Sequence[Evidence]) -> Evidence | None:
-        """The passage of the page with this name; a title's parenthetical may be missing in the name."""
+        """The passage of the page with this name; the name may lack the title's parenthetical."""
         texts = [item for item in evidence if item.source == SourceName.TEXT]
         for key in (name_key, base_key):
             for item in texts:
@@ -290,7 +290,7 @@ class Operators:
             return
         candidates = [request.arguments[0] for request, _ in kept]
         evidence: list[Evidence] = []
-        for rank in range(self.top_k):  # round robin, so that the weakest evidence of all stands last
+        for rank in range(self.top_k):  # round robin, so that the weakest evidence comes last
             for _, found in kept:
                 add_evidence(evidence, found.evidence[rank : rank + 1])
         condition = kept[0][0].arguments[-1].text
@@ -326,7 +326,7 @@ class Operators:
         self._take(node_id, result, reading)
         if result.values:
             result.method = "direct_rag"
-            if result.error is not None:  # the operator's output was of no use, this answer is
+            if result.error is not None:  # the operator's output was unusable, this answer is not
                 result.dropped.append(result.error["message"])
                 result.error = None
 
@@ -339,7 +339,7 @@ class Operators:
             result.confidence = confidence if result.confidence is None else min(result.confidence, confidence)
 
     def _take(self, node_id: int, result: Result, reading: Reading, values: Sequence[Value] | None = None) -> None:
-        """Add what was read to the result: each value as sure as it was read, and verified."""
+        """Verify the reading and add it to the result."""
         result.dropped.extend(note for note in reading.dropped if note not in result.dropped)
         if reading.problem is not None:
             result.error = {"title": ModelError.title, "message": reading.problem}
@@ -351,7 +351,7 @@ class Operators:
 
 
 def values_read(reading: Reading) -> tuple[Value, ...]:
-    """The answers of a reading; of several each with how surely it was verified, or else read."""
+    """The answers of a reading; each of several has its score from verification, or else from reading."""
     several = (reading.verified or reading.each) if len(reading.answers) > 1 else ()
     scores: Sequence[float | None] = several or [None]
     pairs = zip(reading.answers, itertools.cycle(scores), strict=False)
@@ -359,7 +359,7 @@ def values_read(reading: Reading) -> tuple[Value, ...]:
 
 
 def compared(result: Result) -> None:
-    """Note whether other places in the evidence hold the answer too."""
+    """Record whether other places in the evidence contain the answer too."""
     share = agreement(result.texts, result.evidence)
     if share is not None:
         result.signals[AGREE] = share

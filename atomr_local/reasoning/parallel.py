@@ -11,10 +11,10 @@ _Made = TypeVar("_Made")
 
 
 def run_graph(items: Sequence[int], depends: Mapping[int, Set[int]], work: Callable[[int], None], limit: int) -> None:
-    """Do the work of every item, each after all that it depends on, at most `limit` at once.
+    """Do the work of every item after the items that it depends on, at most `limit` at once.
 
     Raises:
-        whatever the work of the first item, by their order, raised; nothing more begins after an error.
+        the error of the first item, in the order of `items`, that failed; nothing new starts after an error.
     """
     if limit <= 1:
         for item in items:
@@ -26,7 +26,8 @@ def run_graph(items: Sequence[int], depends: Mapping[int, Set[int]], work: Calla
     with ThreadPoolExecutor(limit, thread_name_prefix="atomr-step") as pool:
         while True:
             ready = [item for item, missing in open_items.items() if not missing and not errors]
-            for item in ready[: limit - len(running)]:  # none waits inside the pool: it would begin after an error too
+            # None waits inside the pool, where it would start even after an error.
+            for item in ready[: limit - len(running)]:
                 del open_items[item]
                 running[pool.submit(work, item)] = item
             if not running:
@@ -42,7 +43,7 @@ def run_graph(items: Sequence[int], depends: Mapping[int, Set[int]], work: Calla
 
 
 def run_each(work: Callable[[_Item], _Made], items: Sequence[_Item], limit: int) -> list[_Made]:
-    """The work done on every item, at most `limit` at once; what it made, in their order. Raises the first error."""
+    """The results of the work on every item, in order, at most `limit` at once. Raises the first error."""
     if limit <= 1 or len(items) <= 1:
         return [work(item) for item in items]
     with ThreadPoolExecutor(min(limit, len(items)), thread_name_prefix="atomr-run") as pool:

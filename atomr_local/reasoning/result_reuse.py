@@ -1,6 +1,6 @@
 """Result reuse: after a correction, unaffected steps keep their results.
 
-Nodes are compared by what they are, the operator, the words and what they rest on, never by their numbers alone: a
+Nodes are compared by content: the operator, the words and the nodes they depend on. Numbers do not count, because a
 plan may have been renumbered.
 """
 
@@ -29,11 +29,11 @@ _DESCRIBED = re.compile(r"\{ <([^<>\s]+)> \?property \?value \. \}")
 
 @dataclass
 class ResultCache:
-    """What a run knows beyond its trace, for a revision of it.
+    """What a run knows beyond its trace, for a later revision.
 
     Attributes:
-        results: by node, with the entities that the answers denote.
-        allowed: the sources that a node was restricted to, where it was.
+        results: by node, with the entities of the answers.
+        allowed: by node, the sources that it was restricted to.
     """
 
     results: dict[int, Result] = field(default_factory=dict)
@@ -41,13 +41,13 @@ class ResultCache:
 
 
 class ReusedResults:
-    """Which nodes of a plan keep the result of which node of the answer that is corrected."""
+    """Maps nodes of a plan to the nodes of the corrected answer whose results they keep."""
 
     def __init__(self, tree: Tree, revision: Revision, earlier: ResultCache, available: Collection[str]) -> None:
         """Compare.
 
         Args:
-            earlier: of the run that `revision.base` is the trace of; empty if it is not available.
+            earlier: the cache of the run that made `revision.base`; empty if it is not available.
             available: the sources that the question may use.
         """
         self.revision = revision
@@ -66,7 +66,7 @@ class ReusedResults:
         same = {node.id: node.id for node in base.nodes()}
         for node in base.bottom_up():
             found = self._base.get(node.id)
-            # A trace of elsewhere may not fit its own plan.
+            # An imported trace may not fit its own plan.
             form = _form(base, node, same)
             if form is not None and found is not None and found.question == node.question and _finished(found):
                 alike.setdefault(form, []).append(node.id)
@@ -82,7 +82,7 @@ class ReusedResults:
         return matched
 
     def _usable(self, node_id: int, base_id: int) -> bool:
-        """Whether the base's result was found in the way that is now asked for."""
+        """Whether the base's result fits the answers and sources of the revision."""
         found = self._base[base_id]
         given = self.revision.answers.get(node_id)
         if given is not None:
@@ -94,7 +94,7 @@ class ReusedResults:
         return allowed in (frozenset(found.sources), self._earlier.allowed.get(base_id))
 
     def report(self, tree: Tree, cache: ResultCache, recorder: Recorder) -> None:
-        """Put every kept result into the trace and into `cache`, where the other nodes find it."""
+        """Add every kept result to the trace and to `cache`, for the nodes that depend on it."""
         for node in tree.bottom_up():
             if node.id not in self.nodes:
                 continue
@@ -115,7 +115,7 @@ class ReusedResults:
                 cache.allowed.setdefault(node.id, allowed)
 
     def _result(self, node_id: int, recorder: Recorder, before: Mapping[int, Result]) -> tuple[NodeTrace, Result]:
-        """The node as the base tells it, and its result with this trace's numbers of steps and evidence."""
+        """The node of the base, and its result with this trace's numbers of steps and evidence."""
         base_id = self.nodes[node_id]
         node = self._base[base_id]
         by_id = {item.id: item for item in self.revision.base.evidence}
@@ -143,7 +143,7 @@ class ReusedResults:
         )
 
     def given(self, node_id: int) -> Result | None:
-        """The person's own answer, if there is one: sure, and resting on nothing that was found."""
+        """The user's own answer, if there is one: with full confidence and without evidence."""
         texts = self.revision.answers.get(node_id)
         if texts is None:
             return None
@@ -151,12 +151,12 @@ class ReusedResults:
 
     @property
     def corrected(self) -> bool:
-        """Whether an answer here is a person's: then nothing that was found goes before it."""
+        """Whether an answer is the user's own: no other answer may replace it then."""
         return bool(self.revision.answers) or any(_by_user(self._base[i]) for i in self.nodes.values())
 
 
 def _form(tree: Tree, node: Node, numbers: Mapping[int, int]) -> Any:
-    """What a node is, others named by `numbers`; None if one that it rests on has none."""
+    """The content of a node, with references renamed by `numbers`; None if it depends on a node without a number."""
     rests_on = {*node.references, *(child.id for child in node.children)}
     if not rests_on <= numbers.keys():
         return None
@@ -178,12 +178,12 @@ def _form(tree: Tree, node: Node, numbers: Mapping[int, int]) -> Any:
         named(node.instruction),
         tuple(numbers[child.id] for child in node.children),
         tree.expects,
-        tree.question if node.call is None else "",  # steps are computed with a look at the whole question
+        tree.question if node.call is None else "",  # computed steps also depend on the whole question
     )
 
 
 def _finished(node: NodeTrace) -> bool:
-    """Whether the base has a result here; a failure without a result is tried again."""
+    """Whether the base has a result; a failed node without one runs again."""
     return bool(node.answer) and (node.error is None or bool(node.answers))
 
 
@@ -192,7 +192,7 @@ def _by_user(node: NodeTrace) -> bool:
 
 
 def _computed(node: NodeTrace) -> bool:
-    """Whether no passage spells the answer out."""
+    """Whether no passage contains the answer literally."""
     return node.supported is None and bool(node.answers) and node.method != "closed_book"
 
 
@@ -208,7 +208,7 @@ def _renumbered(text: str, steps: Mapping[int, int], evidence: Mapping[str, str]
 
 
 def _values(node: NodeTrace, evidence: tuple[Evidence, ...]) -> tuple[Value, ...]:
-    """The answers, with the entities that the trace, or in older ones the graph's rows, say they denote."""
+    """The answers with their entities, from the trace or, in older traces, from the graph's rows."""
     told = zip(node.answers, node.entities, strict=False)
     known = {text: iri for text, iri in told if isinstance(iri, str) and _IRI.fullmatch(iri)}
     for item in evidence:
@@ -228,7 +228,7 @@ def _values(node: NodeTrace, evidence: tuple[Evidence, ...]) -> tuple[Value, ...
 def _owned(
     values: tuple[Value, ...], node: NodeTrace, before: Mapping[int, Result], steps: Mapping[int, int]
 ) -> tuple[Value, ...]:
-    """The values, each of what the trace says that it is a value of: the entities of the steps before, where known."""
+    """The values with their owners in the trace: entities of earlier steps if known, else names."""
     if len(node.of) != len(values):
         return values
     known = {value.text: value for i in node.refs if steps.get(i) in before for value in before[steps[i]].values}

@@ -21,15 +21,15 @@ class Result:
         evidence: everything retrieved for it, best first.
         cited: ids of the evidence that the answer names.
         computation: the symbolic step that gave the answer, as text.
-        dropped: what limits left out.
-        computed: whether the answer comes from a symbolic step, here or below: no passage spells it out.
-        reason: why there is no answer, a clause for people ("step 2 gave 'Paris'; a date is needed"); "" where unknown.
-        none: whether it is known that nothing is the answer, as where no entity satisfies a condition.
-        without: what the step was asked about and found nothing for, where it found something for others.
-        signals: what speaks for and against the answer, by name ("link", "relation", "null", "verify", …); 0 to 1.
-        linked: labels of the entities that the graph took the operator's first arguments for.
-        near: if the graph has the entity but not what was asked: labels of its properties, the nearest first.
-        others: answers that might stand in this one's place, each with its confidence, the surest first.
+        dropped: notes about what limits left out.
+        computed: whether the answer comes from a symbolic step, here or below, so that no passage contains it.
+        reason: why there is no answer, as a clause ("step 2 gave 'Paris'; a date is needed"); "" if unknown.
+        none: whether the result is known to be empty, for example if no entity satisfies a condition.
+        without: what the step found no value for, if it found values for others.
+        signals: signals for and against the answer by name ("link", "relation", "null", "verify", …); 0 to 1.
+        linked: labels of the entities that the graph linked the operator's first arguments to.
+        near: if the graph has the entity but not what was asked: labels of its most similar properties, best first.
+        others: alternative answers, each with its confidence, best first.
     """
 
     values: tuple[Value, ...] = ()
@@ -51,8 +51,7 @@ class Result:
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the step ended; None if it failed. A guess (signal "guess") is a value that was not found;
-        nothing that is known to be nothing was computed."""
+        """How the step ended; None if it failed. A guess counts as not found, a known empty result as computed."""
         if self.none and not self.values:
             return "computed"
         if not self.values or self.signals.get("guess"):
@@ -67,13 +66,13 @@ class Result:
 
     @property
     def of(self) -> tuple[tuple[str, ...], ...]:
-        """For each value the names of what it is a value of; () where none says so."""
+        """For each value the names of what it is a value of; () if none is known."""
         owners = tuple(tuple(owner.text for owner in value.of) for value in self.values)
         return owners if any(owners) else ()
 
     @property
     def scores(self) -> tuple[float, ...]:
-        """How sure each of several values is by itself; () where that is not known of all."""
+        """The score of each of several values; () if not all are known."""
         scores = tuple(value.score for value in self.values if value.score is not None)
         return scores if len(self.values) == len(scores) > 1 else ()
 
@@ -89,7 +88,7 @@ class Result:
 
 
 def add_evidence(known: list[Evidence], found: Iterable[Evidence]) -> None:
-    """Append what is not there yet, by id; the same passage has another score for another query."""
+    """Append new evidence, compared by id: the same passage has different scores for different queries."""
     ids = {item.id for item in known}
     for item in found:
         if item.id not in ids:
@@ -98,9 +97,9 @@ def add_evidence(known: list[Evidence], found: Iterable[Evidence]) -> None:
 
 
 def distinct(values: tuple[Value, ...] | list[Value]) -> tuple[Value, ...]:
-    """Values in order, each once: by graph entity where known, else by text without regard to case.
+    """Values in order, each once: compared by graph entity if known, else by text without regard to case.
 
-    One that is of several things, such as the length that two rivers share, stays a value of each of them.
+    A value of several things, such as the length of two rivers, keeps all of them.
     """
     seen: dict[str, Value] = {}
     for value in values:
@@ -114,7 +113,7 @@ def distinct(values: tuple[Value, ...] | list[Value]) -> tuple[Value, ...]:
 
 
 def product_confidence(*parts: float | None) -> float | None:
-    """The product of those that are known; None when none is."""
+    """The product of the known parts; None if there is none."""
     known = [part for part in parts if part is not None]
     return math.prod(known) if known else None
 
@@ -144,7 +143,7 @@ def node_finished(
 
 
 def citations_hold(result: Result) -> bool | None:
-    """The citation check; None for a result that no passage spells out."""
+    """The citation check; None for a result that no passage contains literally."""
     if result.computed or result.method == "closed_book":
         return None
     by_id = {item.id: item for item in result.evidence}

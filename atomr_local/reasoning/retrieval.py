@@ -26,29 +26,29 @@ from atomr_local.sources.protocol import (
 )
 from atomr_local.tree.nodes import Operator
 
-# A graph answer stands without asking the model which source to use where the graph is at least this sure of
-# the entity and of the relation. Relations are matched with a calibrated probability (scripts/train_relation_match.py):
-# of those matched with 0.8 and more, 97 of 100 are right on questions that it was not learnt on.
+# From these scores of the entity and of the relation on, a graph answer stands without asking the model for sources.
+# Relations are matched with a calibrated probability (scripts/train_relation_match.py): of the matches with at least
+# 0.8, 97 of 100 are right on held-out questions.
 SURE_LINK = 0.85
 SURE_RELATION = 0.8
-# Below this the graph's own answer is not taken over as the operator's; its rows remain evidence to read.
+# Below this score the graph's answer is not used as the result; its rows remain evidence to read.
 USABLE_RELATION = 0.5
-# A name with at least this link score is known to the graph (the linker's own bound).
+# From this link score on, the graph knows the name (the linker's own limit).
 LINKED = 0.6
-# Entities of a set that other sources are asked for: where the graph knows none of them, and where it knows others.
+# The most entities of a set for other sources: if the graph knows none of the set, and if it knows some.
 MOST_READ, _MOST_READ_BESIDE = 16, 4
 _QUERIES_SHOWN = 3
 
 
 @dataclass
 class Gathered:
-    """What the chosen sources gave for one request.
+    """What the chosen sources returned for one request.
 
     Attributes:
         evidence: of all sources, with ids.
         graph: the graph's retrieval, if it was chosen.
         probed: the graph's retrieval, if it was asked at all.
-        values: the graph's own result, where it is sure enough to stand.
+        values: the graph's own result, if its confidence is high enough.
     """
 
     evidence: list[Evidence] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Gathered:
 
     @property
     def decided(self) -> bool:
-        """Whether the graph settled the request, with values or by finding that there are none."""
+        """Whether the graph has decided the request: it found values, or that there are none."""
         return self.graph is not None and self.graph.decided and match_confidence(self.graph) >= USABLE_RELATION**2
 
     @property
@@ -69,14 +69,14 @@ class Gathered:
 
 
 def match_confidence(retrieval: Retrieval) -> float:
-    """How sure the graph is of its own answer: entity link times relation match, 0 to 1."""
+    """The confidence of the graph's answer: entity link times relation match, 0 to 1."""
     link = 1.0 if retrieval.link_score is None else retrieval.link_score
     relation = 1.0 if retrieval.relation_score is None else retrieval.relation_score
     return link * relation
 
 
 def linked_names(gathered: Sequence[Gathered]) -> tuple[str, ...]:
-    """Labels of the entities that the graph surely took the requests' first arguments for, each once."""
+    """Labels of the entities that the graph linked the requests' first arguments to, each once."""
     graphs = [found.probed for found in gathered if found.probed is not None]
     return tuple(
         dict.fromkeys(
@@ -86,8 +86,7 @@ def linked_names(gathered: Sequence[Gathered]) -> tuple[str, ...]:
 
 
 def match_signals(gathered: Sequence[Gathered]) -> dict[str, float]:
-    """How surely the graph linked the name and matched the relation of several requests, and how well its values fit
-    what is asked: the least of them; without those that the graph was not asked or could not tell."""
+    """The lowest link score, relation score and fit of type over the requests that the graph was asked."""
     graphs = [found.probed for found in gathered if found.probed is not None]
     told = [{LINK: graph.link_score, RELATION: graph.relation_score, TYPE_FIT: graph.type_fit} for graph in graphs]
     return worst({name: share for name, share in one.items() if share is not None} for one in told)
@@ -121,7 +120,7 @@ class Retriever:
         """Choose the sources once for the node, then ask them for every request.
 
         Args:
-            most: entities of a set that other sources than the graph are asked for.
+            most: the most entities of a set for which sources other than the graph are asked.
         """
         if not self._names(node_id):
             return [Gathered() for _ in requests]
@@ -134,7 +133,7 @@ class Retriever:
         return run_each(lambda pair: self._ask(node_id, pair[0], chosen, pair[1]), pairs, self.parallel)
 
     def asks_set(self, node_id: int, requests: Sequence[Request]) -> bool:
-        """Whether the requests are about several entities of a graph that looks them up together."""
+        """Whether the requests are about several entities that the graph can look up together."""
         return (
             self.rules
             and len(requests) > 1
@@ -147,8 +146,8 @@ class Retriever:
     def _gather_set(
         self, node_id: int, requests: Sequence[Request], probes: Sequence[Gathered | None], most: int
     ) -> list[Gathered]:
-        """What the graph surely says of some entities of a set stands; others are asked for the rest alone, up to a
-        limit, for each of them costs a reading."""
+        """Confident answers of the graph for entities of a set stand. Other sources are asked for the remaining
+        entities only, up to a limit, because each of them costs a reading."""
         pairs = list(zip(requests, probes, strict=True))
         opened = [
             (request, probe)
@@ -181,7 +180,7 @@ class Retriever:
         return self._ask(node_id, request, names, None)
 
     def _probe(self, node_id: int, requests: Sequence[Request]) -> list[Gathered | None]:
-        """The graph answers in milliseconds, so it is asked first; what it knows decides whether others are."""
+        """Ask the graph first: it answers in milliseconds, and its answer decides whether others are asked."""
         if SourceName.GRAPH not in self._names(node_id):
             return [None] * len(requests)
         graph = self.sources[SourceName.GRAPH]
@@ -226,7 +225,7 @@ class Retriever:
 
     @staticmethod
     def _sure(request: Request, graph: Retrieval) -> bool:
-        """An entity that surely fails a Filter's condition is as sure an answer as one that passes."""
+        """Whether the graph's answer is confident. That an entity fails a Filter's condition is an answer too."""
         return (
             graph.decided
             and (bool(graph.values) or request.operator is Operator.FILTER)
@@ -261,12 +260,12 @@ class Retriever:
         return self._taken_in(node_id, name, retrieval)
 
     def _failed(self, node_id: int, name: str, error: SourceError) -> Gathered:
-        """One failing source must not take the question down: the others may still know."""
+        """The empty result of a source that failed: the others may still have an answer."""
         self.recorder.emit(WarningRaised(message=f"step {node_id}: {error.title}: {error.message}"))
         return Gathered(problems=[f"{name}: {error.message}"])
 
     def _taken_in(self, node_id: int, name: str, retrieval: Retrieval) -> Gathered:
-        # An answer that passes through as it is has to match its evidence, which the trace holds sanitised.
+        # An answer that is used unchanged has to match its evidence, which the trace holds sanitised.
         retrieval = replace(retrieval, values=_shown(retrieval.values))
         evidence = self.recorder.take_in(retrieval.evidence)
         self.recorder.emit(EvidenceFound(node_id=node_id, source=name, evidence=evidence))
@@ -277,8 +276,8 @@ class Retriever:
 
 
 def _shown(values: Sequence[Value]) -> tuple[Value, ...]:
-    """The values with their texts sanitised. Entities keep their identity, and are shown by it if nothing else is left;
-    of other values that show nothing, nothing is left.
+    """The values with sanitised texts. An entity whose text becomes empty is shown by its IRI; other empty values are
+    removed.
     """
     cleaned = (replace(value, text=sanitize(value.text)) for value in values)
     return tuple(

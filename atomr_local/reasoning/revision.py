@@ -1,4 +1,4 @@
-"""Revision: what a person corrected in an answer, checked."""
+"""Revision: the user's corrections of an answer, checked."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _MOST_ANSWERS = 100
 
 @dataclass(frozen=True)
 class Revision:
-    """What a person changed of a question that has been answered. Numbers of nodes are those of the new plan.
+    """The user's corrections of an answered question. Nodes have the numbers of the new plan.
 
     Attributes:
-        base: the trace of the answer that is corrected.
-        sources: the sources that a node may use, and no others; of those that the question may use.
-        answers: answers given by the user: such a node does not run.
-        rerun: nodes to be run again though nothing of them changed.
+        base: the trace of the corrected answer.
+        sources: by node, the only sources that it may use, among those of the question.
+        answers: answers given by the user; such a node does not run.
+        rerun: nodes to run again although they did not change.
     """
 
     base: Trace
@@ -40,7 +40,7 @@ class Revision:
             available: the sources that the question may use.
 
         Raises:
-            InputError: it names a node or a source that is not there, or gives an answer that is none.
+            InputError: it names an unknown node or source, or an answer is empty or too long.
         """
         known = {node.id for node in tree.nodes()}
         for node_id in (*self.sources, *self.answers, *self.rerun):
@@ -61,7 +61,7 @@ class Revision:
 
     @property
     def plan(self) -> Tree:
-        """The plan of the answer that is corrected.
+        """The plan of the corrected answer.
 
         Raises:
             InputError: the trace holds no whole plan.

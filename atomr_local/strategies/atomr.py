@@ -48,7 +48,7 @@ class AtomR:
         selection = AnswerSelection(
             tools.operators,
             tools.reader,
-            # A user's own answer is not to be weighed, nor outvoted by what is found for the whole question.
+            # The user's own answer is neither weighed nor replaced by a direct one.
             None if reused is not None and reused.corrected else tools.calibration,
             direct=features.rival and bool(tools.sources),
             guess=features.guess,
@@ -70,7 +70,7 @@ class AtomR:
 
 
 def make_plan(question: str, tools: Toolbox) -> PlanReady:
-    """Ask the planner, passing on what it writes as events."""
+    """Ask the planner and emit what it writes."""
     recorder = tools.recorder
     recorder.emit(StageChanged(stage="planning"))
     plan = tools.planner.plan(
@@ -93,7 +93,7 @@ def make_plan(question: str, tools: Toolbox) -> PlanReady:
 
 
 def rightly_spelt(tree: Tree, tools: Toolbox) -> Tree:
-    """The tree with names as they were typed, but for those of which the local sources know only the plan's spelling.
+    """The tree with names as typed, unless the local sources know only the plan's spelling.
 
     Raises:
         Cancelled: the question was cancelled.
@@ -102,12 +102,12 @@ def rightly_spelt(tree: Tree, tools: Toolbox) -> Tree:
 
 
 def _put_right(name: Respelt, tools: Toolbox) -> bool:
-    """Whether the typed name is unknown and the plan's spelling is known: then the model has put it right."""
+    """Whether the model corrected the name: the sources know its spelling and not the typed one."""
     return not _known(name.typed, tools) and _known(name.written, tools)
 
 
 def _known(name: str, tools: Toolbox) -> bool:
-    """Whether what a local source finds for the name has it, spelt so."""
+    """Whether a local source finds the name with this spelling."""
     request = Request(f"Who or what is {name}?", name, Operator.SEARCH, (Value(name),))
     for source in (tools.sources[which] for which in _LOCAL if which in tools.sources):
         try:
@@ -115,7 +115,7 @@ def _known(name: str, tools: Toolbox) -> bool:
         except Cancelled:
             raise
         except AtomrError:
-            continue  # the step that looks the name up will tell
+            continue  # the step that looks the name up will report it
         if any(f" {name_key(name)} " in f" {name_key(f'{item.title} {item.text}')} " for item in found.evidence):
             return True
     return False

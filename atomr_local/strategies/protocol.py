@@ -30,11 +30,11 @@ class Toolbox:
     """Everything a strategy may use for one question.
 
     Attributes:
-        revision: what a person changed of an earlier answer, for a strategy that `revises`.
-        earlier: what the run of that answer knew, as far as it is available.
-        cache: what this run knows at its end.
+        revision: the user's corrections of an earlier answer, for a strategy that `revises`.
+        earlier: the cache of the run that gave that answer; empty if it is not available.
+        cache: receives the results of this run.
         conversation: the turns before this question.
-        verifies: whether the model can be asked if the evidence says what it answered.
+        verifies: whether the model can verify its answers.
         span_reader: judges what the model reads; None if there is none.
     """
 
@@ -98,7 +98,7 @@ class Toolbox:
 class Strategy(Protocol):
     """A reasoning method. `summary` is one line for `atomr strategies`; `uses_sources` says whether it retrieves.
 
-    `revises` says whether it executes plans and can keep what a revision does not touch; others take none.
+    `revises` says whether it executes plans and can keep the results that a revision does not affect.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Strategy(Protocol):
         """Answer the question, emitting `PlanReady` first and events for every step.
 
         Args:
-            plan: a plan to execute instead of making one; strategies that do not plan refuse it.
+            plan: a plan to execute; strategies that do not plan refuse it.
 
         Raises:
             Cancelled: the question was cancelled.

@@ -22,7 +22,7 @@ from atomr_local.tree.nodes import ROOT_ID, Tree
 
 
 class SingleNode:
-    """A tree of the root alone. Subclasses set the attributes and `answer`; the events are taken care of here."""
+    """A tree of the root alone. Subclasses set the attributes and `answer`; this class emits the events."""
 
     name = ""
     summary = ""
@@ -62,7 +62,7 @@ class SingleNode:
         return result
 
     def answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
-        """What was read, and the evidence that it was read from."""
+        """The reading, and the evidence that it is based on."""
         raise NotImplementedError
 
 

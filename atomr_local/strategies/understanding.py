@@ -9,11 +9,11 @@ from atomr_local.strategies.protocol import Toolbox
 def understand(question: str, tools: Toolbox, *, given: str | None, rewrites: bool) -> str:
     """The question to answer; emitted as an event, with the turns it refers to.
 
-    What the model writes is taken only if every name and number in it stands in the question or in an earlier turn.
+    The model's version counts only if the question or an earlier turn contains all of its names and numbers.
 
     Args:
-        given: how a person says that it is meant.
-        rewrites: whether the model can be asked.
+        given: the user's own version of the question.
+        rewrites: whether the model can rewrite follow-up questions.
 
     Raises:
         ModelError: the model failed.

@@ -1,4 +1,4 @@
-"""Collects the signals of an answer over the steps that it rests on."""
+"""Collects the signals of an answer over the steps that it depends on."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.verdict.repetition import repeats
 from atomr_local.tree.nodes import Node, Tree
 
-# What a step without an answer counts for in the product of confidences.
+# The factor of a step without an answer in the product of confidences.
 UNKNOWN = 0.05
 _MATCH = (names.LINK, names.RELATION)
 
 
 def raw_confidence(result: Result) -> float | None:
-    """How sure the reading of a step is by itself, or else the graph; None if nobody can say."""
+    """The confidence of a step's reading, or else of the graph; None if it is unknown."""
     signals = result.signals
     if names.READING in signals:
         return signals[names.READING]
@@ -27,7 +27,7 @@ def raw_confidence(result: Result) -> float | None:
 
 
 def step_signals(result: Result) -> dict[str, float]:
-    """A step's signals with whether its citations support it. How well the graph matched says nothing of a reading."""
+    """A step's signals with the result of its citation check. A reading does not depend on the graph's match."""
     read = names.READING in result.signals
     signals = {name: value for name, value in result.signals.items() if not (read and name in _MATCH)}
     held = None if result.computed else supported(result.texts, [e for e in result.evidence if e.id in result.cited])
@@ -41,7 +41,7 @@ def step_signals(result: Result) -> dict[str, float]:
 
 
 def whole_signals(question: str, result: Result) -> dict[str, float]:
-    """Of an answer that was read for the whole question at once."""
+    """The signals of an answer that was read for the whole question at once."""
     signals = step_signals(result)
     signals.pop(names.FALLBACK, None)
     signals[names.NAMED] = float(not result.computed and repeats(question, result.texts))
@@ -51,10 +51,10 @@ def whole_signals(question: str, result: Result) -> dict[str, float]:
 
 
 def tree_signals(tree: Tree, question: str, root: Result, results: Mapping[int, Result]) -> dict[str, float]:
-    """Of an answer that rests on the steps of a tree.
+    """The signals of an answer that depends on the steps of a tree.
 
     Args:
-        root: the root's result, by its steps.
+        root: the root's result from its steps.
     """
     steps = list(_steps(tree, root, results))
     looked_up = [result for node, result in steps if node.call is not None or result.method == "direct_rag"]
@@ -80,7 +80,7 @@ def tree_signals(tree: Tree, question: str, root: Result, results: Mapping[int, 
 
 
 def _steps(tree: Tree, root: Result, results: Mapping[int, Result]) -> Iterator[tuple[Node, Result]]:
-    """Everything that was looked up or read; what is computed of that or passed on adds nothing."""
+    """The steps that were looked up or read; computed and passed-on results add nothing."""
     for node in tree.nodes():
         result = root if node.id == tree.root.id else results.get(node.id)
         if result is None:

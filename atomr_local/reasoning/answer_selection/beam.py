@@ -1,4 +1,4 @@
-"""Beam search over an unsure step: the other answers that it might have are tried in the step that depends on it."""
+"""Beam search over an unsure step: its alternative answers are tried in the step that depends on it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from atomr_local.reasoning.results import Result, add_evidence, product_confiden
 
 
 def surest_pair(earlier: Result, result: Result, answer_after: Callable[[Result], Result]) -> tuple[Result, Result]:
-    """The earlier step's result and the dependent one's that are surest together.
+    """The results of the earlier and of the dependent step with the highest confidence together.
 
     Args:
-        earlier: an unsure step, with the other answers that it might have.
-        result: the dependent step's result after `earlier`; is given the evidence of every trial.
+        earlier: the result of an unsure step, with alternatives.
+        result: the dependent step's result after `earlier`; it receives the evidence of every trial.
         answer_after: runs the dependent step after another result of the earlier one.
     """
     best_earlier, best = earlier, result
@@ -33,7 +33,7 @@ def surest_pair(earlier: Result, result: Result, answer_after: Callable[[Result]
 
 
 def _together(earlier: float | None, result: Result) -> float:
-    """Confidence of two steps together; 0 if the second gave no answer by its operator."""
+    """Confidence of two steps together; 0 if the operator of the second gave no answer."""
     if not result.values or result.method != "operator":
         return 0.0
     return product_confidence(earlier, raw_confidence(result)) or 0.0

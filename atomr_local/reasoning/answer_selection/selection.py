@@ -43,7 +43,7 @@ class AnswerSelection:
     guess: bool = True
 
     def weigh_step(self, result: Result) -> None:
-        """Give a step that was looked up or read its confidence; one without a measured signal has none."""
+        """Set the confidence of a step that was looked up or read; without a measured signal it has none."""
         if self.calibration is not None and result.values and not _MEASURED.isdisjoint(result.signals):
             result.signals = step_signals(result)
             result.confidence = self.calibration.step.probability(result.signals)
@@ -52,7 +52,7 @@ class AnswerSelection:
         """The answer to the whole question, given the tree's `result`.
 
         Args:
-            asked: the question in the user's own words, as far as it stands alone.
+            asked: the question in the user's own words; a follow-up question as it was understood.
         """
         unasked = tree.expects is not None and tree.expects.type in NO_QUESTION
         if not result.values and not result.none and not unasked:
@@ -66,7 +66,7 @@ class AnswerSelection:
     def weigh_whole(
         self, tree: Tree, question: str, asked: str, result: Result, results: Mapping[int, Result]
     ) -> Result:
-        """The root's answer with its confidence, or a direct answer that is likelier right. The trace holds both."""
+        """The root's answer with its confidence, or a direct answer that is more likely right. The trace holds both."""
         calibration = self.calibration
         if calibration is None or not result.values:
             return result
@@ -102,7 +102,7 @@ class AnswerSelection:
         return direct
 
     def _last_resort(self, node_id: int, question: str, result: Result) -> Result:
-        """The most likely answer of the evidence; without evidence what the model knows by itself."""
+        """The most likely answer in the evidence; without evidence the model's own knowledge."""
         if result.evidence and self.guess:
             guessed = self.operators.guess(node_id, question, result.evidence)
             guessed.dropped = [*result.dropped, *guessed.dropped]
@@ -122,7 +122,7 @@ class AnswerSelection:
 
 
 def _likelier(calibration: Calibration, tree: Result, direct: Result) -> Result:
-    """The likelier of two answers, its confidence with regard to the other."""
+    """The more likely of two answers, with its confidence given the other."""
     same = agree(tree.texts, direct.texts)
     compared = compare(calibration, tree.signals, direct.signals, same)
     tree.confidence, direct.confidence = compared.tree, compared.direct
@@ -143,7 +143,7 @@ def _likelier(calibration: Calibration, tree: Result, direct: Result) -> Result:
 
 
 def _share_evidence(tree: Result, direct: Result) -> None:
-    """Whichever answer stands, its evidence is that of both."""
+    """Give both answers the evidence of both."""
     evidence = list(tree.evidence)
     add_evidence(evidence, direct.evidence)
     tree.evidence = direct.evidence = evidence
@@ -156,7 +156,7 @@ def _beside(own: Mapping[str, float], others: Mapping[str, float], same: bool) -
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """How likely right each of two answers is, each with regard to the other, and whether the direct one stands."""
+    """The probability that each of two answers is right, given the other, and whether the direct one stands."""
 
     tree: float
     direct: float
@@ -169,7 +169,7 @@ def compare(calibration: Calibration, tree: Mapping[str, float], direct: Mapping
     other = calibration.of_whole({**direct, names.RIVAL: float(same)})
     if not same:
         return Compared(one, other, other > one and not direct.get(names.NAMED))
-    if tree.get(names.NAMED):  # nothing is gained by repeating the question twice
+    if tree.get(names.NAMED):  # two repetitions of the question do not strengthen each other
         return Compared(calibration.tree.probability(tree), other, False)
     if calibration.tree.uses(names.RIVAL):
         both = (one + other) / 2
@@ -184,14 +184,14 @@ def agree(one: Iterable[str], other: Iterable[str]) -> bool:
 
 
 def _joined(one: float, other: float) -> float:
-    """Probability of an answer that two independent ways found."""
+    """Probability of an answer that two independent ways have found."""
     return 1.0 - (1.0 - one) * (1.0 - other)
 
 
 def year_asked_for(question: str, answer: str) -> str:
-    """The year of a date where the question surely asks for a year; any other answer as it is.
+    """The year of a date if the question clearly asks for a year; any other answer unchanged.
 
-    Only for what is shown at the end: steps that build on the date need all of it.
+    Only for the final answer: steps that use the date need all of it.
     """
     date = parse_date(answer, bare_year=False)
     if date is None or date.year <= 0 or not expected_type(question).surely("year"):
@@ -200,7 +200,7 @@ def year_asked_for(question: str, answer: str) -> str:
 
 
 def shorten(question: str, result: Result) -> None:
-    """Show the year alone where a year is asked for; the computation says what was found in full."""
+    """Reduce dates to the year if a year is asked for; the computation keeps the full dates."""
     short = tuple(replace(value, text=year_asked_for(question, value.text)) for value in result.values)
     if short != result.values:
         in_full = f"in full: {'; '.join(result.texts)}"

@@ -1,10 +1,10 @@
 """The calibrated confidence: a small logistic model over the signals of an answer.
 
-Confidences of language models are not probabilities of being right. What speaks for and against an answer (see
-`signals.py`) is therefore weighed by a logistic regression, fitted on questions that the adapter was not trained on
-(`scripts/calibrate.py`) and written into the adapter's card; where the fit asks for it, its output is made monotone by
-isotonic regression, kept as knots. A signal that is absent has a weight of its own, for it often means something: what
-the graph passes through has no reading. Models without a card are weighed by hand-set coefficients.
+The confidence of a language model is not the probability that it is right. A logistic regression therefore weighs the
+signals for and against an answer (see `signals.py`). It is fitted on questions that the adapter was not trained on
+(`scripts/calibrate.py`) and stored in the adapter's card. If needed, isotonic regression adds a monotone correction,
+stored as knots. An absent signal has a weight of its own, because absence is informative: an answer of the graph has no
+reading. Models without a card use hand-set coefficients.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LEAST = 0.005
 _LEAST_PRODUCT = 0.02
 _MOST_TERMS = 64
 _MOST_KNOTS = 200
-# Of fitted figures: more likely right than wrong.
+# The limit for fitted probabilities: more likely right than wrong.
 _ACCEPT = 0.5
 
 
@@ -72,7 +72,7 @@ FEATURES: Mapping[str, Callable[[float], float]] = {
 
 @dataclass(frozen=True, slots=True)
 class LogisticTerm:
-    """What one signal adds: coefficient · (feature − mean), or `missing` where there is no such signal."""
+    """The term of one signal: coefficient · (feature − mean), or `missing` if the signal is absent."""
 
     name: str
     coefficient: float
@@ -93,7 +93,7 @@ class LogisticModel:
     knots: tuple[tuple[float, float], ...] = ()
 
     def probability(self, given: Mapping[str, float]) -> float:
-        """Of being right, by the signals that are there; others than the model's are of no account."""
+        """The probability of being right, given these signals; signals unknown to the model are ignored."""
         z = self.intercept
         for term in self.terms:
             value = given.get(term.name, math.nan)
@@ -117,8 +117,8 @@ class LogisticModel:
 
     @classmethod
     def from_card(cls, given: object) -> LogisticModel | None:
-        """A model as a card writes it: {"features": […], "coefficients": […], "means": […], "missing": […],
-        "intercept": …, "knots": [[x, y], …]}, the last three lists optional. None if it is not of this form.
+        """A model in the format of a card: {"features": […], "coefficients": […], "means": […], "missing": […],
+        "intercept": …, "knots": [[x, y], …]}, the last three lists optional. None if the format is wrong.
         """
         if not isinstance(given, dict):
             return None
@@ -168,8 +168,8 @@ def _knots(given: object) -> tuple[tuple[float, float], ...] | None:
     return knots if len(knots) == len(pairs) and rising and bounded else None
 
 
-# Where no card tells: centred on a middling answer, so that what is absent changes nothing. The signs and the order of
-# the weights are those of every fit so far; verifying counts little, for an untrained model seldom says no.
+# Defaults without a card, centred on an average answer, so that absent signals change nothing. Signs and order of the
+# weights are those of every fit so far; verification counts little, because an untrained model seldom says no.
 _READ = (
     LogisticTerm(names.READING, 0.5, 0.85),
     LogisticTerm(names.NULL, -0.35, -1.4),
@@ -197,15 +197,15 @@ _TREE = (*_LOOKED_UP, LogisticTerm(names.STEPS, -0.4, math.log(3)))
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How sure the answers of one model are to be taken, by the way in which they came about.
+    """The calibration of one model's answers, by the method that found them.
 
     Attributes:
-        tree: of answers that rest on the steps of a tree.
-        direct: of answers read in what a search for the whole question found.
-        step: of a single step.
-        sure: a tree this surely right is not rivalled.
-        accept: an answer less surely right than this is declined. Without a card the figures are no probabilities, so
-            that less is asked of them.
+        tree: for answers that depend on the steps of a tree.
+        direct: for answers read in the results of a search for the whole question.
+        step: for a single step.
+        sure: from this probability on, no direct answer competes with the tree's.
+        accept: answers below this probability are declined. Without a card the values are not probabilities, so the
+            limit is lower.
     """
 
     tree: LogisticModel = field(default=LogisticModel(0.6, _TREE))
@@ -216,7 +216,7 @@ class Calibration:
 
     @classmethod
     def from_card(cls, card: Mapping[str, Any]) -> Calibration:
-        """The calibration of an adapter's card; what is missing or not of the right form stays at its default."""
+        """The calibration in an adapter's card; missing or malformed parts keep their defaults."""
         given = card.get("calibration")
         if not isinstance(given, dict):
             return cls()

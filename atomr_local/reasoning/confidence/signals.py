@@ -1,7 +1,7 @@
 """Signals for and against an answer: named numbers from 0 to 1.
 
-A signal that is not there is not known. A step's signals are in its result and in the trace; `calibration.py` makes one
-probability of them.
+An absent signal is unknown. A step's signals are in its result and in the trace; `calibration.py` turns them into one
+probability.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from atomr_local.backbone.protocol import Generation
 
 # exp of the mean log-probability of the tokens that the model wrote.
 READING = "reading"
-# Probability of Unknown where the answer begins, against the token that was written there.
+# Probability of Unknown at the beginning of the answer, against the token that was written there.
 NULL = "null"
-# Probability that the model, asked whether the evidence says so, says yes.
+# Probability that the model says yes when asked whether the evidence supports the answer.
 VERIFY = "verify"
-# How surely the graph linked the entity and matched the relation, and whether its values are of the type asked for.
+# Scores of the graph's entity link and relation match, and whether its values have the type asked for.
 LINK = "link"
 RELATION = "relation"
 TYPE_FIT = "type_fit"
-# 1 where two pieces of evidence from different places hold the answer, 0 where only one of several does.
+# 1 if evidence from two places contains the answer, 0 if only one of several places does.
 AGREE = "agree"
-# 1 where every answer stands in the evidence that it cites, 0 where one does not.
+# 1 if the cited evidence contains every answer, else 0.
 SUPPORT = "support"
-# Share of the question's telling words that the cited evidence holds.
+# Share of the question's content words that the cited evidence contains.
 MENTIONED = "mentioned"
-# What the span reader says: the probability that the passages answer the question, and that they do with this answer.
+# From the span reader: the probability that the passages answer the question, and that this is the answer.
 ANSWERABLE = "answerable"
 SPAN = "span"
 # 1 if the model was not allowed to say Unknown.
@@ -36,32 +36,32 @@ GUESS = "guess"
 # 1 if the model answered from its own knowledge.
 MEMORY = "memory"
 
-# Of an answer that rests on several steps; the signals above are then those of the step that they speak against most.
+# For an answer that depends on several steps; each signal above is then the worst one of the steps.
 # Product of the confidences of everything that was looked up or read.
 LEAVES = "leaves"
 # Product of the steps' VERIFY.
 VERIFIED = "verified"
-# 1 if the answer was computed of the steps' answers.
+# 1 if the answer was computed from the steps' answers.
 COMPUTED = "computed"
-# Share of the steps that were answered by direct RAG, their operator having given nothing; and of those without answer.
+# Share of the steps answered by direct RAG because their operator had no result, and of those without an answer.
 FALLBACK = "fallback"
 UNFINISHED = "unfinished"
-# How many steps, and how many answers.
+# Number of steps, and number of answers.
 STEPS = "steps"
 ANSWERS = "answers"
 # 1 if the answer only repeats what the question names.
 NAMED = "named"
-# Whether another way to the whole question came to the same answer.
+# Whether another method found the same answer to the whole question.
 RIVAL = "rival"
-# Before the names of the signals of the answer that did not stand.
+# Prefix of the signals of the answer that was not chosen.
 OTHER = "other."
 
-# The larger, the worse.
+# Signals whose larger values are worse.
 _AGAINST = frozenset({NULL, GUESS, MEMORY})
 
 
 def worst(several: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Of each signal the value that speaks most against the answer."""
+    """For each signal the worst value."""
     result: dict[str, float] = {}
     for signals in several:
         for name, value in signals.items():
@@ -72,13 +72,13 @@ def worst(several: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 def null_score(completion: Generation, before: str) -> float | None:
     """The reader's null score (Devlin et al., 2019, section 4.3, as a probability): p₀ / (p₀ + p₁) of the first token
-    of Unknown and of the token that was written in its place. p₀ alone where Unknown was written.
+    of Unknown and of the token that was written in its place. p₀ alone if Unknown was written.
 
     Args:
-        completion: made with Unknown as its first watched text, behind `before`.
+        completion: made with Unknown as its first watched text, after `before`.
 
     Returns:
-        None if the model does not tell, and where an answer begins with the same token as Unknown.
+        None if the model gives no probabilities, or if the answer begins with the same token as Unknown.
     """
     unknown = completion.watched[0] if completion.watched else math.nan
     first = _logprob_behind(completion, before)
@@ -90,13 +90,13 @@ def null_score(completion: Generation, before: str) -> float | None:
 
 
 def said_yes(completion: Generation) -> float | None:
-    """P(yes) against P(no) of an answer to the question whether something is so, in small letters or capitals.
+    """P(yes) against P(no) of a yes/no answer, with or without a capital letter.
 
     Args:
         completion: yes or no, with the watched texts yes, no, Yes and No.
 
     Returns:
-        None if the model does not tell.
+        None if the model gives no probabilities.
     """
     watched = [-math.inf if math.isnan(logprob) else logprob for logprob in completion.watched]
     if len(watched) == 4 and max(watched) > -math.inf:
@@ -108,10 +108,10 @@ def said_yes(completion: Generation) -> float | None:
 
 
 def token_shares(completion: Generation, written: Sequence[str], before: str) -> list[float | None]:
-    """exp of the mean log-probability of the tokens of each text of a list; None for one that is not found as such.
+    """exp of the mean log-probability of the tokens of each text; None for a text that is not in the completion.
 
     Args:
-        written: texts in the order in which they stand in the completion, behind `before`.
+        written: texts in their order in the completion, after `before`.
     """
     shares: list[float | None] = []
     at = len(before) if completion.text.startswith(before) else 0
@@ -126,7 +126,7 @@ def token_shares(completion: Generation, written: Sequence[str], before: str) ->
 
 
 def _share_between(completion: Generation, begin: int, end: int) -> float | None:
-    """Of the tokens that reach into this part of the text."""
+    """exp of the mean log-probability of the tokens that overlap this part of the text."""
     inside: list[float] = []
     at = 0
     for token in completion.tokens:
@@ -147,5 +147,5 @@ def _logprob_behind(completion: Generation, before: str) -> float | None:
 
 
 def _share(one: float, other: float) -> float:
-    """exp(one) / (exp(one) + exp(other)), without loss where both are small."""
+    """exp(one) / (exp(one) + exp(other)), numerically stable."""
     return 1.0 / (1.0 + math.exp(max(-700.0, min(700.0, other - one))))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 NOT_FOUND = "not found"
-# Lowest confidence (calibrated, 0 to 1) of each word, the surest first; what lies below all of them is "not sure".
+# Lowest confidence (calibrated, 0 to 1) for each word, highest first; "not sure" below all of them.
 _LEVELS = ((0.8, "well supported"), (0.6, "probably"))
 _LEAST = "not sure"
 
@@ -19,10 +19,10 @@ def confidence_text(confidence: float | None) -> str:
 
 
 def confidence_value(confidence: float) -> str:
-    """Word and figure where it is said already that they tell a confidence: "probably, 0.71"."""
+    """Word and figure without the label: "probably, 0.71"."""
     return f"{confidence_word(confidence)}, {confidence:.2f}"
 
 
 def status_word(status: str) -> str:
-    """A trace's status as people read it: "not found" for "unknown", else the status itself."""
+    """A trace's status for people: "not found" for "unknown", else the status itself."""
     return NOT_FOUND if status == "unknown" else status

@@ -33,15 +33,15 @@ from atomr_local.sources.protocol import Value, ValueKind
 
 _CALENDAR = {"year": "years", "month": "months", "day": "days", "week": "weeks", "decade": "decades"}
 _MOST_SHOWN = 12
-# The calendar repeats every 400 years, which have this many days; the standard library knows years 1 to 9999.
+# The calendar repeats every 400 years, which have this many days; `datetime` covers the years 1 to 9999.
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
 
 
 def difference(first: Operand, second: Operand, unit: str | None) -> tuple[tuple[Value, ...], str]:
-    """How far two dates or two amounts are apart; completed years, months or days for dates.
+    """The difference of two dates, in completed years, months or days, or of two amounts.
 
     Raises:
-        NotComputed: they are not both dates or both amounts in units of one kind, or not exact enough.
+        NotComputed: they are not both dates or both amounts of one dimension, or not exact enough.
     """
     dates = _both_dates(first, second, unit)
     if dates is not None:
@@ -65,14 +65,14 @@ def difference(first: Operand, second: Operand, unit: str | None) -> tuple[tuple
 
 
 def _of_both(values: tuple[Value, ...], first: Operand, second: Operand) -> tuple[Value, ...]:
-    """The values as those of the one thing that both operands are of: an age is its person's."""
+    """The values with the one owner that both operands share: an age belongs to its person."""
     one, other = ({id_of(owner): owner for value in item.owned() for owner in value.of} for item in (first, second))
     owners = tuple(one.values()) if len(one) == 1 and one.keys() == other.keys() else ()
     return tuple(replace(value, of=owners) for value in values)
 
 
 def _amount(item: Measure) -> Decimal:
-    assert item.amount is not None  # those that are several amounts have been refused
+    assert item.amount is not None  # operands with several amounts were refused
     return item.amount
 
 
@@ -81,7 +81,7 @@ def _about(measures: Sequence[Measure]) -> str:
 
 
 def _both_dates(first: Operand, second: Operand, unit: str | None) -> tuple[Measure, Measure] | None:
-    """The operands as dates, where both are and a bare number such as "1200" is not meant as an amount."""
+    """The operands as dates, earlier first; None if they are not, or if bare numbers such as "1200" mean amounts."""
     readings = [[measure(value, "date") for value in operand.owned()] for operand in (first, second)]
     if not all(found and all(found) for found in readings):
         for operand in (first, second):
@@ -112,7 +112,7 @@ def _between(early: Measure, late: Measure, unit: str | None, asked: bool) -> tu
         raise NotComputed("two dates differ by years, months, weeks or days")
     both_days = one.day is not None and two.day is not None
     years, exact = _years(one, two)
-    if unit is None:  # what people would say
+    if unit is None:  # the usual unit
         unit = "years" if years or not both_days else "days"
     if unit in ("days", "weeks"):
         if not both_days:
@@ -131,7 +131,7 @@ def _between(early: Measure, late: Measure, unit: str | None, asked: bool) -> tu
 
 
 def _years(one: Date, two: Date) -> tuple[int, bool]:
-    """Completed years between two dates, and whether both say enough for that; else the difference of the years."""
+    """Completed years between two dates and True; if a date is not exact enough, the difference of years and False."""
     years = two.year - one.year
     if one.month is None or two.month is None:
         return years, False
@@ -162,15 +162,15 @@ def _unit(unit: str, item: Measure) -> str:
 
 
 def _worded(unit: str | None, named: str) -> str:
-    """The unit as the plan words it ("miles"), where that is a word; else its usual short form."""
+    """The unit as the plan writes it if that is a word ("miles"), else its usual short form."""
     return unit.strip() if unit and unit.strip().replace(" ", "").isalpha() and len(unit.strip()) > 3 else named
 
 
 def ratio(first: Operand, second: Operand) -> tuple[tuple[Value, ...], str]:
-    """How many times the second the first is.
+    """The ratio of the first amount to the second.
 
     Raises:
-        NotComputed: they are no amounts in units of one kind, or the second is zero.
+        NotComputed: they are not amounts of one dimension, or the second is zero.
     """
     (one, name), (other, other_name) = (measured_one(operand, "number", exact=True) for operand in (first, second))
     if one.unit != other.unit:
@@ -207,7 +207,7 @@ def total(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
     """The sum.
 
     Raises:
-        NotComputed: a value is no amount, or the units differ in dimension.
+        NotComputed: a value is not an amount, or the units differ in dimension.
     """
     measured, amount, unit = _added(operands)
     told = _about([item.measure for item in measured]) + amount_text(amount, unit)
@@ -227,7 +227,7 @@ def average(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
 
 
 def count(operand: Operand) -> tuple[tuple[Value, ...], str]:
-    """How many values there are; a single number is the count already."""
+    """The number of values; a single number counts as the count itself."""
     values = distinct(operand.values)
     if len(values) == 1 and measure(values[0], "number") is not None:
         return values, f"{values[0].text} is a number already"
@@ -239,7 +239,7 @@ def part(operand: Operand, name: str) -> tuple[tuple[Value, ...], str]:
     """The year, month, day, decade ("1960s") or century ("19th century") of each date.
 
     Raises:
-        NotComputed: a value is no date, or does not say as much.
+        NotComputed: a value is not a date, or not exact enough.
     """
     values, told = [], []
     for entry in entries([operand]):
@@ -260,7 +260,7 @@ def part(operand: Operand, name: str) -> tuple[tuple[Value, ...], str]:
 
 
 def _part(item: Measure, name: str) -> str | None:
-    """The part, where the whole stretch that the date may mean lies in it."""
+    """The part if the whole range of the date lies in it, else None."""
     low, high = (_named(day, name) for day in (item.low, item.high))
     stated = {"month": 2, "day": 3}.get(name)
     known = 0 if item.date is None else 3 if item.date.day is not None else 2 if item.date.month is not None else 1
@@ -290,7 +290,7 @@ def convert(operand: Operand, unit: str) -> tuple[tuple[Value, ...], str]:
     """Each quantity in the unit.
 
     Raises:
-        NotComputed: a value is no quantity, or of another dimension.
+        NotComputed: a value is not a quantity, or has another dimension.
     """
     values, told = [], []
     for value in operand.owned():

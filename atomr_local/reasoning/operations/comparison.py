@@ -16,17 +16,17 @@ _SORTS: tuple[Sort, ...] = ("date", "number")
 
 
 def sort_of(word: str) -> Sort:
-    """What a direction word orders: "earlier" and "later" dates, "smaller" and "larger" numbers."""
+    """What a direction word compares: "earlier" and "later" dates, "smaller" and "larger" numbers."""
     return "date" if word in _DATED else "number"
 
 
 def alike(one: Value, other: Value, *, said: bool = False) -> bool | None:
-    """Whether two values are one thing: by entity, date, amount, country or demonym, then by name.
+    """Whether two values are the same thing: by entity, date, amount, country or demonym, then by name.
 
     None if it is unknown: "Portland" may be "Portland, Oregon", 1950 may be 1950-03.
 
     Args:
-        said: whether the other stands in the plan: a year there is any day of it.
+        said: whether the plan states the other value; a year in a plan means any day of it.
     """
     if one.iri is not None and other.iri is not None:
         return one.iri == other.iri
@@ -51,7 +51,7 @@ def _same_measure(one: Measure, other: Measure, *, within: bool) -> bool | None:
 
 
 def _same_name(one: str, other: str) -> bool | None:
-    """Of two names that differ: one inside the other may be a short form of it, "Ann (poet)" is not "Ann (film)"."""
+    """For two different names: one inside the other may be its short form; "Ann (poet)" is not "Ann (film)"."""
     shorter, longer = sorted((base_key(one), base_key(other)), key=len)
     if shorter == longer:
         return None if ")" in one and ")" in other else True
@@ -59,11 +59,10 @@ def _same_name(one: str, other: str) -> bool | None:
 
 
 def stands_so(one: Measure, other: Measure, word: str, *, bare: bool = False) -> bool | None:
-    """Whether the one is earlier, later, smaller or larger than the other; None if it is unknown.
+    """Whether `one` is earlier, later, smaller or larger than `other`; None if it is unknown.
 
     Args:
-        bare: whether the other side stands in the plan: a bare number may then be in the unit that the one is written
-            in, and a year is the whole year.
+        bare: whether the plan states `other`: a bare number then has the unit of `one`, and a year is the whole year.
 
     Raises:
         NotComputed: their units differ in dimension.
@@ -72,7 +71,7 @@ def stands_so(one: Measure, other: Measure, word: str, *, bare: bool = False) ->
         raise NotComputed(f"{one.shown!r} and {other.shown!r} are not in units of one kind")
     if one.unit != other.unit:
         one, other = _plain(one), _plain(other)
-    if bare and other.sort == "date":  # a year in the plan: what is of 1814 is not before it
+    if bare and other.sort == "date":  # a year in the plan: a day of 1814 is not before 1814
         upwards = word in UPWARDS
         surely, maybe = (one.high, one.low) if upwards else (one.low, one.high)
         bound = other.low if upwards else other.high
@@ -83,7 +82,7 @@ def stands_so(one: Measure, other: Measure, word: str, *, bare: bool = False) ->
 
 
 def _plain(item: Measure) -> Measure:
-    """A measure by its written figure."""
+    """The measure in the unit it is written in."""
     if item.quantity is None:
         return item
     return replace(item, low=item.quantity.amount, high=item.quantity.amount, unit="")

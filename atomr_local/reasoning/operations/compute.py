@@ -1,7 +1,7 @@
 """Computes typed operations over earlier answers, such as `Compare([1], [3], "earlier")`.
 
-Each comes to values and a computation that people can check, or to nothing with a reason that names the operand: what
-does not parse, cannot be put in an order or is not of one unit has no result.
+Each results in values and a computation that people can check. If operands do not parse, cannot be ordered or have
+different units, there is no result, and a reason names the operand.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Computed:
 
     Attributes:
         values: empty if there is no result.
-        computation: such as "1956-06-09 < 1993-10-26"; "" where nothing was computed.
-        reason: why there is no result, a clause for people; "" where there is one.
-        notes: what was left out.
-        none: whether the result is known to be nothing, as where no entity satisfies a condition.
-        share: the part of what was asked about that has a value, 0 to 1.
+        computation: such as "1956-06-09 < 1993-10-26"; "" if nothing was computed.
+        reason: why there is no result, as a clause; "" if there is one.
+        notes: notes about what was left out.
+        none: whether the result is known to be empty, for example if no entity satisfies a condition.
+        share: the share of the entities asked about that have a value, 0 to 1.
     """
 
     values: tuple[Value, ...]
@@ -41,8 +41,8 @@ def compute(call: OperationCall, operands: Sequence[Operand | str], asked: str =
 
     Args:
         operands: in the call's order; a text for a quoted operand.
-        asked: the questions that the operation answers: of a chain such as a film and its director they say which is
-            asked for.
+        asked: the questions that the operation answers. In a chain such as a film and its director they decide which
+            of the two is asked for.
     """
     try:
         if call.operation not in _OVER_NOTHING:
@@ -58,9 +58,9 @@ def compute(call: OperationCall, operands: Sequence[Operand | str], asked: str =
 
 
 _Made = tuple[tuple[Value, ...], str]
-# What it means that there is no value, where that is known.
+# The reason if there is no value, where it is known.
 _NOTHING = {Operation.SELECT: "none of them satisfies it", Operation.INTERSECT: "they have nothing in common"}
-# These can do with operands that found nothing.
+# Operations that accept operands without a value.
 _OVER_NOTHING = {Operation.EACH}
 
 
@@ -91,7 +91,7 @@ def _run(call: OperationCall, operands: Sequence[Operand | str], asked: str) -> 
 
 
 def _left_out(operands: Sequence[Operand | str]) -> tuple[tuple[str, ...], float]:
-    """What the steps found no value for, in words, and the share that they found one for."""
+    """A note about entities without a value, and the share of the entities that have one."""
     known = [operand for operand in operands if isinstance(operand, Operand)]
     missing = [value.text for operand in known for value in operand.without]
     if not missing:

@@ -16,7 +16,7 @@ from atomr_local.tree.nodes import Literal, Node, References, Tree
 
 
 def evidence_of(known: Iterable[Result]) -> tuple[list[Evidence], list[str]]:
-    """What the results rest on: all of their evidence, and the ids of what they cite."""
+    """All evidence of the results, and the ids of what they cite."""
     evidence: list[Evidence] = []
     cited: list[str] = []
     for result in known:
@@ -26,7 +26,7 @@ def evidence_of(known: Iterable[Result]) -> tuple[list[Evidence], list[str]]:
 
 
 def computed_node(tree: Tree, node: Node, results: Mapping[int, Result]) -> Result:
-    """The result of a node's operation. Where it has none nothing else answers the node, least of all a guess."""
+    """The result of a node's operation. If there is none, nothing else answers the node, not even a guess."""
     assert node.operation is not None
     operands: list[Operand | str] = []
     known: list[Result] = []
@@ -41,7 +41,7 @@ def computed_node(tree: Tree, node: Node, results: Mapping[int, Result]) -> Resu
 
 
 def computed_question(tree: Tree, node: Node, ids: Sequence[int], results: Mapping[int, Result]) -> Result | None:
-    """The result of a question over other nodes that surely asks for an operation; None if it does not."""
+    """The result of a question over other nodes if it clearly asks for an operation; else None."""
     operands = [_operand(tree, i, results) for i in ids]
     computed = symbolic.compute(node.instruction or node.question, operands, tree.question)
     return _result(computed, [results[i] for i in ids], "symbolic") if computed is not None else None

@@ -1,7 +1,7 @@
 """Parses answer values as dates or quantities.
 
-A value says something exact ("6,650 km"), something imprecise ("1950", "the 19th century") or nothing of the kind. A
-measure keeps the least and the most that it may mean, so that 1950 and 1950-03 are not put in an order.
+A value is exact ("6,650 km"), imprecise ("1950", "the 19th century") or neither a date nor a quantity. A measure keeps
+the lowest and the highest value that it may mean, so that 1950 and 1950-03 are not ordered.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ from atomr_local.language.periods import parse_period
 from atomr_local.sources.protocol import Value, ValueKind
 
 Sort = Literal["date", "number"]
-# Digits before the thousands are set apart, as in "10,000"; years and small counts stay as they are.
+# From here on thousands are separated, as in "10,000"; years and small counts are not.
 _GROUPED_FROM = 10_000
 _LEAST_DIGITS = 4
 _PLACES = 2
 _YEARS = range(1000, 2101)
-# What "about 1600" may be off by.
+# The tolerance of "about 1600".
 _ABOUT_YEARS = 5
 _CALCULATION = Context(prec=40, rounding=ROUND_HALF_EVEN)
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What a value measures.
+    """A value as a date or amount.
 
     Attributes:
-        low, high: the least and the most that it may mean: days as (year, month, day), or amounts in the base unit.
-        shown: as it is told to people.
+        low, high: the lowest and highest value that it may mean: days as (year, month, day), or amounts in the base
+            unit.
+        shown: the text for people.
         unit: base unit of an amount; "" for a plain number and for dates.
-        date: the one date that it is, if it is one.
-        quantity: the one quantity that it is, in the unit it was written in.
-        about: whether the quantity is said to be approximate.
+        date: the date, if it is a single one.
+        quantity: the quantity, if it is a single one, in the unit it is written in.
+        about: whether the quantity is approximate.
     """
 
     sort: Sort
@@ -58,7 +59,7 @@ class Measure:
         return self.quantity.in_base_unit().amount if self.quantity is not None else None
 
     def before(self, other: Measure) -> bool | None:
-        """Whether this is surely smaller or earlier (True), surely not (False), or is unknown (None)."""
+        """Whether this is smaller or earlier; None if it is unknown."""
         if self.high < other.low:
             return True
         if self.low >= other.high:
@@ -66,7 +67,7 @@ class Measure:
         return None
 
     def same(self, other: Measure) -> bool:
-        """Whether both are one and the same exact amount, or the same date written with the same precision."""
+        """Whether both are the same exact amount, or the same date with the same precision."""
         if self.sort == "date":
             return bool(self.low == other.low and self.high == other.high)
         return bool(self.low == self.high == other.low == other.high)
@@ -81,7 +82,7 @@ def english() -> Mapping[str, Any]:
 
 
 def measure(value: Value, sort: Sort) -> Measure | None:
-    """The value as a date or as a number or quantity; None if the whole text is none."""
+    """The value as a date, or as a number or quantity; None if its whole text is not one."""
     return _measure(value.text, value.kind, sort)
 
 
@@ -107,7 +108,7 @@ def _date(value: Value) -> Measure | None:
 
 
 def _may_be_date(value: Value, text: str) -> bool:
-    """A bare number of one or two digits is an age or a count, unless its source calls it a date."""
+    """Whether the text may be a date. A number of one or two digits is not, unless its source says so."""
     digits = text.lstrip("+-")
     if value.kind is ValueKind.DATE or not digits.isdigit():
         return True
@@ -122,7 +123,7 @@ def _amount(value: Value) -> Measure | None:
     quantity = parse_quantity(number_words(text)) or _compound(text)
     if quantity is None:
         before, inner = split_qualifier(text)
-        # "6,650 km (4,130 mi)" and "5,550,203 (2024)" say one thing twice, or when.
+        # "6,650 km (4,130 mi)" and "5,550,203 (2024)" add another unit or a date.
         told_twice = inner and (parse_quantity(inner) is not None or parse_date(inner) is not None)
         quantity = parse_quantity(number_words(before)) if told_twice else None
     if quantity is None:
@@ -135,12 +136,12 @@ def _amount(value: Value) -> Measure | None:
 
 
 def _half_of_last_digit(quantity: Quantity) -> Decimal:
-    """What "about 6,650" may be off by: half of its last digit that is not zero."""
+    """The tolerance of "about 6,650": half a unit of its last digit that is not zero."""
     return Decimal(5).scaleb(int(quantity.amount.normalize().as_tuple().exponent) - 1)
 
 
 def _bare(text: str, *lists: str) -> str:
-    """The text without small words of these lists at its beginning."""
+    """The text without the words of these lists at its beginning."""
     opening = {word for name in lists for word in english()["values"][name]}
     text = " ".join(text.split()).rstrip(".,;")
     while True:
@@ -168,7 +169,7 @@ def _compound(text: str) -> Quantity | None:
 
 
 def united(measures: Sequence[Measure]) -> Measure | None:
-    """Several values of one fact as one that may mean any of them; exact where they are the same."""
+    """Several values of one fact as one measure that may mean any of them; exact if they are the same."""
     first, *others = measures
     if not others or all(first.same(other) for other in others):
         return first
@@ -193,7 +194,7 @@ def in_unit(base_amount: Decimal, base: str, unit: str, of: Sequence[Measure]) -
     """An amount in the base unit as an amount in another unit of the same dimension.
 
     Args:
-        of: what it was computed from: written in other units, it is rounded.
+        of: what it was computed from; if these are written in other units, the result is rounded.
     """
     converted = Quantity(base_amount, base).in_unit(unit) if base != unit else None
     amount = converted.amount if converted is not None else base_amount
@@ -202,12 +203,12 @@ def in_unit(base_amount: Decimal, base: str, unit: str, of: Sequence[Measure]) -
 
 
 def divided(one: Decimal, other: Decimal) -> Decimal:
-    """one / other; the division by zero is for the caller to refuse."""
+    """one / other; the caller excludes division by zero."""
     return _CALCULATION.divide(one, other)
 
 
 def rounded(amount: Decimal) -> Decimal:
-    """An amount that a division gave, to four digits, and to the whole number where it has more before the point."""
+    """The amount rounded to four digits; amounts with more digits before the point to whole numbers."""
     if not amount:
         return amount
     places = max(0, _LEAST_DIGITS - 1 - amount.adjusted())
@@ -215,7 +216,7 @@ def rounded(amount: Decimal) -> Decimal:
 
 
 def to_places(amount: Decimal) -> Decimal:
-    """A ratio or a mean: two places after the point, two digits where it is small."""
+    """A ratio or a mean rounded to two decimal places, a small one to two significant digits."""
     if amount == amount.to_integral_value():
         return amount
     places = max(_PLACES, 1 - amount.adjusted())
@@ -223,7 +224,7 @@ def to_places(amount: Decimal) -> Decimal:
 
 
 def amount_text(amount: Decimal, unit: str = "") -> str:
-    """ "250 km", "17,098,242 km²", "0.5": thousands set apart from five digits on."""
+    """ "250 km", "17,098,242 km²", "0.5": thousands are separated from five digits on."""
     digits = format_number(amount)
     if abs(amount) >= _GROUPED_FROM:
         whole, point, rest = digits.partition(".")

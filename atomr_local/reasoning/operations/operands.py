@@ -1,4 +1,4 @@
-"""Operands of an operation: earlier answers, and which value belongs to what."""
+"""Operands of an operation: earlier answers, and the owner of each value."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ _MOST_LEVELS = 6
 
 
 class NotComputed(Exception):
-    """An operation has no result; the message is the reason, for people. It never leaves this room."""
+    """An operation has no result; the message is the reason. It is never raised out of this package."""
 
 
 @dataclass(frozen=True)
 class Operand:
-    """An earlier answer: of which node, what question it answers, and what it is about.
+    """An earlier answer with its node, its question and its subjects.
 
     Attributes:
-        subjects: what all the values are about where they do not say so themselves, nearest first: for the birth date
-            of a film's director, the director, then the film.
-        without: what the step was asked about and found no value for.
-        none: whether the step is known to give nothing, as a selection that no entity passes.
-        several_heads: whether the step was run for several heads, so that a value that does not say whose it is
-            belongs to nobody.
+        subjects: owners of the values that name none themselves, nearest first: for the birth date of a film's
+            director, the director, then the film.
+        without: the entities for which the step found no value.
+        none: whether the result is known to be empty, such as a selection that no entity passes.
+        several_heads: whether the step ran for several heads, so that the owner of a value that names none is unknown.
     """
 
     node_id: int
@@ -43,14 +42,14 @@ class Operand:
 
     @property
     def shown(self) -> str:
-        """The values as a reason names them."""
+        """The values as text for a reason."""
         texts = [value.text for value in self.values[:_MOST_SHOWN]]
         more = len(self.values) - len(texts)
         told = ", ".join(repr(text[:_LONGEST_SHOWN]) for text in texts)
         return f"{told} and {more} more" if more else told
 
     def owned(self) -> tuple[Value, ...]:
-        """The values, each of something where that is known."""
+        """The values with their owners, as far as they are known."""
         if self.several_heads or not self.subjects:
             return self.values
         chain: tuple[Value, ...] = ()
@@ -61,12 +60,12 @@ class Operand:
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing with what is known of it.
+    """An entity with its values.
 
     Attributes:
-        entity: None if the values belong to nothing known: then they stand for themselves.
-        values: of the fact, as found.
-        node_id: the step that they come from.
+        entity: None if the owner of the values is unknown; they stand for themselves then.
+        values: as found.
+        node_id: the step that found them.
     """
 
     entity: Value | None
@@ -75,7 +74,7 @@ class Entry:
 
     @property
     def answer(self) -> tuple[Value, ...]:
-        """What stands for the entry in an answer."""
+        """The entry as a part of an answer."""
         return (self.entity,) if self.entity is not None else self.values[:1]
 
     @property
@@ -97,10 +96,10 @@ class Measured:
 
 
 def required(operands: Sequence[Operand | str]) -> None:
-    """Refuse operands of which one found nothing.
+    """Check that every operand has a value or is known to be empty.
 
     Raises:
-        NotComputed: it names the step.
+        NotComputed: an operand has none; the message names the step.
     """
     for operand in operands:
         if isinstance(operand, Operand) and not operand.values and not operand.none:
@@ -113,12 +112,12 @@ def source(operand: Operand | str) -> str:
 
 
 def measured_one(operand: Operand | str, sort: Sort, *, exact: bool = False) -> tuple[Measure, str]:
-    """The operand as one measure, and the name of what it is of.
+    """The operand as one measure, and the name of its owner.
 
-    Several dates of one fact count by the earliest; several amounts must be equal where `exact` is asked.
+    Of several dates of one fact the earliest counts; with `exact`, several amounts must be equal.
 
     Raises:
-        NotComputed: it is none.
+        NotComputed: the operand is not one date or amount.
     """
     values = (Value(operand),) if isinstance(operand, str) else operand.owned()
     if not values:
@@ -154,10 +153,10 @@ def id_of(value: Value) -> str:
 
 
 def entries(operands: Sequence[Operand], asked: str = "") -> list[Entry]:
-    """The operands' values by what they are of, in order.
+    """The operands' values grouped by owner, in order.
 
     Args:
-        asked: the words of the questions, which say what of a chain is asked for: the film or its director.
+        asked: the words of the questions, which decide what in a chain is asked for: the film or its director.
     """
     owned = [(operand, value) for operand in operands for value in operand.owned()]
     level = _level(operands, asked)
@@ -176,7 +175,7 @@ def entries(operands: Sequence[Operand], asked: str = "") -> list[Entry]:
 
 
 def _owners(value: Value, level: int) -> Iterator[Value]:
-    """What the value is of, `level` steps further up where the chain goes as far."""
+    """The owners of the value, `level` steps up the chain as far as it goes."""
     for owner in value.of:
         if level and owner.of:
             yield from _owners(owner, level - 1)
@@ -185,10 +184,10 @@ def _owners(value: Value, level: int) -> Iterator[Value]:
 
 
 def _level(operands: Sequence[Operand], asked: str) -> int:
-    """Which level of the chain is asked for: the nearest whose things the questions all name, else the nearest of all.
+    """The level of the chain that is asked for: the nearest one whose entities are all named in the questions, else 0.
 
-    Several things of one such thing are asked for themselves, unless it is one to choose: "the films of Ann and Bob"
-    asks for films, "Ann or Bob" for one of the two.
+    If a level has fewer entities than the one below, the question must offer a choice: "the films of Ann and Bob" asks
+    for films, "Ann or Bob" for one of the two.
     """
     layer = tuple(value for operand in operands for value in operand.owned())
     text = f" {' '.join(words(asked))} "
@@ -197,7 +196,7 @@ def _level(operands: Sequence[Operand], asked: str) -> int:
     for level in range(_MOST_LEVELS):
         below, layer = layer, distinct(tuple(owner for value in layer for owner in value.of))
         nearest = nearest or len(layer)
-        # What is of one thing alone is not a choice among several: then the nearest is meant.
+        # With one owner there is no choice: the nearest level is meant.
         if len(layer) < 2:
             break
         if all(f" {name_key(value.text)} " in text for value in layer) and (choice or len(below) <= len(layer)):
@@ -209,7 +208,7 @@ def measured_entries(found: Sequence[Entry], sort: Sort) -> list[Measured]:
     """The entries with their measures.
 
     Raises:
-        NotComputed: a value is none of the sort, or the units differ in dimension.
+        NotComputed: a value is not of this sort, or the units differ in dimension.
     """
     measured = [Measured(entry, _united(entry.values, sort, f"step {entry.node_id} gave")) for entry in found]
     units = list(dict.fromkeys(item.measure.unit for item in measured))

@@ -24,10 +24,10 @@ _MOST_SHOWN = 8
 
 
 def compare(operands: Sequence[Operand], word: str, asked: str) -> tuple[tuple[Value, ...], str]:
-    """What has the extreme value; all that tie for it.
+    """The things with the extreme value, ties included.
 
     Raises:
-        NotComputed: fewer than two things are measured, or which is the extreme is unknown.
+        NotComputed: fewer than two things have a value, or it is unknown which one is the extreme.
     """
     # One operand is a set, and a set of one has its extreme.
     ordered = _ordered(operands, word, asked, least=min(2, len(operands)))
@@ -38,7 +38,7 @@ def compare(operands: Sequence[Operand], word: str, asked: str) -> tuple[tuple[V
 
 
 def top(operands: Sequence[Operand], word: str, number: int, asked: str) -> tuple[tuple[Value, ...], str]:
-    """The first `number` in the order, with what ties for the last place.
+    """The first `number` in the order, ties for the last place included.
 
     Raises:
         NotComputed: as :func:`compare`.
@@ -75,7 +75,7 @@ def _ordered(operands: Sequence[Operand], word: str, asked: str, least: int = 2)
 
 
 def _first(one: Measured, other: Measured, word: str) -> None:
-    """Refuse two of which it is unknown that the one comes first."""
+    """Raise NotComputed if it is unknown which of the two comes first."""
     low, high = (one.measure, other.measure) if word in UPWARDS else (other.measure, one.measure)
     if low.before(high) is None:
         raise NotComputed(f"{one.shown} and {other.shown} cannot be put in an order")
@@ -92,7 +92,7 @@ def _named(measured: Sequence[Measured]) -> tuple[Value, ...]:
 
 
 def _chain(ordered: Sequence[Measured], word: str) -> str:
-    """ "1948-07-07 < 1950-03-01", upwards; of many the first ones in their order."""
+    """ "1948-07-07 < 1950-03-01", ascending; a long chain is cut after its first items."""
     shown = list(ordered)
     more = ""
     if len(shown) > _MOST_SHOWN:
@@ -113,10 +113,10 @@ def _chain(ordered: Sequence[Measured], word: str) -> str:
 def select(
     operands: Sequence[Operand | str], bound: Operand | str, word: str, asked: str
 ) -> tuple[tuple[Value, ...], str]:
-    """The things whose value stands so to the last operand.
+    """The things whose value has the relation `word` to the last operand.
 
     Raises:
-        NotComputed: a value or the bound is not of the sort needed, or how they stand is unknown.
+        NotComputed: a value or the bound is not a date or number as needed, or the relation is unknown.
     """
     known = [operand for operand in operands if isinstance(operand, Operand) and operand is not bound]
     found = entries(known, asked)
@@ -142,7 +142,7 @@ def select(
 
 
 def _with_century(text: str, found: Sequence[Entry]) -> str:
-    """ "the twenties" as "1820s" where all that is compared with it is of that century; the text else."""
+    """ "the twenties" as "1820s" if all compared dates are of that century; else the text."""
     decade = short_decade(text)
     if decade is None:
         return text

@@ -39,10 +39,10 @@ def _verdict(truth: bool) -> tuple[Value, ...]:
 def stands(first: Operand | str, second: Operand | str, word: str) -> tuple[tuple[Value, ...], str]:
     """Whether the first is the same as, earlier than, … or among the second.
 
-    Of several values one that is shared makes two answers the same; "among" asks it of all of the first.
+    Two answers with several values are the same if they share one; for "among" all values of the first must be shared.
 
     Raises:
-        NotComputed: how they stand is unknown.
+        NotComputed: the relation is unknown.
     """
     if word in _ORDERS:
         return _ordered(first, second, word)
@@ -86,7 +86,7 @@ def verdicts(operands: Sequence[Operand], *, every: bool) -> tuple[tuple[Value, 
     """Whether all, or any, of the answers are yes.
 
     Raises:
-        NotComputed: an answer is neither yes nor no.
+        NotComputed: an answer is not yes or no.
     """
     truths, told = [], []
     for operand in operands:
@@ -106,7 +106,7 @@ def _truth(text: str) -> bool | None:
 
 
 def union(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
-    """Everything, each once."""
+    """All values, each once."""
     values: list[Value] = []
     for operand in operands:
         values += [value for value in operand.values if not any(alike(value, known) for known in values)]
@@ -114,7 +114,7 @@ def union(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
 
 
 def intersection(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
-    """What all of them hold."""
+    """The values that all operands have."""
     values = operands[0].values
     for operand in operands[1:]:
         values = _shared(values, operand.values)
@@ -122,17 +122,17 @@ def intersection(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
 
 
 def exclusion(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
-    """What the first holds and none of the others."""
+    """The values that the first operand has and no other."""
     others = [value for operand in operands[1:] for value in operand.values]
     kept = [value for value in operands[0].values if not any(alike(value, other) for other in others)]
     return distinct(kept), " − ".join(_braced(operand.values) for operand in operands)
 
 
 def each(operands: Sequence[Operand]) -> tuple[tuple[Value, ...], str]:
-    """The answers of several questions, one after the other; what found nothing is said.
+    """The answers of several questions in order; the computation names those without an answer.
 
     Raises:
-        NotComputed: none of them found anything.
+        NotComputed: no question has an answer.
     """
     if not any(operand.values for operand in operands):
         raise NotComputed("; ".join(f"step {operand.node_id} found nothing" for operand in operands))

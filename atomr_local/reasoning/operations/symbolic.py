@@ -1,8 +1,8 @@
 """Reads questions over earlier steps in foreign plans as typed operations.
 
-A plan of ours states its operations; a published or hand-written one asks: "Which of [1] and [2] is longer?". What such
-a question surely asks for is computed (see `compute.py`); everything else is refused, and the model reasons in
-words. The English is data: `language/en/operations.json`.
+Our own plans state their operations; a published or hand-written plan asks: "Which of [1] and [2] is longer?". If such
+a question clearly means an operation, it is computed (see `compute.py`). If not, the model reasons in words. The
+English is data: `language/en/operations.json`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _A_REFERENCE = r"\[\d{1,4}\]"
 
 @lru_cache(maxsize=256)
 def _phrases(name: str, *, opening: bool = False) -> re.Pattern[str]:
-    """Any phrase of a list of the English data, as whole words; with `opening` at the beginning only."""
+    """Matches any phrase of a list of the English data as whole words; with `opening` only at the beginning."""
     listed = sorted(english()["questions"][name], key=len, reverse=True)
     body = "|".join(re.escape(phrase) for phrase in listed)
     return re.compile(rf"{'^' if opening else ''}(?<!\w)(?:{body})(?!\w)", re.IGNORECASE)
@@ -41,11 +41,11 @@ def _has(name: str, question: str, *, opening: bool = False) -> bool:
 
 
 def compute(question: str, operands: Sequence[Operand], root_question: str = "") -> Computed | None:
-    """The answer to `question` over earlier answers, or None if it is not surely one of the operations.
+    """The answer to `question` over earlier answers, or None if it is not clearly one of the operations.
 
     Args:
-        question: the node's question; references in it may stand as `[i]`.
-        root_question: the whole question: it says which of an operand's subjects is asked for.
+        question: the node's question; it may contain references `[i]`.
+        root_question: the whole question, which decides which of an operand's subjects is asked for.
     """
     if not operands or any(not operand.values for operand in operands):
         return None
@@ -59,7 +59,7 @@ def compute(question: str, operands: Sequence[Operand], root_question: str = "")
 
 
 def _without_given(question: str) -> str:
-    """The question without "Given [1] and [2], " before it."""
+    """The question without "Given [1] and [2], " at its beginning."""
     while _has("given", question, opening=True) and "," in question:
         question = question.partition(",")[2].strip()
     return question
@@ -91,7 +91,7 @@ def _equality(question: str, operands: Sequence[Operand], _root: str) -> _Read |
 
 
 def _shared_is_asked(question: str, operands: Sequence[Operand]) -> bool:
-    """Whether what is said to be shared is what the steps were asked for: a country, not a border."""
+    """Whether the thing said to be shared is what the steps asked for: a country, not a border."""
     found = _phrases("shares").search(question)
     shared = words(question[found.end() :])[-1:] if found else []
     asked = [words(one.question) for one in operands if one.question]
@@ -111,12 +111,12 @@ def _readable(operands: Sequence[Operand], sort: Sort) -> bool:
 
 
 def _directed(question: str, operands: Sequence[Operand]) -> str | None:
-    """The word of the order that the question asks for and the operands can be put in; dates before numbers."""
+    """The direction that the question asks for and the operands allow; dates before numbers."""
     for sort in _SORTS:
         low, high = (_phrases(word).search(question) for word in _WORDS_OF[sort])
         if not (low or high) or not _readable(operands, sort):
             continue
-        # "first … the later film": the first such word is the one that asks
+        # "first … the later film": the first such word decides
         first = low if not high or (low and low.start() < high.start()) else None
         return _WORDS_OF[sort][0 if first else 1]
     return None
@@ -140,8 +140,10 @@ def _verdict_on_order(question: str, operands: Sequence[Operand], root: str) -> 
 
 
 def _selects(question: str, operands: Sequence[Operand], root: str) -> bool:
-    """Whether one of several is asked for, not yes or no: "Was A or B born first?", in the step or, where the model
-    wrote the step badly, in the whole question about the operands' subjects."""
+    """Whether the question asks for one of several, not for yes or no: "Was A or B born first?".
+
+    If the step does not offer the choice, the whole question may do so with the operands' subjects.
+    """
     choice = "|".join(english()["choice"])
     if re.search(rf" (?:{choice}) ", question):
         return True
@@ -158,12 +160,12 @@ def _selects(question: str, operands: Sequence[Operand], root: str) -> bool:
 def _extreme(question: str, operands: Sequence[Operand], root: str) -> _Read | None:
     """ "Which of [1] and [2] is longer?" """
     if _asks_verdict(question) and not _selects(question, operands, root):
-        return None  # a question for yes or no is not answered with a name
+        return None  # a yes/no question is not answered with a name
     if _has("asks_otherwise", question, opening=True) or _has("differences", question) or _has("asks_amount", question):
         return None
     opener = _phrases("who_openers", opening=True).match(question)
     if opener and not _is_who(question[opener.end() :].strip()):
-        return None  # "Who directed the first?" asks for more than which is the first
+        return None  # "Who directed the first?" asks for more than the first one
     bare = re.fullmatch(rf"{_A_REFERENCE}(?:,? \w+ {_A_REFERENCE})+\W*", question)
     said = f"{question} {root}" if bare else question
     if _has("not_two_values", said) or (bare and _has("asks_otherwise", root, opening=True)):
@@ -174,7 +176,7 @@ def _extreme(question: str, operands: Sequence[Operand], root: str) -> _Read | N
 
 
 def _is_who(rest: str) -> bool:
-    """Whether what follows "who" asks which of them it is: "is older", "died first", "directed more films"."""
+    """Whether the text after "who" asks which one it is: "is older", "died first", "directed more films"."""
     if _has("who_verbs", rest, opening=True):
         return True
     _, _, after = rest.partition(" ")
@@ -184,7 +186,7 @@ def _is_who(rest: str) -> bool:
 
 
 def _named_measured(operands: Sequence[Operand]) -> Sequence[Operand]:
-    """The operands that are measured. Where half of the operands are entities, they name the other half."""
+    """The operands with dates or amounts. If half of the operands are entities, they are the owners of the others."""
     measured = [one for one in operands if any(_readable([one], sort) for sort in _SORTS)]
     named = [one for one in operands if one not in measured]
     if not named:
@@ -201,7 +203,7 @@ def _named_measured(operands: Sequence[Operand]) -> Sequence[Operand]:
 
 
 def _count(question: str, operands: Sequence[Operand], _root: str) -> _Read | None:
-    """ "How many [1] are there?", or how many things the only step listed; not how many of them are such and such."""
+    """ "How many [1] are there?", or the number of all things of the only step, without a condition."""
     if len(operands) != 1 or not _has("counts", question):
         return None
     plain = re.sub(_A_REFERENCE, "[1]", question.rstrip(" ?.")).casefold()
@@ -212,7 +214,7 @@ def _count(question: str, operands: Sequence[Operand], _root: str) -> _Read | No
         return None
     values = operands[0].values
     if len(values) == 1 and measure(values[0], "number") is not None:
-        return None  # the operand already is the number asked for
+        return None  # the operand is already the number
     return _call(Operation.COUNT, operands)
 
 
@@ -240,12 +242,12 @@ def _difference(question: str, operands: Sequence[Operand], _root: str) -> _Read
 
 
 def _has_dates(operands: Sequence[Operand]) -> bool:
-    """Whether a value is a date by more than being a number that could be a year."""
+    """Whether a value is more than a bare number that could be a year."""
     return any(not value.text.strip().isdigit() for operand in operands for value in operand.values)
 
 
 def _total(question: str, operands: Sequence[Operand], _root: str) -> _Read | None:
-    """ "What is their total population?"; what they did together is something else."""
+    """ "What is their total population?", but not "What did they do together?"."""
     asked = _has("sums", question) and _has("sum_openers", question, opening=True)
     if len(operands) < 2 or not asked or not _readable(operands, "number"):
         return None
@@ -253,7 +255,7 @@ def _total(question: str, operands: Sequence[Operand], _root: str) -> _Read | No
 
 
 def _intersection(question: str, operands: Sequence[Operand], root: str) -> _Read | None:
-    """ "Which countries do they have in common?", "Which of [1] and [2] …" of a question for what holds of both."""
+    """ "Which countries do they have in common?", or "Which of [1] and [2] …" if the whole question asks for that."""
     of_these = _has("of_these", question, opening=True) and re.match(
         rf"\w+ \w+ {_A_REFERENCE}(?:,? {_A_REFERENCE})*,? \w+ {_A_REFERENCE}", question
     )

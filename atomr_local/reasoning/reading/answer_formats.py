@@ -1,9 +1,9 @@
 """Answer formats: prompt template, grammar and parser of each task, in two styles.
 
-`full` prompts instruct and show examples and are answered by a JSON object: any instruction-tuned model understands
-them. `lean` prompts are a tag and the facts, answered by a line `answer; answer [1]`: an adapter trained on them (see
-`scripts/train_adapter.py`) needs no more, and most of the time goes into reading prompts. Both carry the same three
-things: the answer, further answers, and the numbers of the evidence used.
+`full` prompts have instructions and examples and are answered by a JSON object; any instruction-tuned model understands
+them. `lean` prompts are a tag and the facts, answered by a line `answer; answer [1]`. They suffice for an adapter
+trained on them (see `scripts/train_adapter.py`) and save time, most of which goes into reading prompts. Both formats
+carry the answer, further answers, and the numbers of the evidence used.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Task = Literal["read", "answer", "filter", "combine", "closed_book", "conclude"]
 MOST_ANSWERS = 6
 _MOST_CITED = 4
 _LONGEST_COUNTRY = 5
-# Words in capitals beside each other, with small words between them: "Kingdom of Prussia".
+# Adjacent capitalised words, with small words between them: "Kingdom of Prussia".
 _SMALL = "|".join(sorted(english().small))
 _NAME = re.compile(rf"[A-Z\u00C0-\u00DE]\S*(?: (?:(?:{_SMALL}) )*[A-Z\u00C0-\u00DE]\S*)*")
 VERDICTS = ("yes", "no")
-# Only these answer with words of what they were shown; a closed book has no such text.
+# Only these tasks answer with words of the texts in the prompt.
 _EXTRACTIVE: frozenset[Task] = frozenset({"read", "answer", "combine"})
 
 
@@ -40,12 +40,12 @@ class AnswerSpec:
     """One request for an answer.
 
     Attributes:
-        question: as it is put to the model.
-        texts: what the answer's words are taken from, best first; () where the model answers freely.
-        bodies: those of them that are no titles. Dates, numbers and countries are taken from them where they hold
-            any: whoever names a page could otherwise answer with its title.
-        evidence: how many pieces of evidence are numbered in the prompt.
-        candidates: when given, the only answers allowed.
+        question: as the prompt has it.
+        texts: the sources of the answer's words, best first; () if the model answers freely.
+        bodies: the texts without the titles. Dates, numbers and countries are taken from them if they contain any, so
+            that a title cannot be the answer.
+        evidence: number of pieces of evidence in the prompt.
+        candidates: if given, the only answers allowed.
         spans: whether answers must be runs of the texts' words.
         guess: whether Unknown is not allowed.
     """
@@ -64,9 +64,9 @@ class AnswerFormat(Protocol):
     """A style of answers.
 
     Attributes:
-        before: what stands before the first answer in the output.
-        json_schema: of the output; None if it is no JSON.
-        check: what the model is asked about its own answer, as the next turn; it says yes or no.
+        before: the output before the first answer.
+        json_schema: of the output; None if it is not JSON.
+        check: the next turn, which asks the model about its own answer; it says yes or no.
     """
 
     style: Style
@@ -91,16 +91,16 @@ class AnswerFormat(Protocol):
         ...
 
     def written(self, answers: Sequence[str], cited: Sequence[int]) -> str:
-        """The output that says this; :meth:`parse` reads it."""
+        """The output for these answers; :meth:`parse` reads it."""
         ...
 
 
 def _one(rules: dict[str, str], asked: AnswerSpec, encode: Callable[[str], str], free: str) -> int:
     """Add the rule `one`, a single answer without quotes; returns how many answers there may be.
 
-    Where the question's words surely tell what kind of answer it asks for, that narrows it: a date or a number of the
-    texts, a capitalised name for a country, yes or no. Else a run of the texts' words; what answers a question as a
-    whole may also take the question's words or be a verdict.
+    If the question clearly asks for a type of answer, the rule allows only that: a date or a number of the texts, a
+    capitalised name for a country, yes or no. Otherwise it allows a run of the texts' words; an answer to a whole
+    question may also use the question's words or be yes or no.
     """
     if asked.candidates:
         rules["one"] = " | ".join(literal(encode(candidate)) for candidate in asked.candidates)
@@ -130,14 +130,14 @@ def _one(rules: dict[str, str], asked: AnswerSpec, encode: Callable[[str], str],
 
 
 def capitalised(texts: Sequence[str]) -> list[str]:
-    """Words in capitals that stand beside each other in the texts, each run once, in order."""
+    """Runs of capitalised words in the texts, each once, in order."""
     return list(dict.fromkeys(match[0] for text in texts for match in _NAME.finditer(text)))
 
 
 def _countries(rules: dict[str, str], asked: AnswerSpec, encode: Callable[[str], str]) -> bool:
-    """Add the rule `one` for countries and nationalities that we know, and for any other name in capitals.
+    """Add the rule `one` for known countries and nationalities and for any other capitalised name.
 
-    False, and nothing added, where the texts name none that we know.
+    False, and nothing added, if the texts name no known country.
     """
     texts = next((texts for texts in (asked.bodies, asked.texts) if any(map(countries_in, texts))), ())
     if not texts:
@@ -251,5 +251,5 @@ FORMATS: dict[Style, AnswerFormat] = {"full": JsonFormat(), "lean": LineFormat()
 
 
 def answer_format(style: Style, task: Task) -> AnswerFormat:
-    """The format of a task in a style; thoughts are concluded in full style only."""
+    """The format of a task in a style; the task "conclude" exists in full style only."""
     return FORMATS["full"] if task == "conclude" else FORMATS[style]

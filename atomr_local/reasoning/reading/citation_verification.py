@@ -29,11 +29,11 @@ def holds(answer: str, evidence: Evidence) -> bool:
 
 
 def mentioned_share(question: str, evidence: Iterable[Evidence]) -> float | None:
-    """The share of the question's telling words that titles and texts of the evidence hold, in any of their forms or in
-    the words that tell the same; None if the question has no telling word.
+    """The share of the question's content words that titles and texts of the evidence contain, in any form or as a
+    synonym; None if the question has no content word.
 
-    Of questions that a passage seems to answer and does not, many ask about something that it does not mention
-    (Rajpurkar, Jia and Liang, ACL 2018, section 3: what unanswerable questions are made of).
+    Many questions that a passage only seems to answer ask about something that it does not mention (Rajpurkar, Jia and
+    Liang, ACL 2018, section 3, on the types of unanswerable questions).
     """
     asked = {word for word in words(name_key(question)) if word not in english().stop}
     if not asked:
@@ -44,21 +44,21 @@ def mentioned_share(question: str, evidence: Iterable[Evidence]) -> float | None
 
 
 def are_verdicts(answers: Sequence[str]) -> bool:
-    """Whether all answers are yes or no, which no passage spells out."""
+    """Whether all answers are yes or no."""
     return all(answer.casefold() in _VERDICTS for answer in answers)
 
 
 def supported(answers: Sequence[str], cited: Sequence[Evidence]) -> bool | None:
-    """Whether every answer stands in some cited evidence; None for yes/no, which no passage spells out."""
+    """Whether the cited evidence contains every answer; None for yes/no, which no passage contains."""
     if not answers or are_verdicts(answers):
         return None
     return all(any(holds(answer, item) for item in cited) for answer in answers)
 
 
 def agreement(answers: Sequence[str], evidence: Sequence[Evidence]) -> float | None:
-    """Share of the answers that evidence from two places holds: two pages, or a page and the graph.
+    """Share of the answers that evidence from two places contains: two pages, or a page and the graph.
 
-    None if there are no two places to compare, and for yes/no.
+    None if there are no two places to compare, or for yes/no.
     """
     places = {(item.source, item.title) for item in evidence}
     if len(places) < 2 or not answers or are_verdicts(answers):

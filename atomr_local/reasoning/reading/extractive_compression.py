@@ -1,8 +1,8 @@
 """Extractive compression: cuts a passage to the sentences that matter for a question.
 
-Extractive, query-focused: sentences are ranked by the stems of words that they share with the question, beyond the
-title's; words that ask for something are widened by the words that tell it ("father": "son of"). The first sentence,
-which says what the page is about, starts with an advantage. What is kept stays in its order.
+Extractive and query-focused: sentences are ranked by the word stems that they share with the question, without those of
+the title. Question words are expanded by words that express the answer ("father": "son of"). The first sentence, which
+says what the page is about, gets a bonus. The chosen sentences keep their order.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ GAP = "…"
 def word_budgets(words: int, count: int, *, whole: bool) -> list[int]:
     """Words of each of `count` passages, best first.
 
-    A look-up is mostly answered by the first passage, the others get half of `words`: measured on 2Wiki's hops, the
-    answer stays in 96.4% of the prompts with 77% of the words (`scripts/measure_cutting.py`). A passage read alone gets
-    twice as many. A question as a whole (`whole`) needs several passages alike and gets seven tenths for each.
+    The first passage answers most look-ups, so the others get half of `words`: on 2Wiki's hops the answer stays in
+    96.4% of the prompts with 77% of the words (`scripts/measure_cutting.py`). A passage read alone gets twice as many.
+    A whole question (`whole`) needs several passages equally, so each gets seven tenths.
     """
     if count == 1:
         return [2 * words]
@@ -36,9 +36,9 @@ def _stems(text: str) -> set[str]:
 
 
 def cut_passage(question: str, title: str, text: str, budget: int) -> str:
-    """At most about `budget` words of the text: its best sentences for the question, gaps marked.
+    """At most about `budget` words of the text: its best sentences for the question, with gaps marked.
 
-    A sentence over the budget by itself is cut behind its last word that fits.
+    A single sentence over the budget is cut after the last word that fits.
     """
     if size_in_words(text) <= budget:
         return text

@@ -33,23 +33,23 @@ _THOUGHT_TOKENS = 120
 _QUESTION_TOKENS = 120
 _ONE_LINE = Grammar(r"root ::= [^ \r\n\x00-\x1F\x7F] [^\r\n\x00-\x1F\x7F]{1,400}")
 _DRAWS = 2
-# Of a title in a prompt. One in two thousand titles of Wikipedia has more words; what has many more is no title.
+# The most words of a title in a prompt. One in two thousand titles of Wikipedia has more.
 _TITLE_WORDS = 10
 _TITLE_CHARACTERS = 120
 UNKNOWN = "Unknown"
 _WITH_UNKNOWN: frozenset[Task] = frozenset({"read", "answer", "filter", "combine"})
 _VERIFIED: frozenset[Task] = frozenset({"read", "answer"})
 _CHECK_TOKENS = 4
-_DANGLING = " -\u2013\u2014"  # at the end of what was read, where it breaks a word off
+_DANGLING = " -\u2013\u2014"  # at the end of an answer that was cut inside a word
 _WATCHED_VERDICTS = ("yes", "no", "Yes", "No")
 _UNKNOWN = re.compile(r"unknown|none|n/?a|not (?:known|stated|mentioned|given)|no answer", re.IGNORECASE)
 
 
 class SpanJudge(Protocol):
-    """Reads passages beside the model and judges its answers. Thread-safe."""
+    """Judges the model's answers by the passages. Thread-safe."""
 
     def judge(self, question: str, passages: Sequence[str], answers: Sequence[str]) -> SpanVerdict | None:
-        """What the passages, each "title: text", say of the answers; None if there is nothing to read."""
+        """The verdict of the passages ("title: text") on the answers; None if there is nothing to read."""
         ...
 
 
@@ -88,7 +88,7 @@ class Reader:
         """Answer a look-up (Search, Relate) from evidence, best first.
 
         Args:
-            unsure: an answer with less confidence comes with others, drawn from the model by sampling.
+            unsure: an answer with less confidence gets alternatives, sampled from the model.
         """
         reading = self._read(node_id, "read", "read", evidence, question=question)
         if not reading.answers or reading.confidence is None or reading.confidence >= unsure:
@@ -106,16 +106,16 @@ class Reader:
     def whole(
         self, node_id: int | None, question: str, evidence: Sequence[Evidence], *, guess: bool = False
     ) -> Reading:
-        """Answer a question as a whole from evidence, best first (direct RAG); `guess`: Unknown is not allowed."""
+        """Answer a whole question from evidence, best first (direct RAG); `guess`: Unknown is not allowed."""
         return self._read(
             node_id, "guess" if guess else "direct rag", "answer", evidence, guess=guess, question=question
         )
 
     def checked(self, node_id: int | None, reading: Reading) -> Reading:
         """The reading with its answers verified: the model is asked about each in the next turn of the same
-        conversation, of which only that turn has to be read (P(True): Kadavath et al., 2022).
+        conversation, so that only that turn has to be read (P(True): Kadavath et al., 2022).
 
-        For readings that an answer rests on. One that is not from evidence, or says nothing, comes back as it is.
+        A reading without evidence or without answers is returned unchanged.
         """
         if not self.verify or reading.asked is None or not reading.answers:
             return reading
@@ -132,7 +132,7 @@ class Reader:
         return replace(reading, verified=tuple(verified))
 
     def select(self, node_id: int, candidates: Sequence[str], condition: str, evidence: Sequence[Evidence]) -> Reading:
-        """Those of the candidates that satisfy the condition, by the evidence."""
+        """The candidates that satisfy the condition according to the evidence."""
         return self._read(
             node_id, "filter", "filter", evidence, candidates, listed="; ".join(candidates), condition=condition
         )
@@ -144,13 +144,13 @@ class Reader:
         return self._read(node_id, "combine", "combine", (), texts=texts, steps=lines, question=question)
 
     def standalone(self, question: str, turns: Sequence[str]) -> str:
-        """A follow-up question so that it can be understood alone.
+        """A follow-up question rewritten so that it can be understood alone.
 
         Args:
             turns: the earlier turns, a line each: `Q: …` or `A: …`.
 
         Returns:
-            The question in the model's words, sanitised; "" where it wrote nothing.
+            The question in the model's words, sanitised; "" if it wrote nothing usable.
         """
         template = "rewrite" if self.style == "full" else "lean_rewrite"
         prompt = render(_PACKAGE, template, turns="\n".join(map(sanitize_line, turns)), question=question)
@@ -168,7 +168,7 @@ class Reader:
         return self._read(node_id, "conclude", "conclude", (), question=question, thoughts=thoughts)
 
     def choose(self, node_id: int, question: str, options: Sequence[str]) -> str:
-        """One of the options (combinations of sources) for the question, each equally possible by the grammar."""
+        """The model's choice of one of the options (combinations of sources) for the question."""
         template = "choose_sources" if self.style == "full" else "lean_choose_sources"
         prompt = render(_PACKAGE, template, sources=max(options, key=len), question=question)
         chosen = self._generate(node_id, "choose sources", prompt, Choice(tuple(options)), 16).text.strip()
@@ -218,7 +218,7 @@ class Reader:
         return replace(reading, asked=prompt, verdict=self._judge(asked.question, cut, reading.answers))
 
     def _judge(self, question: str, shown: Sequence[tuple[str, str]], answers: Sequence[str]) -> SpanVerdict | None:
-        """No passage spells out a yes or no, nor answers nothing."""
+        """The span reader's verdict; None without one, for yes/no, or without answers."""
         if self.span_reader is None or not answers or are_verdicts(answers):
             return None
         return self.span_reader.judge(question, [f"{title}: {text}" for title, text in shown], answers)
@@ -226,7 +226,7 @@ class Reader:
     def _fit(
         self, form: AnswerFormat, task: Task, evidence: Sequence[Evidence], slots: dict[str, str]
     ) -> tuple[list[Evidence], Prompt, tuple[str, ...]]:
-        """The prompt with as much of the evidence as fits, the weakest (last) left out first."""
+        """The evidence that fits, the prompt with it, and notes about evidence left out (the weakest, last, first)."""
         shown = list(evidence)
         bare = self.backbone.count_tokens(self._prompt(form, task, [], slots))
         while True:
@@ -321,7 +321,7 @@ class Reader:
 def shown_passages(
     question: str, passages: Sequence[tuple[str, str]], words: int, *, whole: bool, cut: bool = True
 ) -> list[tuple[str, str]]:
-    """(title, text) of each passage as the model is to see it: one line, cut to what matters for the question."""
+    """(title, text) of each passage for the prompt: one line, cut to what matters for the question."""
     shown = []
     for (title, text), budget in zip(passages, word_budgets(words, len(passages), whole=whole), strict=True):
         name, line = " ".join(sanitize_line(title)[:_TITLE_CHARACTERS].split()[:_TITLE_WORDS]), sanitize_line(text)

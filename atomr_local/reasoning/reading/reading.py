@@ -1,4 +1,4 @@
-"""A structured answer of the model, with what it says of itself."""
+"""A structured answer of the model with its signals."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ class Reading:
     """A structured answer of the model.
 
     Attributes:
-        answers: empty when the model says Unknown or its output could not be read.
-        each: for each of the answers exp of its own tokens' mean log-probability; () where that is not known.
-        null: probability that the model would have said Unknown, against what it began to write; None if no
-            Unknown was possible or its probability is not known.
-        verified: for each of the answers the probability that the model says yes when asked whether the evidence
-            says so; () where it was not asked.
-        cited: the evidence that it says it used.
+        answers: empty if the model says Unknown or its output could not be read.
+        each: for each answer exp of its own tokens' mean log-probability; () if unknown.
+        null: probability of Unknown against what the model began to write; None if Unknown was not possible or its
+            probability is unknown.
+        verified: for each answer the probability that the model says yes when asked whether the evidence supports it;
+            () if it was not asked.
+        cited: the evidence that the model cites.
         confidence: exp of the mean token log-probability.
-        others: further answers that the model might have given, each with its confidence, the surest first.
-        dropped: evidence left out because the prompt would not fit, in words.
+        others: alternative answers, each with its confidence, best first.
+        dropped: notes about evidence left out because the prompt would not fit.
         problem: why the output could not be read, or None.
-        asked: the prompt, where the model can be asked about its answer.
-        verdict: what the span reader says of the answers and of the passages that were shown; None without one.
-        mentioned: the share of the question's telling words that the cited evidence holds; None without either.
-        lines: for each of the answers what the model would have written, had it given that one alone.
+        asked: the prompt, if the model can be asked about its answer.
+        verdict: the span reader's verdict on the answers and the passages; None without one.
+        mentioned: the share of the question's content words in the cited evidence; None without either.
+        lines: for each answer the output that the model would have written for it alone.
     """
 
     answers: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Reading:
 
     @property
     def signals(self) -> dict[str, float]:
-        """What this reading says of itself, each 0 to 1 (see `confidence/signals.py`)."""
+        """The signals of this reading, each 0 to 1 (see `confidence/signals.py`)."""
         return {
             name: value
             for name, value in (

@@ -1,4 +1,4 @@
-"""A bare topic, or "tell me about …": the page of that name, in its own first sentences."""
+"""Answers a bare topic, or "tell me about …", with the first sentences of the page of that name."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from atomr_local.sources.protocol import Evidence, SourceName
 
 _WORDS = 50
 _SENTENCE_WORDS = 5
-_FACT = " \u2014 "  # between a subject and its property where the graph tells a fact
+_FACT = " \u2014 "  # between subject and property in a fact of the graph
 
 
 def topic_page(question: str, evidence: Sequence[Evidence], *, alone: bool = False) -> Evidence | None:
-    """What is found under the name that the question holds: the longest name first, a page before graph facts.
+    """The evidence whose title is in the question: pages before graph facts, longer titles first.
 
     Args:
-        alone: the question must be that name and nothing else.
+        alone: the question must be exactly that title.
     """
     asked = f" {name_key(question)} "
 
@@ -33,9 +33,9 @@ def topic_page(question: str, evidence: Sequence[Evidence], *, alone: bool = Fal
 
 
 def opening(page: Evidence, words: int = _WORDS) -> str:
-    """The first sentences, as many as have at most so many words together; a first one that has more is cut.
+    """The first sentences with at most this many words together; a longer first sentence is cut.
 
-    Of an entity of the graph its description, where it has one.
+    For an entity of the graph its description, if it has one.
     """
     line = sanitize_line(page.text)
     kept: list[str] = []
@@ -52,5 +52,5 @@ def opening(page: Evidence, words: int = _WORDS) -> str:
 
 
 def is_sentence(text: str) -> bool:
-    """Whether a text stands as a sentence of its own, such as a topic's opening; "Washington, D.C." does not."""
+    """Whether a text is a sentence, such as a topic's opening; "Washington, D.C." is not."""
     return len(text.split()) >= _SENTENCE_WORDS and text.endswith((".", "!", "?", "…"))

@@ -41,7 +41,7 @@ class StageChanged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionUnderstood(Event):
-    """A follow-up question as it stands alone; `took_from`: trace ids of the turns that gave what it left out."""
+    """A follow-up question rewritten to stand alone; `took_from`: trace ids of the turns that supplied the rest."""
 
     understood_as: str
     took_from: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class PlanFragment(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanReady(Event):
-    """The plan that will be executed; its nodes' ids are those of all later events."""
+    """The plan that will be executed; later events use its nodes' ids."""
 
     tree: Tree
     compact: str
@@ -119,7 +119,7 @@ class LeavesMachine(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceFound(Event):
-    """Evidence as taken into the trace, ids given. A piece found before keeps its first id."""
+    """Evidence as it is in the trace, with ids. A piece that was found before keeps its first id."""
 
     node_id: int
     source: str
@@ -153,7 +153,7 @@ def _fixed(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFinished(Event):
-    """A node's result; `answers` empty means Unknown. `kept`: of an earlier answer, nothing was run for it."""
+    """A node's result; empty `answers` mean Unknown. `kept`: reused from an earlier answer without running."""
 
     node_id: int
     answer: str
@@ -180,11 +180,11 @@ class NodeFinished(Event):
 
     @classmethod
     def from_fields(cls, node_id: int, source: object, **given: Any) -> NodeFinished:
-        """The event of a node's result, or of what a trace holds about it.
+        """The event for a node's result, or for a node of a trace.
 
         Args:
             source: has the event's fields by name.
-            given: fields that it has not, or that get another value.
+            given: missing fields, and fields with another value.
         """
         named = {item.name: getattr(source, item.name) for item in fields(cls) if hasattr(source, item.name)}
         return cls(**{name: _fixed(value) for name, value in named.items()} | given | {"node_id": node_id})
@@ -192,7 +192,7 @@ class NodeFinished(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeJudged(Event):
-    """How a finished node ended, seen from the whole question: the step at which the trail ends says why."""
+    """The outcome of a finished node as corrected by the verdict on the whole question, with the reason."""
 
     node_id: int
     outcome: Outcome
@@ -208,8 +208,8 @@ class WarningRaised(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerReady(Event):
-    """The whole question's answer. Status "unknown": `answer` and `answers` are empty, `reason` says why in a sentence,
-    `advice` what a user can do about it, and `guess` is the best answer that was found all the same."""
+    """The answer to the whole question. With status "unknown", `answer` and `answers` are empty, `reason` says why in a
+    sentence, `advice` what the user can do, and `guess` is the best answer that was found."""
 
     status: Status
     answer: str

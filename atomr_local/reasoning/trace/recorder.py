@@ -40,7 +40,7 @@ def _written(arguments: Sequence[Argument]) -> list[Any]:
 
 
 def _planned(tree: Tree, node: Node) -> NodeTrace:
-    """The node before anything is known of it."""
+    """The trace of a node that has not run."""
     operation = node.operation
     return NodeTrace(
         id=node.id,
@@ -57,7 +57,7 @@ def _planned(tree: Tree, node: Node) -> NodeTrace:
 
 
 def _copy(event: Event, target: NodeTrace | Trace) -> None:
-    """What the event says, into the fields of the same names."""
+    """Copy the event's fields into those of the same names."""
     named = {item.name for item in fields(target)}
     for item in fields(event):
         if item.name in named:
@@ -73,8 +73,7 @@ def _changeable(value: Any) -> Any:
 class Recorder:
     """Adds events up into `trace`. Thread-safe; the consumer gets one event at a time.
 
-    Every text passes the sanitiser here, so that events and trace hold nothing that could drive a terminal, whoever
-    prints them.
+    Every text passes the sanitiser here, so that events and trace contain nothing that could control a terminal.
     """
 
     def __init__(
@@ -121,7 +120,7 @@ class Recorder:
                 self.trace.warnings.append(event.message)
 
     def leaves(self, what: str, to: str, query: str | None = None) -> None:
-        """Tell that something is about to leave the machine: once for the same thing to the same host."""
+        """Emit that something is about to leave the machine; once for the same thing and host."""
         with self._lock:
             known = [item for item in self.trace.left_machine if (item.to, item.query) == (to, query)]
             if not any(what in item.what for item in known):
@@ -136,13 +135,13 @@ class Recorder:
         self.trace.left_machine.append(Departure(event.what, event.to, when, event.query))
 
     def take_in(self, found: Sequence[Evidence]) -> tuple[Evidence, ...]:
-        """The evidence sanitised, with ids, e1, e2, … in order of appearance; a piece known already keeps its id."""
+        """The evidence sanitised and with ids e1, e2, … in order of appearance; a known piece keeps its id."""
         found = sanitize_all(tuple(found))
         with self._lock:
             return tuple(map(self._with_id, found))
 
     def settle(self, settings: Mapping[str, Any]) -> None:
-        """What the settings prove to mean once the parts are loaded."""
+        """Update the trace's settings with what they resolve to once the parts are loaded."""
         self.trace.settings.update(sanitize_all(dict(settings)))
 
     def _with_id(self, item: Evidence) -> Evidence:
@@ -157,11 +156,11 @@ class Recorder:
         return replace(item, id=self._known[key].id)
 
     def use_of(self, node_id: int | None) -> LlmUse:
-        """What the node has taken of the model so far; None: what served the whole question."""
+        """The node's use of the model so far; None: calls for the whole question."""
         return self._use.setdefault(node_id, LlmUse())
 
     def evidence_of(self, node_id: int) -> list[Evidence]:
-        """What has been retrieved for the node so far, in the order in which it was."""
+        """The evidence retrieved for the node so far, in order."""
         with self._lock:
             by_id = {item.id: item for item in self._known.values()}
             return [by_id[found] for found in self.trace.node(node_id).evidence]

@@ -10,7 +10,7 @@ from atomr_local.sanitize import sanitize_line
 
 _SHOWN_QUERIES = 3
 SCHEMA = "atomr.trace/1"
-# "interrupted": the program died while it answered; written by the history alone.
+# "interrupted": the program died while it answered; only the history writes it.
 Status = Literal["answered", "unknown", "cancelled", "failed", "interrupted"]
 Basis = Literal["evidence", "model"]
 Method = Literal["operator", "child", "sibling", "symbolic", "computed", "direct_rag", "closed_book"]
@@ -278,20 +278,20 @@ class Trace:
 
 
 def understood(trace: Trace) -> str:
-    """The question as it was understood, on one line; "" where that is what was typed."""
+    """The question as it was understood, on one line; "" if that equals what was typed."""
     meant = sanitize_line(trace.understood_as)
     return meant if meant != sanitize_line(trace.question) else ""
 
 
 def taken_from(trace: Trace, earlier: Mapping[str, str]) -> list[str]:
-    """The questions that gave what this one left out, of those known in `earlier` by trace id; each on one line."""
+    """The questions that supplied what this one left out, each on one line; `earlier`: known ones by trace id."""
     return [sanitize_line(earlier[name]) for name in trace.took_from if name in earlier]
 
 
 def left_machine(departures: Sequence[Departure]) -> str:
-    """What was sent where, in one line such as `question, evidence → api.example.org`; "" where nothing was.
+    """What was sent where, in one line such as `question, evidence → api.example.org`; "" if nothing was.
 
-    The queries are words of the model and of the question: for a terminal they are still to be sanitised.
+    Queries contain words of the model and of the question; sanitise them before printing to a terminal.
     """
     told = []
     for to in dict.fromkeys(item.to for item in departures):
