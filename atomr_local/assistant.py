@@ -129,7 +129,7 @@ class Assistant:
             query.cancel()
 
     def stop_loading(self) -> None:
-        """Let whoever waits for the model go on without it, because the program ends. From any thread."""
+        """End the wait for the model, because the program ends. From any thread."""
         self.parts.stop_loading()
 
     def reconfigure(self, **changes: Any) -> None:
@@ -331,7 +331,7 @@ class Assistant:
         return True
 
     def _conclude(self, recorder: Recorder, method: Strategy, local: tuple[str, ...], web: bool) -> None:
-        """Judge what was found, and tell it as the whole question's answer."""
+        """Judge what was found, and emit it as the whole question's answer."""
         trace, parts = recorder.trace, self.parts
         verdict = judge(
             trace,

@@ -41,7 +41,7 @@ class Cancellation:
         return self._event.wait(seconds)
 
     def _call_back(self) -> None:
-        """Run what is registered; whoever takes a callback out runs it."""
+        """Run what is registered; the thread that takes a callback out runs it."""
         while self._callbacks:
             try:
                 callback = self._callbacks.popleft()

@@ -1,7 +1,7 @@
 """Secrets that are never shown, and addresses that are shown without their secrets.
 
 A secret is an object of its own type. Its text comes out only by :meth:`Secret.reveal`: whatever prints, formats,
-logs or serialises it gets `…`. An address is a secret too, as far as it holds a user name, a password or a query.
+logs or serialises it gets `…`. The user name, the password and the query of an address are secrets too.
 """
 
 from __future__ import annotations

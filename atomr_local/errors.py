@@ -28,7 +28,7 @@ class AtomrError(Exception):
         super().__init__(message)
         self.message = message
         scarce = scarcity_hint(sys.exception())
-        # Who knows of the full disk already knows more, such as whether the command goes on where it stopped.
+        # A hint about a full disk says more already, such as whether the command can be resumed.
         self.hint = hint if not scarce or "space" in hint else scarce
         if title is not None:
             self.title = title

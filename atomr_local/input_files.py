@@ -1,8 +1,8 @@
 """Reads files named by the user: regular files only, up to a size limit.
 
 A FIFO is not waited for, a device is not read, and nothing of either kind is opened for longer than it takes to see
-what it is. Every refusal is an OSError with a `strerror` in plain words, so that whoever tells of unreadable files
-tells of these too.
+what it is. Every refusal is an OSError with a `strerror` in plain words, so that code
+that reports unreadable files reports these too.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def read_text(path: Path, most: int) -> str:
 def _refuse_others(status: os.stat_result, path: Path) -> None:
     if stat.S_ISREG(status.st_mode):
         return
-    for is_kind, code, told in _KINDS:
+    for is_kind, code, reason in _KINDS:
         if is_kind(status.st_mode):
-            raise OSError(code, told, str(path))
+            raise OSError(code, reason, str(path))
     raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 

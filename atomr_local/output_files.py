@@ -142,7 +142,7 @@ def sync_directory(directory: Path) -> None:
 def exclusive(path: Path) -> Iterator[None]:
     """Let no other process or thread that asks for the same change `path` between a read and a write.
 
-    It waits for whoever is about it; the system lets go when that process ends. The lock is on the directory, so that
+    It waits for its holder; the system unlocks it when that process ends. The lock is on the directory, so that
     no file is left behind. On file systems without locks nothing is held.
 
     Raises:

@@ -96,7 +96,7 @@ class Parts:
 
         Raises:
             AtomrError: a part cannot be loaded.
-            Cancelled: nobody waits any longer. Loading goes on behind, and the next question finds the parts.
+            Cancelled: nobody waits any longer. Loading continues, and the next question finds the parts.
         """
         if cancellation is None:
             self._load(local, stage)

@@ -41,7 +41,7 @@ class OfferedModel(BaseModel):
     about: str
 
     def url(self, hub: str) -> str:
-        """Where a hub serves the file; its answer tells length and checksum."""
+        """Where a hub serves the file; its answer has length and checksum."""
         return f"{hub.rstrip('/')}/{self.repository}/resolve/main/{self.file}"
 
 

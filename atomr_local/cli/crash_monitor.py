@@ -101,7 +101,7 @@ def end() -> None:
 
 @contextlib.contextmanager
 def full_screen() -> Iterator[None]:
-    """While the terminal is in the hands of the terminal UI."""
+    """While the terminal UI has the terminal."""
     for monitor in _monitor:
         _send(monitor, _SCREEN_ON)
     try:
@@ -172,7 +172,7 @@ def _screen(text: bytes, before: bool) -> bool:
 
 
 def _remaining(reader: int, text: bytes) -> bytes:
-    """What else is said of the fault, until the program is gone or silent."""
+    """The rest of the report, until the program is gone or silent."""
     while len(text) < _MOST_BYTES and select.select([reader], [], [], _SILENCE)[0]:
         chunk = os.read(reader, 1 << 16)
         if not chunk:
@@ -195,7 +195,7 @@ def explanation(fault: str) -> tuple[str, str]:
 def _library(fault: str) -> str:
     threads = re.split(r"^(?=(?:Current thread|Thread) 0x)", fault, flags=re.MULTILINE)[1:]
     paths = [path for thread in threads if thread.startswith("Current") for path in _FRAME.findall(thread)]
-    if not paths:  # a thread that a library made for itself has no frames: it is told by what the others call
+    if not paths:  # a thread that a library made for itself has no frames: what the others call names it
         paths = [match[1] for thread in threads if (match := _FRAME.search(thread))]
     for path in paths:  # the innermost first
         for fragments, library in _LIBRARIES:

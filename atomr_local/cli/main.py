@@ -20,7 +20,7 @@ try:
 
     if TYPE_CHECKING:
         from atomr_local.log_file import LogLevel
-except KeyboardInterrupt:  # pressed before main() is there to tell
+except KeyboardInterrupt:  # pressed before main() can report it
     print("Cancelled", file=sys.stderr)
     sys.exit(130)
 
@@ -108,7 +108,7 @@ def atomr(ctx: click.Context, log_level: LogLevel) -> None:
 
 
 def _note_old_names() -> None:
-    """Tell which settings still have the name of an earlier version."""
+    """Report settings that still have the name of an earlier version."""
     from atomr_local.paths import config_file
     from atomr_local.settings.old_names import notes
     from atomr_local.settings.text import parse_toml, read_settings_text
@@ -145,7 +145,7 @@ def main(arguments: list[str] | None = None) -> None:
         if getattr(stream, "errors", None) == "strict":  # a character that the terminal lacks is no reason to fail
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        with _panics_told():
+        with _panics_as_errors():
             result: Any = atomr.main(
                 args=arguments, prog_name="atomr", standalone_mode=False, obj=at_end if arguments is None else None
             )
@@ -170,7 +170,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(1)
     finally:
         at_end.close()
-        # All is told: a further Ctrl-C ends the process at once, whatever its threads are about.
+        # Everything is reported: another Ctrl-C ends the process at once, whatever its threads do.
         if arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(result if isinstance(result, int) else 0)
@@ -189,7 +189,7 @@ def _reported(error: Exception) -> AtomrError:
 
 
 @contextlib.contextmanager
-def _panics_told() -> Iterator[None]:
+def _panics_as_errors() -> Iterator[None]:
     """A panic of a library written in Rust, which is no `Exception`, is an error like others."""
     try:
         yield
@@ -210,6 +210,6 @@ def _write_whole() -> None:
 
 
 def _forget_output() -> None:
-    """What could not be written is not tried again when the interpreter ends."""
+    """Keep the interpreter from writing again, at its end, what could not be written."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -22,7 +22,7 @@ _LINE_EVERY = 30.0  # seconds between plain lines of one stage, unless ATOMR_PRO
 
 
 class Pace:
-    """How fast the present stage goes, measured from its first report: what an earlier run did is not its merit."""
+    """How fast the present stage goes, measured from its first report, so that an earlier run does not count."""
 
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
         self._clock = clock or time.monotonic
@@ -51,7 +51,7 @@ class Pace:
 
     @property
     def remaining(self) -> float | None:
-        """Seconds, as far as the pace holds; None while it is unknown."""
+        """Seconds at the present pace; None while it is unknown."""
         elapsed, gained = self._now - self._begun, self._done - self._first_done
         if elapsed <= 0 or gained <= 0:
             return None
@@ -129,7 +129,7 @@ def build_progress(amount: Callable[[State], int], unit: str) -> Iterator[Callab
 
 @contextmanager
 def _resuming(kind: IndexKind, name: str) -> Iterator[None]:
-    """When the build inside is stopped by the user, tell that it can be gone on with, if it can."""
+    """If the user stops the build inside, say that it can be resumed, if it can."""
     try:
         yield
     except (KeyboardInterrupt, Cancelled):

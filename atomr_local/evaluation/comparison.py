@@ -126,7 +126,7 @@ def _gain(change: Mapping[str, Any]) -> float:
 
 
 def _mean_seconds(predictions: Sequence[Prediction]) -> float | None:
-    """None if a line does not tell, or tells something other than a number."""
+    """None if a line has none, or something other than a number."""
     seconds = [prediction.fields.get("seconds") for prediction in predictions]
     known = [float(value) for value in seconds if isinstance(value, int | float)]
     return round(statistics.fmean(known), 2) if len(known) == len(seconds) else None

@@ -76,7 +76,7 @@ class Prediction:
         guess: the best answer, given or not; empty if there was none at all.
         score, guess_score: of these two.
         answerable: False if the question has no answer; whatever is answered then is wrong.
-        confidence: of the guess, 0 to 1; None if the line does not tell.
+        confidence: of the guess, 0 to 1; None if the line has none.
         fields: the whole line.
     """
 

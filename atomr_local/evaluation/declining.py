@@ -108,7 +108,7 @@ def confidence_figures(predictions: Sequence[Prediction]) -> dict[str, Any] | No
 
     Returns:
         "n" (guesses with a confidence), "auroc" and "ece" (0 to 1) and "coverage_at_90" (% of all questions), each
-        {"value", "low", "high"} with 95% bootstrap intervals; None if no confidence is told.
+        {"value", "low", "high"} with 95% bootstrap intervals; None if no line has a confidence.
     """
     told = [
         (item.confidence, is_right(item)) if item.confidence is not None and item.guess else None

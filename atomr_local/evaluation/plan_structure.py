@@ -143,7 +143,7 @@ def judge_plan(question: str, plan: Mapping[str, Any], gold: Structure | None) -
 
 
 def gold_structures(questions: Sequence[Question], plans_file: Path | None = None) -> dict[str, Structure]:
-    """Gold structures by question id, as far as they are known; a given plan goes before the gold evidences.
+    """Gold structures by question id, where they are known; a given plan counts more than the gold evidences.
 
     Raises:
         InputError: naming the file and line of a plan that is missing, not valid, or there twice.

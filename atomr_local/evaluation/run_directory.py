@@ -267,7 +267,7 @@ def _line(fields: Mapping[str, Any]) -> str:
 
 
 def _append(stream: FileIO, fields: Mapping[str, Any]) -> None:
-    """Add a line that is on the disk on return; on an error nothing of it stays, as far as the disk allows."""
+    """Add a line that is on the disk on return; on an error it is removed again, if the disk allows."""
     end = os.fstat(stream.fileno()).st_size
     left = memoryview(f"{_line(fields)}\n".encode())
     try:
@@ -300,7 +300,7 @@ def _cut_torn_line(path: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(file: Path, path: Path) -> Iterator[None]:
-    """Hold the directory for this process; the system lets go of it when the process ends, however it ends."""
+    """Lock the directory for this process; the system unlocks it when the process ends, however it ends."""
     with file.open("ab") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -85,7 +85,7 @@ class Client:
 
     Args:
         tries: how often in a row something may fail without any gain before it is given up.
-        contact: an e-mail address or a web page that servers are told, so that they can say when something is wrong.
+        contact: an e-mail address or a web page for servers, so that their operators can report a problem.
         timeout: seconds without a byte after which a connection counts as broken.
         rate: bytes per second at most; 0: as fast as it goes.
         use_proxy: whether the proxies that the environment names are used.
@@ -215,7 +215,7 @@ class Client:
         Raises:
             FetchError: the server does not say.
         """
-        return told_length(url, self.head(url).get("content-length", ""))
+        return header_length(url, self.head(url).get("content-length", ""))
 
     def persist(self, work: Callable[[], T], gained: Callable[[], int] | None = None) -> T:
         """What `work` gives, tried again with growing pauses as long as faults may pass.
@@ -318,8 +318,8 @@ def shown(url: str) -> str:
     return sanitize_line(shown_url(url).partition("?")[0])[:_SHOWN]
 
 
-def told_length(url: str, text: str) -> int:
-    """A length as a header tells it, in bytes.
+def header_length(url: str, text: str) -> int:
+    """A length from a header, in bytes.
 
     Raises:
         FetchError: it is none.

@@ -1,7 +1,7 @@
 """Downloads one file as `NAME.part`; renames it to `NAME` when length and checksum match.
 
-Beside the part lies `NAME.part.json`: of which file it is the beginning. A run that was interrupted anywhere goes on
-from there, and only with bytes that the server says are of the same file.
+`NAME.part.json` beside the part says of which file it is the beginning. An interrupted run resumes from there, and only
+with bytes that the server says are of the same file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DIGESTS = {"sha256": 64, "sha1": 40, "md5": 32}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)")
 _CHUNK = 1 << 18
-_RESTARTS = 3  # fresh beginnings: wrong bytes in the end, or a file that changed under way
+_RESTARTS = 3  # new beginnings: wrong bytes in the end, or a file that changed meanwhile
 
 Progress = Callable[[str, int, int], None]
 

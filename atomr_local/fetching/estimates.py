@@ -10,7 +10,7 @@ ENTITIES_A_REQUEST = 50  # of Wikidata's API, at most
 _LINKED = 1.0
 _BYTES, _LINKED_BYTES = 15_000, 6_000
 _ANSWER_SECONDS = 2.0
-SLOW, FAST = 1_000_000, 10_000_000  # bytes per second: connections that the time is told for
+SLOW, FAST = 1_000_000, 10_000_000  # bytes per second: the connections that times are estimated for
 
 
 def duration(seconds: float) -> str:

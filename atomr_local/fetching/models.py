@@ -12,13 +12,13 @@ import httpx
 
 from atomr_local.catalog.record import ModelRecord, read_record, record_path, sha256_of
 from atomr_local.errors import InputError, ModelError
-from atomr_local.fetching.client import Client, checked_url, shown, told_length
+from atomr_local.fetching.client import Client, checked_url, header_length, shown
 from atomr_local.fetching.download import Progress, RemoteFile, download, writing
 from atomr_local.gguf import GgufHeader, check_model
 from atomr_local.output_files import put
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-# The headers by which Hugging Face tells of a large file, in the redirect to where it is kept.
+# Hugging Face's headers about a large file, in the redirect to where it is kept.
 _LINKED_DIGEST, _LINKED_SIZE = "x-linked-etag", "x-linked-size"
 _FETCHED = ".fetched"  # after the name of a file that is whole, but not yet looked into
 
@@ -81,19 +81,19 @@ def look_up(client: Client, url: str, name: str, licence: str = "") -> RemoteMod
     """
     headers = client.head(url, enough=lambda answer: bool(_digest(answer)))
     digest = _digest(headers)
-    size = told_length(url, headers.get(_LINKED_SIZE if digest else "content-length", ""))
+    size = header_length(url, headers.get(_LINKED_SIZE if digest else "content-length", ""))
     file = RemoteFile(url, f"{name}.gguf{_FETCHED}", size, "sha256" if digest else "", digest)
     return RemoteModel(name, licence, file)
 
 
 def _digest(headers: httpx.Headers) -> str:
-    """The SHA-256 that the headers tell; "" where they do not."""
+    """The SHA-256 in the headers; "" if there is none."""
     tag = headers.get(_LINKED_DIGEST, "").strip().removeprefix("W/").strip('"').lower()
     return tag if re.fullmatch(r"[0-9a-f]{64}", tag) else ""
 
 
 def is_there(model: RemoteModel, directory: Path) -> bool:
-    """Whether the model available under this name is the one that the server has, as far as known."""
+    """Whether the model available under this name is the one that the server has, judged by what is known."""
     target = model.target(directory)
     if not target.is_file() or target.stat().st_size != model.file.size:
         return False
@@ -104,7 +104,7 @@ def is_there(model: RemoteModel, directory: Path) -> bool:
 
 
 def pull(client: Client, model: RemoteModel, directory: Path, progress: Progress = lambda *_: None) -> GgufHeader:
-    """Fetch the model, or go on fetching; what is there under its name is replaced once all is checked.
+    """Download the model, or resume; a model of this name is replaced once all is checked.
 
     Raises:
         FetchError: see its message; what was fetched stays, to continue from.

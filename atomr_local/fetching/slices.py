@@ -107,7 +107,7 @@ class Slice:
         return self._list
 
     def fetch(self) -> dict[str, int]:
-        """Fetch, or go on fetching; counts of what was missing in the end.
+        """Download or resume; counts of what was missing in the end.
 
         Raises:
             FetchError: see its message; what was fetched stays, to continue from.

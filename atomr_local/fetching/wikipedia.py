@@ -93,7 +93,7 @@ def parse_sums(text: bytes) -> dict[str, str]:
 def parquet_files(client: Client, base: str, language: str, date: str, max_size: int) -> list[RemoteFile]:
     """The data set's files of a language, of its newest date or of `date`; at most `max_size` bytes unless that is 0.
 
-    All are of one revision, so that a change of the data set under way does no harm.
+    All are of one revision, so that a change of the data set meanwhile does no harm.
 
     Raises:
         FetchError: there are none, their list is not whole, or not even the first is as small.

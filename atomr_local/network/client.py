@@ -109,7 +109,7 @@ class PublicClient:
                     if response.status_code in (301, 302, 303):
                         method, data = "GET", None
         except primp.PrimpError as error:
-            raise _told(error, relay) from error
+            raise _failure(error, relay) from error
         raise NotPublicError(f"{host_shown(url)} redirects more than {_MAX_REDIRECTS} times")
 
     def _check(self, url: str, encrypted: bool) -> bool:
@@ -150,11 +150,11 @@ class PublicClient:
 def _raise_failure(relay: PublicRelay | None) -> None:
     """Raise what the relay met, if it met anything."""
     if relay is not None and relay.failure is not None:
-        raise _told(relay.failure, relay)
+        raise _failure(relay.failure, relay)
 
 
-def _told(error: Exception, relay: PublicRelay | None) -> Exception:
-    """What is raised for a failure of primp: what the relay met, where it met something."""
+def _failure(error: Exception, relay: PublicRelay | None) -> Exception:
+    """The error for a failure of primp: what the relay met, if it met anything."""
     import primp
 
     failure = relay.failure if relay is not None else None

@@ -147,14 +147,14 @@ class PublicRelay:
 
 
 def _hang_up(one: socket.socket) -> None:
-    """Close a socket that another thread may wait for: closing alone would neither wake it nor tell the peer."""
+    """Close a socket that another thread may wait for: closing alone would wake neither it nor the peer."""
     with contextlib.suppress(OSError):
         one.shutdown(socket.SHUT_RDWR)
     one.close()
 
 
 def _head(client: socket.socket) -> tuple[str, bytes]:
-    """The head of a request, without the empty line, and what came behind it."""
+    """The head of a request, without the empty line, and what came after it."""
     came = b""
     while b"\r\n\r\n" not in came:
         piece = client.recv(_PIECE)

@@ -84,7 +84,7 @@ def save_settings(changes: Mapping[str, Any]) -> Path:
 def _alone(path: Path) -> Iterator[None]:
     """No other process saves settings meanwhile: what it had changed would be lost."""
     with contextlib.ExitStack() as held:
-        with contextlib.suppress(OSError):  # where no lock can be made, nothing can be written: told by the writing
+        with contextlib.suppress(OSError):  # where no lock can be made, writing fails too and reports it
             if path.is_file() or not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 held.enter_context(exclusive(path))

@@ -29,10 +29,10 @@ def renamed_key(key: str) -> str:
 
 def notes(variables: Iterable[str], groups: Iterable[str]) -> list[str]:
     """A line for each old name among environment variables and the groups of a settings file."""
-    told = [f"The settings group [{old}] is now [{new}]" for old, new in OLD_GROUPS.items() if old in groups]
+    lines = [f"The settings group [{old}] is now [{new}]" for old, new in OLD_GROUPS.items() if old in groups]
     for name in sorted(variables):
         old, _, rest = name.upper().removeprefix("ATOMR_").partition("__")
         if name.upper().startswith("ATOMR_") and old.lower() in OLD_GROUPS:
             now = "__".join(filter(None, (OLD_GROUPS[old.lower()].upper(), rest[:_LONGEST])))
-            told.append(f"The environment variable {name[:_LONGEST]} is now ATOMR_{now}")
-    return [f"{line}; the old name is still read." for line in told]
+            lines.append(f"The environment variable {name[:_LONGEST]} is now ATOMR_{now}")
+    return [f"{line}; the old name is still read." for line in lines]

@@ -70,7 +70,7 @@ def setting_keys(model: type[BaseModel], before: str = "") -> Iterator[str]:
 def unknown_variables(model: type[BaseModel], names: Iterable[str] = os.environ) -> list[str]:
     """A line for each ATOMR_ variable that names no setting: it is not looked at."""
     fields = {name.upper() for name in (*model.model_fields, *OLD_GROUPS)}
-    told = []
+    lines = []
     for name in sorted(names):
         upper = name.upper()
         if not upper.startswith("ATOMR_") or upper in _OTHER_VARIABLES:
@@ -79,8 +79,8 @@ def unknown_variables(model: type[BaseModel], names: Iterable[str] = os.environ)
             known = [f"ATOMR_{key.replace('.', '__').upper()}" for key in setting_keys(model)]
             shown = _cut(name, _SHOWN)
             near = _near(name, known) if shown == name else ""
-            told.append(f"The environment variable {shown} is not a setting{near}; it is ignored.")
-    return told
+            lines.append(f"The environment variable {shown} is not a setting{near}; it is ignored.")
+    return lines
 
 
 def _near(key: str, known: list[str]) -> str:

@@ -47,7 +47,7 @@ SourceId = Annotated[str, AfterValidator(_known_source)]
 
 
 class _Group(BaseModel):
-    # What a wrong value was is told by `problem`, which knows what is secret, and by no traceback.
+    # `problem` shows a wrong value, because it knows what is secret; a traceback does not.
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, str_max_length=4096, hide_input_in_errors=True)
 
 

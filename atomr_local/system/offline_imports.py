@@ -26,7 +26,7 @@ def import_sentence_transformers() -> Any:
     Raises:
         ImportError: it is not installed.
     """
-    # The hub is probed even for a local directory unless told not to before the import.
+    # The hub is probed even for a local directory unless this is set before the import.
     os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")

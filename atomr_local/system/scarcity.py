@@ -17,7 +17,7 @@ _BY_NUMBER = {
 }  # fmt: skip
 # SQLite's own numbers (https://sqlite.org/rescode.html): SQLITE_NOMEM, SQLITE_FULL.
 _BY_SQLITE = {7: "memory", 13: "disk"}
-# SQLITE_IOERR, SQLITE_CANTOPEN: the system's number is not told.
+# SQLITE_IOERR, SQLITE_CANTOPEN: the system's number is missing.
 _UNCLEAR = {10, 14}
 # What Rust, C++ and Python write where they give no number.
 _BY_WORDS = {

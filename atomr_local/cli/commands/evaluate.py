@@ -86,7 +86,7 @@ def run(
     plans = None
     if plans_file is not None:
         plans, questions = _with_plans(plans_file, questions, settings)
-    gold_structures(questions, gold_plans)  # a bad file is told before hours of work
+    gold_structures(questions, gold_plans)  # report a bad file before hours of work
     description = describe_run(settings, questions_file, plans_file)
     with Assistant.open(settings) as assistant:
         try:

@@ -163,7 +163,7 @@ def _print_json_lines(running: RunningQuery) -> None:
 
 
 def _print_json(running: RunningQuery) -> None:
-    """One object with variables, rows and cut. Whole even where the query takes too long, which it then tells."""
+    """One object with variables, rows and cut. Complete JSON even if the query takes too long; it says so then."""
     opening = f'{{"variables": {json.dumps(running.variables)}, "rows": ['
     before = opening
     try:

@@ -112,7 +112,7 @@ def _permission_advice(file: Path, settings: Settings) -> str:
 
 
 def _chosen(settings: Settings) -> Iterator[Finding]:
-    """Each part that the settings choose, looked at as far as can be done without loading it or asking a server."""
+    """Each part that the settings choose, checked without loading it or asking a server."""
     from atomr_local.catalog.find import find_adapter, find_model
     from atomr_local.catalog.record import require_whole, require_whole_embedder
     from atomr_local.catalog.starter import find_embedder
@@ -187,7 +187,7 @@ def _tried_out(settings: Settings) -> Finding | None:
     try:
         path = find_model(settings.model)
         file = verdict_file(probe_task(settings, path, find_adapter(settings.adapter, path)))
-    except AtomrError:  # told as the adapter
+    except AtomrError:  # reported as the adapter
         return None
     verdict = read_verdict(file) if file is not None else None
     return model_run(verdict, path) if verdict is not None else None

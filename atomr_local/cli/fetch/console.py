@@ -77,7 +77,7 @@ def contact_of(option: str | None) -> str:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Around a download: tells at Ctrl-C that it can be resumed."""
+    """Around a download: at Ctrl-C, say that it can be resumed."""
     try:
         yield
     except KeyboardInterrupt:
@@ -86,7 +86,7 @@ def interruptible() -> Iterator[None]:
 
 
 def agreed(yes: bool) -> bool:
-    """Whether the user wants to go on.
+    """Whether the user wants to continue.
 
     Raises:
         AtomrError: there is nobody to ask.
