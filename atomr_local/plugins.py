@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, TypeVar
 
 from atomr_local.errors import SettingsError
 
 NAME = r"[a-z][a-z0-9_-]{0,39}"  # of a part: commands, settings, traces and identifiers of widgets hold it
 SOURCE_GROUP = "atomr_local.sources"  # named here for the settings, which hold names of sources
 _log = logging.getLogger(__name__)
+Part = TypeVar("Part")
 
 
 def offered(group: str, ours: Collection[str]) -> dict[str, EntryPoint]:
@@ -50,9 +51,22 @@ def load(part: EntryPoint, kind: str, of: type = object) -> Any:
         ) from error
 
 
-def load_all(group: str, ours: Collection[str], kind: str, of: type = object) -> dict[str, Any]:
-    """All parts of a group that can be loaded, by name. The others are logged and left out."""
-    found = {}
+def find(group: str, ours: Mapping[str, Part], name: str, kind: str, of: type = object) -> Part | None:
+    """The part of this name, ours or another package's; None if there is none.
+
+    Raises:
+        SettingsError: as :func:`load`.
+    """
+    if name in ours:
+        return ours[name]
+    offer = offered(group, ours).get(name)
+    found: Part | None = None if offer is None else load(offer, kind, of)
+    return found
+
+
+def load_all(group: str, ours: Mapping[str, Part], kind: str, of: type = object) -> dict[str, Part]:
+    """All parts that can be used by name, ours first. One that cannot be loaded is logged and left out."""
+    found = dict(ours)
     for name, part in offered(group, ours).items():
         try:
             found[name] = load(part, kind, of)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled, SettingsError, SourceError
-from atomr_local.plugins import SOURCE_GROUP, load, load_all, offered
+from atomr_local.plugins import SOURCE_GROUP, find, load_all, offered
 from atomr_local.sources.protocol import Evidence, KnowledgeSource, Request, Retrieval, SourceName
 from atomr_local.sources.web import SEARCH_HOST
 
@@ -145,20 +145,14 @@ def find_source(name: str) -> SourceType:
     Raises:
         SettingsError: there is none, or the package that offers it cannot be loaded.
     """
-    if name in SOURCES:
-        return SOURCES[name]
-    of_packages = offered(SOURCE_GROUP, SOURCES)
-    if name not in of_packages:
-        raise SettingsError(
-            f"sources: there is no source named {name!r}", hint=f"Known: {', '.join(switched_names())}."
-        )
-    found: SourceType = load(of_packages[name], "source", SourceType)
-    return found
+    if (found := find(SOURCE_GROUP, SOURCES, name, "source", SourceType)) is not None:
+        return found
+    raise SettingsError(f"sources: there is no source named {name!r}", hint=f"Known: {', '.join(switched_names())}.")
 
 
 def all_sources() -> dict[str, SourceType]:
     """Every source that can be used, ours first. One that cannot be loaded is logged and left out."""
-    return {**SOURCES, **load_all(SOURCE_GROUP, SOURCES, "source", SourceType)}
+    return load_all(SOURCE_GROUP, SOURCES, "source", SourceType)
 
 
 def switched_names() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atomr_local.errors import SettingsError
-from atomr_local.plugins import load, load_all, offered
+from atomr_local.plugins import find, load_all, offered
 from atomr_local.strategies.atomr import AtomR
 from atomr_local.strategies.protocol import Strategy
 from atomr_local.strategies.single import ChainOfThought, ClosedBook, Rag
@@ -20,16 +20,12 @@ def find_strategy(name: str) -> Strategy:
     Raises:
         SettingsError: there is none, or the package that offers it cannot be loaded.
     """
-    if name in STRATEGIES:
-        return STRATEGIES[name]
-    of_packages = offered(ENTRY_POINTS, STRATEGIES)
-    if name in of_packages:
-        strategy: Strategy = load(of_packages[name], "strategy")
-        return strategy
-    known = ", ".join([*STRATEGIES, *of_packages])
+    if (found := find(ENTRY_POINTS, STRATEGIES, name, "strategy")) is not None:
+        return found
+    known = ", ".join([*STRATEGIES, *offered(ENTRY_POINTS, STRATEGIES)])
     raise SettingsError(f"there is no strategy named {name!r}", hint=f"Known: {known}.")
 
 
 def all_strategies() -> dict[str, Strategy]:
     """Every strategy that can be used. One that cannot be loaded is logged and left out."""
-    return {**STRATEGIES, **load_all(ENTRY_POINTS, STRATEGIES, "strategy")}
+    return load_all(ENTRY_POINTS, STRATEGIES, "strategy")

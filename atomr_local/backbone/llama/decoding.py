@@ -1,19 +1,20 @@
-"""Decoding of one request: evaluates its prompt, then chooses its output token by token."""
+"""Decoding of one request on a slot: evaluates its prompt, then chooses its output token by token."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from atomr_local.backbone.llama.chat.encoder import EncodedPrompt
-from atomr_local.backbone.llama.engine import AbortFlag, Engine
+from atomr_local.backbone.llama.engine import AbortFlag, Engine, Part
+from atomr_local.backbone.llama.prefix_cache import GRID_TOKENS, PrefixCache
 from atomr_local.backbone.llama.prompt_lookup import MOST_DRAFTED, PromptLookup
 from atomr_local.backbone.llama.sampling import Sampler, compiled_grammar, log_probabilities
-from atomr_local.backbone.llama.slot import Slot
+from atomr_local.backbone.llama.snapshots import Snapshots
 from atomr_local.backbone.output import OutputText
 from atomr_local.backbone.protocol import Finish, Generation, GenerationRequest
 from atomr_local.errors import Cancelled, ModelError
@@ -35,6 +36,47 @@ class EncodedRequest:
     flag: AbortFlag
     lookup: tuple[tuple[int, ...], ...]
     watch: tuple[int | None, ...]
+
+
+class Slot:
+    """A sequence of the engine, with a prefix cache of its own; used on the engine's thread only."""
+
+    def __init__(self, engine: Engine, number: int, snapshots: Snapshots) -> None:
+        self.number = number
+        self._engine = engine
+        self._row = 0
+        self._snapshots = snapshots
+        self.cache = PrefixCache(self, GRID_TOKENS, snapshots)
+
+    def forget(self, grid: int = GRID_TOKENS) -> None:
+        """Clear the prefix cache, then evaluate in batches of `grid` tokens."""
+        self.cache.clear()
+        self.cache = PrefixCache(self, grid, self._snapshots)
+
+    @property
+    def can_trim(self) -> bool:
+        return self._engine.can_trim
+
+    @property
+    def context_tokens(self) -> int:
+        return self._engine.context_tokens
+
+    def decode(self, tokens: Sequence[int], flag: AbortFlag) -> None:
+        """Append tokens and compute the logits after the last one."""
+        [self._row] = self._engine.decode([Part(self.number, tokens)], flag)
+
+    def logits(self) -> Any:
+        """The logits of this slot's own last `decode`, if nothing has been decoded since."""
+        return self._engine.logits(self._row)
+
+    def trim(self, length: int) -> bool:
+        return self._engine.trim(self.number, length)
+
+    def save(self) -> Any:
+        return self._engine.save(self.number)
+
+    def restore(self, state: Any) -> bool:
+        return self._engine.restore(self.number, state)
 
 
 class Decoding:

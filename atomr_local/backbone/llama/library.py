@@ -88,7 +88,7 @@ def last_messages() -> str:
 
 
 def c_library() -> Any:
-    return ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
+    return ctypes.CDLL(None)
 
 
 @contextlib.contextmanager

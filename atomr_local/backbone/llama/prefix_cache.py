@@ -23,7 +23,7 @@ Marks = tuple[int, int]
 
 
 class TokenSequence(Protocol):
-    """What the cache needs of a model (see :class:`atomr_local.backbone.llama.slot.Slot`)."""
+    """What the cache needs of a model (see :class:`atomr_local.backbone.llama.decoding.Slot`)."""
 
     @property
     def can_trim(self) -> bool: ...

@@ -13,10 +13,9 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from atomr_local.backbone.llama.decoding import Decoding, EncodedRequest
+from atomr_local.backbone.llama.decoding import Decoding, EncodedRequest, Slot
 from atomr_local.backbone.llama.engine import Engine, Part
 from atomr_local.backbone.llama.prefix_cache import GRID_TOKENS
-from atomr_local.backbone.llama.slot import Slot
 from atomr_local.backbone.llama.snapshots import Snapshots
 from atomr_local.backbone.protocol import Generation
 from atomr_local.errors import ModelError

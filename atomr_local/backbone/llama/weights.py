@@ -19,7 +19,6 @@ import os
 import re
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -37,8 +36,7 @@ WEIGHTS = "weights"  # the folder in the cache directory
 MOST_PARAMETERS = 500_000_000
 _KEPT = 3  # prepared files; the one unused for longest goes first
 _SCRATCH = ".making-"
-_MAKING = re.compile(r"\.making-(?:(?P<pid>\d+)-)?\w+")  # without the process in the name: of earlier versions
-_ABANDONED = 86_400  # seconds after which what an earlier version was making is deleted
+_MAKING = re.compile(r"\.making-(?P<pid>\d+)-\w+")
 VERSION = "1"
 _DIGEST_BYTES = 16
 _NAME = re.compile(rf"[0-9a-f]{{32}}\.(?P<digest>[0-9a-f]{{{2 * _DIGEST_BYTES}}})\.gguf")
@@ -202,13 +200,8 @@ def _clear_abandoned(folder: Path) -> None:
     """Delete what processes that died were making: whether they live is asked, for a clock may jump."""
     for path in folder.glob(f"{_SCRATCH}*"):
         match = _MAKING.fullmatch(path.name)
-        with contextlib.suppress(OSError):
-            if match is not None and match["pid"]:
-                abandoned = not process_alive(int(match["pid"]))
-            else:
-                abandoned = path.stat().st_mtime < time.time() - _ABANDONED
-            if abandoned:
-                shutil.rmtree(path, ignore_errors=True)
+        if match is not None and not process_alive(int(match["pid"])):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _merge(model: Path, adapter: Path, out: Path) -> None:

@@ -16,7 +16,7 @@ from atomr_local.indexing.readers.articles.parquet import ParquetReader
 from atomr_local.indexing.readers.base import ArticleReader
 from atomr_local.indexing.readers.wikipedia.mediawiki import MediaWikiReader
 from atomr_local.indexing.readers.wikipedia.zim import ZimReader
-from atomr_local.plugins import load, load_all, offered
+from atomr_local.plugins import find, load_all, offered
 
 ENTRY_POINTS = "atomr_local.readers"
 # Bytes of a file that a format is recognised by. A bzip2 block holds up to 900 kB and gives nothing before it is whole.
@@ -71,18 +71,15 @@ def find_format(name: str) -> ArticleFormat:
         InputError: there is none.
         SettingsError: the package that offers it cannot be loaded.
     """
-    if name in FORMATS:
-        return FORMATS[name]
-    of_packages = offered(ENTRY_POINTS, FORMATS)
-    if name in of_packages:
-        found: ArticleFormat = load(of_packages[name], "article format", ArticleFormat)
+    if (found := find(ENTRY_POINTS, FORMATS, name, "article format", ArticleFormat)) is not None:
         return found
-    raise InputError(f"there is no format named {name!r}", hint=f"Known: {', '.join([*FORMATS, *of_packages])}.")
+    known = ", ".join([*FORMATS, *offered(ENTRY_POINTS, FORMATS)])
+    raise InputError(f"there is no format named {name!r}", hint=f"Known: {known}.")
 
 
 def all_formats() -> dict[str, ArticleFormat]:
     """Every format that can be used, ours first. One that cannot be loaded is logged and left out."""
-    return {**FORMATS, **load_all(ENTRY_POINTS, FORMATS, "article format", ArticleFormat)}
+    return load_all(ENTRY_POINTS, FORMATS, "article format", ArticleFormat)
 
 
 def matching(head: bytes) -> str:

@@ -17,7 +17,7 @@ from atomr_local.sources.graph.filter.operator import Filter
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, bound
 from atomr_local.sources.graph.linking import LINKED, Candidate, Linker
 from atomr_local.sources.graph.properties.matching import UNDERSTOOD, PropertyMatcher
-from atomr_local.sources.graph.properties.nearest import nearest_properties
+from atomr_local.sources.graph.properties.selection import nearest_properties
 from atomr_local.sources.graph.relate.operator import Relate
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName

@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import importlib
 import json
-import re
 from collections.abc import Callable
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from support import plugins
 from support.fake_parts import FakeBackbone, FakeSource, passages, reply
-from support.places import ROOT
+from support.plugins import module, offer
 from support.tui.fake_assistant import FakeAssistant
 from support.tui.settings_form import settle
 
-from atomr_local import plugins
 from atomr_local.assistant import Assistant
 from atomr_local.cli.commands.ask import ask, sources
 from atomr_local.cli.doctor.command import outgoing_data
 from atomr_local.errors import SettingsError
 from atomr_local.history.files.trace_import import parse_trace
+from atomr_local.plugins import SOURCE_GROUP
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources import registry
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.widgets.status_line import SourceSwitches
 
-GUIDE = ROOT / "docs" / "how-to" / "plug-in.md"
 QUESTION = "Who painted The Harbour?"
 OTHERS = """
 from atomr_local.sources.protocol import Evidence, Retrieval
@@ -73,24 +71,10 @@ def never_opens():
 """
 
 
-def offer(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
-    offered = [EntryPoint(name, value, plugins.SOURCE_GROUP) for name, value in values.items()]
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [item for item in offered if item.group == group])
-
-
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
-    (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(__import__("sys").modules, name, raising=False)
-    importlib.invalidate_caches()
-
-
 @pytest.fixture
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = re.search(r"<!-- example: source -->\n```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
-    module(tmp_path, monkeypatch, "notes_source", found[1])
-    offer(monkeypatch, notes="notes_source:notes")
+    module(tmp_path, monkeypatch, "notes_source", plugins.example("source"))
+    offer(monkeypatch, SOURCE_GROUP, {"notes": "notes_source:notes"})
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "The Harbour.txt").write_text("Rosa Ferrer painted The Harbour.")
@@ -103,7 +87,8 @@ def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the sources of a package are asked."""
     module(tmp_path, monkeypatch, "other_sources", OTHERS)
     names = ("wiki", "fails", "odd", "never_opens")
-    offer(monkeypatch, **{name: f"other_sources:{name}" for name in names}, absent="no_such_module:made")
+    values = {name: f"other_sources:{name}" for name in names} | {"absent": "no_such_module:made"}
+    offer(monkeypatch, SOURCE_GROUP, values)
     asked: list[str] = importlib.import_module("other_sources").asked
     return asked
 
@@ -223,10 +208,7 @@ def test_what_cannot_be_loaded_is_listed_with_its_reason(others: list[str]) -> N
 
 
 def test_no_package_replaces_a_source_of_ours_or_has_another_kind_of_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    offer(
-        monkeypatch,
-        **{"text": "no_such:made", "web": "no_such:made", "a b": "no_such:made", "Web, text": "no_such:made"},
-    )
+    offer(monkeypatch, SOURCE_GROUP, dict.fromkeys(("text", "web", "a b", "Web, text"), "no_such:made"))
     assert registry.find_source("text") is registry.SOURCES["text"]
     assert registry.switched_names() == ["text", "graph"]
     with pytest.raises(SettingsError, match=r"sources\.0: 'a b' is none of text, graph"):

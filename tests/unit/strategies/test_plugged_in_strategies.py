@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
-import re
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from support import plugins
 from support.fake_parts import FakeBackbone, FakeSource, passages, toolbox
-from support.places import ROOT
+from support.plugins import module, offer
 
-from atomr_local import plugins
 from atomr_local.errors import SettingsError
 from atomr_local.strategies import registry
 
 QUESTION = "Who painted it?"
-GUIDE = ROOT / "docs" / "how-to" / "plug-in.md"
-
-
-def offer(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
-    offered = [EntryPoint(name.replace("_", "-"), value, registry.ENTRY_POINTS) for name, value in values.items()]
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [item for item in offered if item.group == group])
 
 
 @pytest.fixture
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = re.search(r"<!-- example: strategy -->\n```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
-    (tmp_path / "best_title.py").write_text(found[1], encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    importlib.invalidate_caches()
-    offer(monkeypatch, best_title="best_title:BestTitle")
+    module(tmp_path, monkeypatch, "best_title", plugins.example("strategy"))
+    offer(monkeypatch, registry.ENTRY_POINTS, {"best-title": "best_title:BestTitle"})
 
 
 def test_the_worked_example_answers(example: None) -> None:
@@ -49,7 +36,7 @@ def test_strategies_of_packages_are_listed_after_ours(example: None) -> None:
 def test_a_package_that_cannot_be_loaded_is_an_error_when_asked_for_and_hides_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    offer(monkeypatch, broken="no_such_module:Strategy")
+    offer(monkeypatch, registry.ENTRY_POINTS, {"broken": "no_such_module:Strategy"})
     with pytest.raises(SettingsError, match="'broken' cannot be loaded: ModuleNotFoundError") as told:
         registry.find_strategy("broken")
     assert "no_such_module" in told.value.hint
@@ -57,13 +44,13 @@ def test_a_package_that_cannot_be_loaded_is_an_error_when_asked_for_and_hides_no
 
 
 def test_no_package_replaces_a_strategy_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    offer(monkeypatch, rag="no_such_module:Rag")
+    offer(monkeypatch, registry.ENTRY_POINTS, {"rag": "no_such_module:Rag"})
     assert registry.find_strategy("rag") is registry.STRATEGIES["rag"]
     assert list(registry.all_strategies()) == list(registry.STRATEGIES)
 
 
 def test_an_unknown_name_is_an_error_that_names_those_of_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    offer(monkeypatch, mine="mine:Mine")
+    offer(monkeypatch, registry.ENTRY_POINTS, {"mine": "mine:Mine"})
     with pytest.raises(SettingsError) as told:
         registry.find_strategy("nobody's")
     assert "mine" in told.value.hint

@@ -71,7 +71,7 @@ class ChatTemplate:
             raise TemplateLimitError("it takes too long to render") from None
         except OSError as error:
             raise TemplateError(f"the process that renders it cannot be started: {error.strerror}") from error
-        if done.returncode in (-getattr(signal, "SIGXCPU", 0), -getattr(signal, "SIGKILL", 0)) and done.returncode:
+        if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
             raise TemplateLimitError("it takes too long to render")
         try:
             found: dict[str, str] = json.loads(done.stdout)

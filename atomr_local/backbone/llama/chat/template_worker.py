@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import resource
 import sys
 from datetime import datetime
 from typing import Any, NoReturn
@@ -69,9 +70,7 @@ def _rendered(task: dict[str, Any]) -> dict[str, str]:
 
 def _bounded(seconds: int, memory: int) -> None:
     """Let the system end this process when it takes too long or too much."""
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
+    with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import json
 import os
+import resource
 import signal
 import sys
 import threading
@@ -37,9 +38,7 @@ def main() -> None:
     """Run the task in `sys.argv`; exit status 0 if the model generated text, 1 after an error."""
     task: dict[str, Any] = json.loads(sys.argv[-1])
     _end_with(int(task["parent"]))
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
+    with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         _run(task)
@@ -134,8 +133,6 @@ def _end_with(parent: int) -> None:
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.name != "posix":
-        return
 
     def watch() -> None:
         while os.getppid() == parent:

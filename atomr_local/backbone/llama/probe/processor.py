@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import platform
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,13 +30,6 @@ _FEATURES: tuple[tuple[str, frozenset[str]], ...] = (
     ("SME", frozenset({"sme"})),
     ("BF16", frozenset({"bf16"})),
 )
-# The same on macOS: a name of `sysctl` that is 1.
-_SYSCTL = {
-    "hw.optional.avx2_0": ("avx2",), "hw.optional.neon": ("asimd",), "hw.optional.AdvSIMD": ("asimd",),
-    "hw.optional.arm.FEAT_DotProd": ("asimddp",), "hw.optional.arm.FEAT_FP16": ("asimdhp",),
-    "hw.optional.arm.FEAT_I8MM": ("i8mm",), "hw.optional.arm.FEAT_BF16": ("bf16",),
-    "hw.optional.arm.FEAT_SME": ("sme",),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -62,9 +53,7 @@ def read_processor(cpuinfo: Path = _CPUINFO) -> Processor:
         with cpuinfo.open("rb") as stream:
             text = stream.read(_MOST_BYTES).decode("utf-8", "replace")
     except OSError:
-        return (
-            _from_sysctl(machine) if sys.platform == "darwin" else Processor(platform.processor(), frozenset(), machine)
-        )
+        return Processor(platform.processor(), frozenset(), machine)
     entries: dict[str, str] = {}
     for line in text.splitlines():
         key, colon, value = line.partition(":")
@@ -75,21 +64,3 @@ def read_processor(cpuinfo: Path = _CPUINFO) -> Processor:
         model = " ".join(entries[key] for key in ("CPU implementer", "CPU part") if key in entries)
     flags = next((entries[key] for key in _FLAG_KEYS if key in entries), "")
     return Processor(model or platform.processor() or "unknown", frozenset(flags.split()), machine)
-
-
-def _from_sysctl(machine: str) -> Processor:
-    try:
-        done = subprocess.run(
-            ["/usr/sbin/sysctl", "-i", "machdep.cpu.brand_string", *_SYSCTL],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=5, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return Processor(platform.processor(), frozenset(), machine)
-    model, flags = "", set[str]()
-    for line in done.stdout.splitlines():
-        key, _, value = line.partition(":")
-        if key == "machdep.cpu.brand_string":
-            model = value.strip()
-        elif value.strip() == "1":
-            flags.update(_SYSCTL.get(key, ()))
-    return Processor(model or platform.processor(), frozenset(flags), machine)

@@ -46,8 +46,6 @@ _MOST_HANGS = 2
 # Backends that most processors of their kind can run: tried first where the best one fails.
 _COMMON_BACKENDS = ("haswell", "armv8.2_1")
 _CRASHES = ("SIGSEGV", "SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGTRAP", "SIGSYS")
-# Exit codes of Windows for the same.
-_WINDOWS = {0xC0000005: "access violation", 0xC000001D: "illegal instruction", 0xC0000409: "abort", 3: "abort"}
 _RUN = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); import atomr_local; sys.path.append(sys.path.pop(0)); "
     "from atomr_local.backbone.llama.probe.process import main; main()"
@@ -273,12 +271,9 @@ def _end(status: int, heard: dict[str, Any], *, late: bool) -> str:
 
 
 def _death(status: int, *, started: bool) -> str:
-    if os.name == "nt":
-        name = _WINDOWS.get(status, "")
-    else:
-        name = next((item.name for item in signal.Signals if item == -status), "")
+    name = next((item.name for item in signal.Signals if item == -status), "")
     if name == "SIGKILL":
         return "killed"
-    if name in _CRASHES or name in _WINDOWS.values():
+    if name in _CRASHES:
         return name
     return f"exit status {status}" if status > 0 and started else "unknown"  # a library that calls exit()

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from atomr_local.language.literals import Date, Quantity, parse_date, parse_quantity
 from atomr_local.language.periods import Span
 from atomr_local.sources.graph.filter.conditions import Compare, Comparison, Range
-from atomr_local.sources.graph.filter.result import ConditionResult
-from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, Statement
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, Statement
 from atomr_local.sources.graph.properties.matching import SURE, PropertyMatch, PropertyMatcher
 from atomr_local.sources.graph.relate.heads import Head
 from atomr_local.sources.protocol import Value
 
 _DATE_QUESTION, _NUMBER_QUESTION = "when", "how many"
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionResult:
+    """The result of a condition for one entity.
+
+    Attributes:
+        satisfied: None if the graph does not tell.
+        score: how surely the condition was matched to properties, 0 to 1.
+        reasons: (sentence, the query behind it) of what was looked at.
+    """
+
+    satisfied: bool | None
+    score: float = 0.0
+    reasons: tuple[tuple[str, SelectResult], ...] = ()
 
 
 class ComparisonCheck:

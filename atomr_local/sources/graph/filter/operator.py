@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.sources.graph.filter import conditions
-from atomr_local.sources.graph.filter.comparison import ComparisonCheck
-from atomr_local.sources.graph.filter.result import ConditionResult
+from atomr_local.sources.graph.filter.comparison import ComparisonCheck, ConditionResult
 from atomr_local.sources.graph.filter.values import ValueCheck
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph
 from atomr_local.sources.graph.linking import Linker

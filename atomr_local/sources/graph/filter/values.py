@@ -8,8 +8,8 @@ from dataclasses import replace
 from atomr_local.language.names import name_key
 from atomr_local.language.properties import PROPERTY, SUBCLASS_OF, property_table
 from atomr_local.sources.graph.filter import conditions
+from atomr_local.sources.graph.filter.comparison import ConditionResult
 from atomr_local.sources.graph.filter.conditions import HasValue
-from atomr_local.sources.graph.filter.result import ConditionResult
 from atomr_local.sources.graph.knowledge_graph import (
     TYPE_PROPERTIES,
     KnowledgeGraph,

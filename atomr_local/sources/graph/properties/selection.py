@@ -1,16 +1,22 @@
-"""Selects the statements of an entity that a relation's wording asks for."""
+"""Selects the properties of an entity that a relation's wording asks for, and the nearest where it has none of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph
+from rapidfuzz import fuzz
+
+from atomr_local.language.names import name_key
+from atomr_local.sources.graph.knowledge_graph import ROW_LIMIT, TYPE_PROPERTIES, KnowledgeGraph
 from atomr_local.sources.graph.properties.match_probability import ScoredProperty, match_model, score_properties
 from atomr_local.sources.graph.properties.matching import SURE, UNDERSTOOD, PropertyMatch, PropertyMatcher
 from atomr_local.sources.graph.properties.question_matching import PropertyPath, QuestionMatch
 from atomr_local.sources.graph.qualified_statements import TimeConstraint, qualified_statements
+from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
+from atomr_local.sources.protocol import MOST_NEAR
 
+_MOST_JUDGED = 48
 _TIE = 0.005
 _AS_LIKELY = 0.2
 # Where the wording surely names something that is not there, no more is asked of the embedder than this is worth.
@@ -137,3 +143,26 @@ def _words_decide(found: Sequence[ScoredProperty], accept: float) -> bool:
 
 def _path(match: PropertyMatch) -> PropertyPath:
     return (match.property, match.inverse)
+
+
+def _entity_properties(graph: KnowledgeGraph, iri: str) -> list[str]:
+    """The properties that the entity has statements of, the most used in the graph first; what it is an instance of is
+    left out."""
+    held = {statement.property for statement in graph.statements(iri, limit=ROW_LIMIT)} - set(TYPE_PROPERTIES)
+    return sorted(held, key=lambda prop: (-(row.uses if (row := graph.properties.get(prop)) else 0), prop))
+
+
+def nearest_properties(
+    graph: KnowledgeGraph, semantic: SemanticSimilarity | None, iri: str, wording: str, limit: int = MOST_NEAR
+) -> tuple[str, ...]:
+    """Labels of what the entity has, the nearest to the wording first: by meaning where that is given, else by
+    letters."""
+    labels = list(dict.fromkeys(map(graph.property_label, _entity_properties(graph, iri))))[:_MOST_JUDGED]
+    similarities: Iterable[float] | None = (
+        semantic.similarities(wording, labels) if semantic and wording and labels else None
+    )
+    if similarities is None:
+        asked = name_key(wording)
+        similarities = [fuzz.token_sort_ratio(asked, name_key(label)) / 100 for label in labels]
+    ranked = sorted(zip(labels, similarities, strict=True), key=lambda item: -item[1])
+    return tuple(label for label, _ in ranked[:limit])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import signal
 import sys
 import threading
@@ -25,20 +26,14 @@ _BATCH, _PAUSE = 64, 0.05
 
 def _bounded(seconds: float) -> None:
     """Let the system end this process when it takes too long or too much, even if its parent is gone."""
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
+    with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    if hasattr(signal, "SIGALRM"):
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
 
 
 @contextlib.contextmanager
 def _clock_stopped() -> Iterator[None]:
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
     left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
     yield
     signal.setitimer(signal.ITIMER_REAL, left)

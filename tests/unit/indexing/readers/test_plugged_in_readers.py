@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import re
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.places import ROOT
+from support import plugins
+from support.plugins import module, offer
 
-from atomr_local import plugins
 from atomr_local.cli.commands.text import build
 from atomr_local.errors import InputError, SettingsError
 from atomr_local.indexing.readers import formats
@@ -19,27 +16,13 @@ from atomr_local.indexing.readers.base import Article
 from atomr_local.indexing.readers.detect import detect_text_format, open_articles, record_kind
 from atomr_local.indexing.readers.lines import Skipped
 
-GUIDE = ROOT / "docs" / "how-to" / "plug-in.md"
 CSV = "id,title,text\n1,Paris,Paris is a city.\n2,,nothing\n3,Rome,Rome is a city.\n"
-
-
-def offer(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
-    offered = [EntryPoint(name, value, formats.ENTRY_POINTS) for name, value in values.items()]
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [item for item in offered if item.group == group])
-
-
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
-    (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    importlib.invalidate_caches()
 
 
 @pytest.fixture
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    found = re.search(r"<!-- example: reader -->\n```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
-    module(tmp_path, monkeypatch, "csv_articles", found[1])
-    offer(monkeypatch, csv="csv_articles:csv_format")
+    module(tmp_path, monkeypatch, "csv_articles", plugins.example("reader"))
+    offer(monkeypatch, formats.ENTRY_POINTS, {"csv": "csv_articles:csv_format"})
     file = tmp_path / "articles.csv"
     file.write_text(CSV)
     return file
@@ -75,7 +58,8 @@ def test_a_package_that_fails_is_an_error_when_named_and_stops_no_detection(
     failing = "from atomr_local.indexing.readers.formats import ArticleFormat\n"
     failing += "def made():\n    return ArticleFormat('row', lambda head: 1 / 0, None)\n"
     module(tmp_path, monkeypatch, "failing_format", failing)
-    offer(monkeypatch, absent="no_such_module:made", wrong="builtins:dict", failing="failing_format:made")
+    values = {"absent": "no_such_module:made", "wrong": "builtins:dict", "failing": "failing_format:made"}
+    offer(monkeypatch, formats.ENTRY_POINTS, values)
     file = tmp_path / "articles"
     file.write_bytes(b'{"id": "1"}\n')
     assert detect_text_format(file) == "jsonl"
@@ -86,7 +70,7 @@ def test_a_package_that_fails_is_an_error_when_named_and_stops_no_detection(
 
 
 def test_no_package_replaces_a_format_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    offer(monkeypatch, jsonl="no_such_module:made")
+    offer(monkeypatch, formats.ENTRY_POINTS, {"jsonl": "no_such_module:made"})
     assert formats.find_format("jsonl") is formats.FORMATS["jsonl"]
     with pytest.raises(InputError, match="no format named 'nothing'") as told:
         formats.find_format("nothing")
