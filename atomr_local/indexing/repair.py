@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import digests, publishing
 from atomr_local.indexing.builds.ledger import changing
@@ -43,7 +42,6 @@ def repair_indexes(
     *,
     open_embedder: Callable[[], Embedder],
     tell: Callable[[str], None] = lambda _text: None,
-    cancellation: Cancellation | None = None,
 ) -> list[Repair]:
     """Verify the indexes, or those of one name, repair what can be repaired, and verify those again.
 
@@ -53,14 +51,13 @@ def repair_indexes(
 
     Raises:
         KnowledgeIndexError: there is nothing of this name, it is being built, or it cannot be written.
-        Cancelled: `cancellation` was thrown; each index is as it was, or repaired.
     """
     found = []
-    for report in verify_indexes(name, cancellation=cancellation):
+    for report in verify_indexes(name):
         done = _repair(report, open_embedder, tell)
         now: Report | None = report
         if done:
-            again = verify_indexes(cancellation=cancellation)
+            again = verify_indexes()
             now = next((item for item in again if (item.kind, item.path) == (report.kind, report.path)), None)
         found.append(Repair(done, now))
     return found

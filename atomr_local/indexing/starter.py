@@ -36,15 +36,8 @@ def ensure_index(kind: IndexKind, name: str, open_embedder: Callable[[], Embedde
         return directory
     source = _source(kind)
     embedder = open_embedder() if kind == "text" and open_embedder is not None else None
-    if _current(directory, source, embedder):
-        return directory
-    try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        with exclusive(directory):
-            if not _current(directory, source, embedder):
-                _build(kind, source, embedder)
-    except OSError as error:
-        raise KnowledgeIndexError(f"the starter's {kind} index cannot be written: {error}") from error
+    if not _current(directory, source, embedder):
+        _build(kind, source, embedder, unless_current=True)
     return directory
 
 
@@ -54,13 +47,7 @@ def rebuild_starter(kind: IndexKind, open_embedder: Callable[[], Embedder]) -> N
     Raises:
         KnowledgeIndexError: the starter's files are missing, or the index cannot be written.
     """
-    source, directory = _source(kind), index_path(kind, STARTER)
-    try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        with exclusive(directory):
-            _build(kind, source, open_embedder() if kind == "text" else None)
-    except OSError as error:
-        raise KnowledgeIndexError(f"the starter's {kind} index cannot be written: {error}") from error
+    _build(kind, _source(kind), open_embedder() if kind == "text" else None)
 
 
 def _source(kind: IndexKind) -> Path:
@@ -82,14 +69,24 @@ def _current(directory: Path, source: Path, embedder: Embedder | None) -> bool:
     return [item.sha256 for item in manifest.inputs] == [sha256_of(source)]
 
 
-def _build(kind: IndexKind, source: Path, embedder: Embedder | None) -> None:
-    if kind == "graph":
-        from atomr_local.indexing.graph_index.index import build_graph_index
+def _build(kind: IndexKind, source: Path, embedder: Embedder | None, *, unless_current: bool = False) -> None:
+    directory = index_path(kind, STARTER)
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with exclusive(directory):
+            if unless_current and _current(directory, source, embedder):  # another process has built it meanwhile
+                return
+            if kind == "graph":
+                from atomr_local.indexing.graph_index.index import build_graph_index
 
-        build_graph_index([source], STARTER, format="facts-jsonl")
-        return
-    from atomr_local.indexing.text_index.index import build_text_index
+                build_graph_index([source], STARTER, format="facts-jsonl")
+            elif embedder is not None:
+                from atomr_local.indexing.text_index.index import build_text_index
 
-    if embedder is None:
-        raise KnowledgeIndexError("the starter's text index is not built yet, and no embedder is given to build it")
-    build_text_index([source], STARTER, embedder=embedder)
+                build_text_index([source], STARTER, embedder=embedder)
+            else:
+                raise KnowledgeIndexError(
+                    "the starter's text index is not built yet, and no embedder is given to build it"
+                )
+    except OSError as error:
+        raise KnowledgeIndexError(f"the starter's {kind} index cannot be written: {error}") from error

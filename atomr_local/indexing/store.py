@@ -194,9 +194,7 @@ def permission_hint(directory: Path) -> str:
     places = [directory]
     for place, names, files in os.walk(directory):
         places += [Path(place, name) for name in (*names, *files)]
-    closed = next(
-        (path for path in places if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0))), None
-    )  # fmt: skip
+    closed = next((path for path in places if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0))), None)
     return f"{closed} may not be read by this user: change its permissions." if closed is not None else ""
 
 

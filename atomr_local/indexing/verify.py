@@ -38,14 +38,10 @@ def verify_indexes(
         Cancelled: `cancellation` was thrown.
     """
     cancellation = cancellation or Cancellation()
-    reports = [
-        _verified(entry, embedder, cancellation) for entry in store.list_indexes() if name in ("", entry.name)
-    ]  # fmt: skip
+    reports = [_verified(entry, embedder, cancellation) for entry in store.list_indexes() if name in ("", entry.name)]
     reports += [unfinished_report(item) for item in publishing.list_unfinished() if name in ("", item.name)]
     if name and not reports:
-        raise KnowledgeIndexError(
-            f"there is no index named {name!r}", hint="`atomr indexes list` shows what there is."
-        )  # fmt: skip
+        raise KnowledgeIndexError(f"there is no index named {name!r}", hint="`atomr indexes list` shows what there is.")
     return reports
 
 

@@ -17,13 +17,8 @@ _RUN = re.compile(f"[{UNSPACED}]+")
 # How many characters of such a script say about as much as one word.
 CHARACTERS_A_WORD = 2
 _LETTER_OR_WORD = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
-_PIECES_PATTERN = f"[{UNSPACED}]{{1,{CHARACTERS_A_WORD}}}|[^\\s{UNSPACED}]+"
-_PIECES = re.compile(_PIECES_PATTERN)
-
-
-def word_pattern() -> str:
-    """A regular expression of one word, or of as many characters as count as one."""
-    return _PIECES_PATTERN
+# One word, or as many characters as count as one.
+WORD = re.compile(f"[{UNSPACED}]{{1,{CHARACTERS_A_WORD}}}|[^\\s{UNSPACED}]+")
 
 
 def unspaced(text: str) -> bool:
@@ -71,7 +66,7 @@ def pieces(text: str) -> list[tuple[str, str]]:
 
 def size_in_words(text: str) -> int:
     """About how many words the text has, for budgets."""
-    return len(_PIECES.findall(text)) if unspaced(text) else len(text.split())
+    return len(WORD.findall(text)) if unspaced(text) else len(text.split())
 
 
 def first_words(text: str, count: int) -> str:
@@ -79,7 +74,7 @@ def first_words(text: str, count: int) -> str:
     if not unspaced(text):
         return " ".join(text.split()[:count])
     end = 0
-    for place, match in enumerate(_PIECES.finditer(text)):
+    for place, match in enumerate(WORD.finditer(text)):
         if place == count:
             break
         end = match.end()

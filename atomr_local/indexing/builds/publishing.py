@@ -7,11 +7,11 @@ old index or the new one and never half of one.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import re
 import shutil
-import tempfile
 import uuid
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -37,23 +37,6 @@ LEDGER = "ledger.json"  # of an unfinished build, see ledger.py
 LOCK = "building.lock"  # held while a build runs
 # A build over several runs; or a build, an index set aside or one to be removed, of one process.
 _HIDDEN = re.compile(rf"\.(?P<name>{NAME.pattern})\.(?:building|(?P<what>building|old|removed)-(?P<pid>\d+)-\w+)")
-
-
-@contextlib.contextmanager
-def building(kind: IndexKind, name: str) -> Iterator[Path]:
-    """An empty directory to build an index in; removed again unless published.
-
-    Call :func:`publish` with it when the index is complete. What builds of this name by processes that have
-    died left behind is removed first.
-    """
-    destination = index_path(kind, name)
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    _clear_leftovers(destination)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{name}.building-{os.getpid()}-", dir=destination.parent))
-    try:
-        yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def unfinished_path(kind: IndexKind, name: str) -> Path:
@@ -168,8 +151,7 @@ def list_unfinished() -> list[Unfinished]:
     for kind in KINDS:
         base = paths.indexes_dir() / kind
         for directory in subdirectories(base):
-            match = _HIDDEN.fullmatch(directory.name)
-            if match is None:
+            if (match := _HIDDEN.fullmatch(directory.name)) is None:
                 continue
             resumable = match["pid"] is None
             running = _is_locked(directory) if resumable else process_alive(int(match["pid"]))
@@ -219,13 +201,7 @@ def remove(kind: IndexKind, name: str, *, unfinished_only: bool = False) -> int:
 
 @contextlib.contextmanager
 def _held(scratch: Path, kind: IndexKind, name: str) -> Iterator[None]:
-    """Hold the lock file in `scratch`, which is made; without file locks (Windows) nothing is held."""
-    try:
-        import fcntl
-    except ImportError:
-        scratch.mkdir(exist_ok=True)
-        yield
-        return
+    """Hold the lock file in `scratch`, which is made."""
     while True:
         scratch.mkdir(exist_ok=True)
         try:
@@ -253,11 +229,7 @@ def _same_file(handle: int, path: Path) -> bool:
 
 
 def _is_locked(directory: Path) -> bool:
-    """Whether a process holds the build in this directory; True if that is unknown."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
+    """Whether a process holds the build in this directory."""
     try:
         with (directory / LOCK).open("a") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -272,12 +244,9 @@ def _clear_leftovers(destination: Path, *, restore: bool = True) -> None:
     """Remove what dead processes left of `destination`; an index that one had just set aside is put back."""
     for directory in destination.parent.iterdir():
         match = _HIDDEN.fullmatch(directory.name)
-        if (
-            match is None
-            or match["name"] != destination.name
-            or match["pid"] is None
-            or process_alive(int(match["pid"]))
-        ):
+        if match is None or match["name"] != destination.name or match["pid"] is None:
+            continue
+        if process_alive(int(match["pid"])):
             continue
         if match["what"] == "old" and restore and not destination.exists():
             with contextlib.suppress(OSError):

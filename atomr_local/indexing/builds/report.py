@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from atomr_local.errors import AtomrError
+from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import digests
-from atomr_local.indexing.foreign_errors import library_line
+from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
 
 
 @dataclass
@@ -48,12 +48,11 @@ def damage(report: Report, what: str = "") -> Iterator[None]:
     """Whatever the libraries raise on damaged files becomes a problem of the report."""
     before = f"{what}: " if what else ""
     try:
-        yield
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        with panics_as_errors():
+            yield
+    except Cancelled:
         raise
     except AtomrError as error:
-        if error.title == "Cancelled":
-            raise
         report.problems.append(before + error.message)
-    except BaseException as error:  # a panic in Rust code is no Exception
+    except Exception as error:
         report.problems.append(f"{before}{library_line(error, report.path)}")

@@ -94,15 +94,12 @@ class BertEncoder:
 
     def __init__(self, directory: Path, threads: int) -> None:
         self._shape = read_shape(directory)
+        self.dimensions = self._shape.width
         self._session = BertSession(directory, self._shape, threads)
         # Every text is of the first kind: the second is for pairs.
         self._kind = self._session.weights["embeddings.token_type_embeddings.weight"][0]
         self.encode(["."])  # sizes that do not fit each other show when it runs
         self.backend = f"{self._session.runtime} float32"
-
-    @property
-    def dimensions(self) -> int:
-        return self._shape.width
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, shape (len(texts), dimensions), in the order of the texts."""

@@ -87,7 +87,7 @@ class SentenceEmbedder:
         tell: Callable[[str], None] | None = None,
     ) -> None:
         self._directory = directory
-        self._identity = embedder_identity(directory)
+        self.identity = embedder_identity(directory)
         self._wanted: RuntimeName = runtime
         self._threads = threads
         self._tell = tell
@@ -97,11 +97,7 @@ class SentenceEmbedder:
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy in another process, such as a worker of a cluster, loads the model there, for one thread."""
         runtime = self.backend.partition(" ")[0]
-        return _reopened, (self._directory.absolute(), runtime, self._identity)
-
-    @property
-    def identity(self) -> str:
-        return self._identity
+        return _reopened, (self._directory.absolute(), runtime, self.identity)
 
     @property
     def backend(self) -> str:

@@ -47,7 +47,7 @@ class GraphBuild:
         context = self._context
         if not context.ledger.resumed:
             context.check_space(0 if context.sliced else context.total)
-            context.commit(stage="titles" if context.plan.text_index else "choosing" if context.sliced else "reading")
+            context.commit(stage="titles" if context.text_index else "choosing" if context.sliced else "reading")
         if context.stage == "titles":
             self._match_titles()
         if context.sliced and context.stage != "titles":
@@ -63,10 +63,10 @@ class GraphBuild:
     # -- what the slice is made of
 
     def _match_titles(self) -> None:
-        selection = self._context.plan.selection
+        selection = self._context.selection
         with Titles(self._scratch) as titles:
-            if self._context.plan.text_index is not None and "file" not in self._context.ledger.state:
-                titles.want(read_articles(self._context.plan.text_index), selection.subjects)
+            if self._context.text_index is not None and "file" not in self._context.ledger.state:
+                titles.want(read_articles(self._context.text_index), selection.subjects)
                 selection.save(self._scratch)
                 self._context.commit(file=0, record=0)
             else:
@@ -86,10 +86,10 @@ class GraphBuild:
 
     def _restore_slice(self) -> None:
         if (self._scratch / "slice.datatypes").exists():
-            self._context.plan.selection.load(self._scratch)
+            self._context.selection.load(self._scratch)
 
     def _choose(self) -> None:
-        selection = self._context.plan.selection
+        selection = self._context.selection
         self._pass("choosing the slice", SubsetSelector(selection), lambda: selection.save(self._scratch))
         self._context.commit(stage="reading", file=0, record=0)
 
@@ -97,7 +97,7 @@ class GraphBuild:
         """Show every dump to the taker, from where an earlier run stopped."""
         first, after = self._context.ledger.state.get("file", 0), self._context.ledger.state.get("record", 0)
         self._context.before = 0
-        for number, (path, kind) in enumerate(self._context.plan.files):
+        for number, (path, kind) in enumerate(self._context.files):
             size = store.input_size(path)
             if kind != "facts-jsonl" and number >= first:
                 reader, records = read_dump(
@@ -130,14 +130,14 @@ class GraphBuild:
     def _end_reading(self, names: NamesWriter, loader: Loader) -> None:
         context = self._context
         if not context.triples:
-            raise InputError(f"no facts in {', '.join(str(file) for file, _ in context.plan.files)}")
+            raise InputError(f"no facts in {', '.join(str(file) for file, _ in context.files)}")
         context.commit(stage="naming", said=self._said(names))
 
     def _choose_labels(self, names: NamesWriter, loader: Loader) -> None:
         context = self._context
         context.report("indexing names", context.total)
         if not names.progress.get("named"):
-            subset = context.plan.selection
+            subset = context.selection
             names.choose(
                 names.progress | {"named": True},
                 (lambda iri: subset.role(_number(iri)) > Role.CLASS) if context.sliced else None,
@@ -165,7 +165,7 @@ class GraphBuild:
         said: dict[str, Any] = {"skipped": names.progress["skipped"]}
         if self._context.sliced:
             said["slice"] = {
-                "entities": len(self._context.plan.selection.subjects),
+                "entities": len(self._context.selection.subjects),
                 "titles_not_found": self._context.ledger.state.get("missing", 0),
             }
         return said
@@ -183,7 +183,7 @@ class GraphBuild:
             piece += 1
             self._context.take_loaded(loader, limits.QUEUE, "loading names")
 
-        for number, line in label_triples(names, self._context.plan.language, after=last):
+        for number, line in label_triples(names, self._context.language, after=last):
             if number != last and len(spool) >= limits.PIECE_TRIPLES:
                 load()
             last = number

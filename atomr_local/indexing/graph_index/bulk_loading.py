@@ -7,14 +7,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.builds.space import something_done, write_error
 from atomr_local.indexing.graph_index.qualifiers import QUALIFIER_GRAPH
-
-if TYPE_CHECKING:
-    from pyoxigraph import Store
 
 STORE = "oxigraph"
 # Oxigraph sorts and writes a piece on one processor; its memory is needed for each.
@@ -73,7 +70,7 @@ class Loader:
 
         self._directory = directory
         try:
-            self._store: Store | None = Store(str(directory / STORE))
+            self._store = Store(str(directory / STORE))
         except (OSError, ValueError, RuntimeError) as error:
             raise KnowledgeIndexError(f"{directory / STORE} cannot be opened: {error}") from error
         self._thread = ThreadPoolExecutor(_AT_ONCE, "graph-load")
@@ -107,8 +104,6 @@ class Loader:
         """(facts, triples about qualified statements) in the store."""
         from pyoxigraph import NamedNode
 
-        if self._store is None:
-            raise KnowledgeIndexError("the store is closed")
         total = len(self._store)
         # Oxigraph counts a graph by reading it; without qualified statements there is none to read.
         qualified = sum(1 for _ in self._store.quads_for_pattern(None, None, None, NamedNode(QUALIFIER_GRAPH)))
@@ -117,9 +112,8 @@ class Loader:
     def close(self) -> None:
         """Wait for the piece that is being loaded and give the store back; its lock is then free."""
         self._thread.shutdown(wait=True, cancel_futures=True)
-        if self._store is not None:
-            self._store.flush()
-            self._store = None
+        self._store.flush()
+        del self._store
 
     def _load(self, number: int) -> None:
         from pyoxigraph import DefaultGraph, NamedNode, RdfFormat
@@ -127,7 +121,7 @@ class Loader:
         graphs: tuple[DefaultGraph | NamedNode, ...] = (DefaultGraph(), NamedNode(QUALIFIER_GRAPH))
         for file, graph in zip(spool_files(self._directory, number), graphs, strict=True):
             try:
-                if self._store is not None and file.stat().st_size:
+                if file.stat().st_size:
                     # Readers have checked the syntax; an address that is no strict IRI is to stop no build.
                     self._store.bulk_load(path=str(file), format=RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
             except (OSError, ValueError, SyntaxError, RuntimeError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,25 +47,13 @@ class BuildProgress:
 ProgressCallback = Callable[[BuildProgress], None]
 
 
-@dataclass(frozen=True)
-class GraphBuildPlan:
-    """What is to be built.
+@dataclass
+class BuildContext:
+    """What the stages of one build share: what is to be built, its ledger, and how far it is.
 
     Attributes:
         files: each with its format, in the order in which they are read.
         text_index: directory of the text index whose entities are wanted.
-    """
-
-    files: Sequence[tuple[Path, str]]
-    language: str
-    selection: Subset
-    text_index: Path | None = None
-
-
-class BuildContext:
-    """What the stages of one build share: its plan, its ledger, and how far it is.
-
-    Attributes:
         directory: the hidden directory in which the index is built.
         total: bytes of all inputs.
         before: bytes of the inputs that this stage is done with.
@@ -73,24 +61,26 @@ class BuildContext:
         skipped: lines that could not be used.
     """
 
-    def __init__(
-        self, ledger: Ledger, plan: GraphBuildPlan, progress: ProgressCallback | None, cancellation: Cancellation
-    ) -> None:
-        self.ledger = ledger
-        self.directory = ledger.directory
-        self.plan = plan
-        self.words = LabelWords(plan.language)
-        self.total = sum(store.input_size(file) for file, _ in plan.files)
-        self.before = 0
-        self.triples = 0
-        self.skipped = Skipped()
-        self._progress = progress
-        self._cancellation = cancellation
+    ledger: Ledger
+    files: Sequence[tuple[Path, str]]
+    language: str
+    selection: Subset
+    text_index: Path | None
+    progress: ProgressCallback | None
+    cancellation: Cancellation
+    before: int = 0
+    triples: int = 0
+    skipped: Skipped = field(default_factory=Skipped)
+
+    def __post_init__(self) -> None:
+        self.directory = self.ledger.directory
+        self.words = LabelWords(self.language)
+        self.total = sum(store.input_size(file) for file, _ in self.files)
         self._at = 0
 
     @property
     def sliced(self) -> bool:
-        return self.plan.selection.sliced
+        return self.selection.sliced
 
     @property
     def stage(self) -> str:
@@ -112,8 +102,8 @@ class BuildContext:
         require_space(self.directory, wanted, f"the graph index {self.directory.name.split('.')[1]!r}")
 
     def report(self, stage: str, done: int) -> None:
-        self._cancellation.check()
+        self.cancellation.check()
         self._at = done
-        if self._progress is not None:
+        if self.progress is not None:
             note = self.ledger.note or ("resuming an unfinished build" if self.ledger.resumed else "")
-            self._progress(BuildProgress(stage, self.triples, min(done, self.total), self.total, note))
+            self.progress(BuildProgress(stage, self.triples, min(done, self.total), self.total, note))

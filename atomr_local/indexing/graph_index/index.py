@@ -15,7 +15,7 @@ from atomr_local.indexing.builds import publishing
 from atomr_local.indexing.builds.ledger import Ledger
 from atomr_local.indexing.builds.space import something_done, write_error
 from atomr_local.indexing.graph_index.build import GraphBuild
-from atomr_local.indexing.graph_index.context import BuildContext, GraphBuildPlan, ProgressCallback
+from atomr_local.indexing.graph_index.context import BuildContext, ProgressCallback
 from atomr_local.indexing.graph_index.ids import read_entity_ids, read_property_ids
 from atomr_local.indexing.graph_index.subset import Subset
 from atomr_local.indexing.readers.detect import GraphFormat, detect_graph_format
@@ -89,10 +89,8 @@ def build_graph_index(
         with publishing.resumable("graph", name) as scratch:
             switch = cancellation or Cancellation()
             ledger = Ledger.open(scratch, "graph", [file for file, _ in formats], settings, cancellation=switch)
-            build = GraphBuild(
-                BuildContext(ledger, GraphBuildPlan(formats, language, selection, directory), progress, switch)
-            )
-            counts, said = build.run()
+            context = BuildContext(ledger, formats, language, selection, directory, progress, switch)
+            counts, said = GraphBuild(context).run()
             ledger.check_inputs()
             settings.pop("layout")
             # Not in the ledger: a build continues though the lists lie elsewhere now.

@@ -62,14 +62,14 @@ class PieceWriter:
         self._named_before: int | None = at.get("named_before")
         context.triples = int(at.get("triples", 0))
         self._at_start = at.get("skipped_before", asdict(Skipped()))
-        context.skipped = _skipped(at.get("skipped"))
+        context.skipped = Skipped.restored(at.get("skipped", asdict(Skipped())))
 
     def run(self) -> None:
         context = self._context
         for piece in range(int(context.ledger.state.get("loaded", 0)), self._piece):
             self._loader.start(piece)
         if not self._done:
-            files = list(context.plan.files)
+            files = list(context.files)
             labels = LabelIds(self._scratch, self._names)
             try:
                 self._collect_labels([file for file, kind in files if kind == "facts-jsonl"], labels)
@@ -105,11 +105,11 @@ class PieceWriter:
         if not resumed:
             self._at_start = asdict(context.skipped)
         elif kind == "turtle":
-            context.skipped = _skipped(self._at_start)  # it is parsed from its beginning again
+            context.skipped = Skipped.restored(self._at_start)  # it is parsed from its beginning again
         if kind == "facts-jsonl":
             self._facts(number, path, after, labels)
             return
-        triples = TripleStatements(self._names, context.words, context.plan.selection, self._spool, f"{number}")
+        triples = TripleStatements(self._names, context.words, context.selection, self._spool, f"{number}")
         if resumed and self._held:
             triples.restore(self._held)
         reader, records, take = self._source(path, kind, after, triples)
@@ -130,7 +130,7 @@ class PieceWriter:
         self, path: Path, kind: str, after: int, triples: TripleStatements
     ) -> tuple[FileReader, Iterator[tuple[int, Any]], Callable[[Any], None]]:
         """The reader of a dump, its records, and what takes these in."""
-        selection, skipped = self._context.plan.selection, self._context.skipped
+        selection, skipped = self._context.selection, self._context.skipped
         if kind == "nt":
             blocks = LineBlocks(path, after)
             lines = LineStatements(
@@ -175,9 +175,3 @@ class PieceWriter:
         if piece is not None:
             self._loader.start(piece)
         context.take_loaded(self._loader, limits.QUEUE, "reading facts")
-
-
-def _skipped(data: dict[str, Any] | None) -> Skipped:
-    if not data:
-        return Skipped()
-    return Skipped(int(data["count"]), [(str(file), int(line), str(why)) for file, line, why in data["samples"]])

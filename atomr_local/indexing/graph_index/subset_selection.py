@@ -16,15 +16,13 @@ from pyoxigraph import Literal, NamedNode, Quad
 from atomr_local.indexing.graph_index.qualifiers import NODE, OF, PROP_QUALIFIER, PROP_STATEMENT
 from atomr_local.indexing.graph_index.statements.entities import claims_of
 from atomr_local.indexing.graph_index.statements.terms import RDFS_LABEL, LabelWords
-from atomr_local.indexing.graph_index.statements.triples import ABOUT, ONTOLOGY
+from atomr_local.indexing.graph_index.statements.triples import ABOUT, ITEM, ONTOLOGY, PROPERTY_ENTITY
 from atomr_local.indexing.graph_index.subset import DATATYPES_LEFT_OUT, TYPE_IDS, Subset
 from atomr_local.indexing.graph_index.titles import Titles
 from atomr_local.language.properties import ENTITY, PROPERTY
 
-_ITEM = re.compile(re.escape(ENTITY) + r"Q([1-9]\d{0,11})")
 _OWNER = re.compile(re.escape(NODE) + r"[Qq]([1-9]\d{0,11})[-$].+|" + re.escape(ENTITY) + r"Q([1-9]\d{0,11})")
 _LINE_OWNER = re.compile(rb"<" + re.escape(ENTITY).encode() + rb"(?:statement/)?[Qq]([1-9]\d{0,11})[->$]|<http")
-_PROPERTY_ENTITY = re.compile(re.escape(ENTITY) + r"(P[1-9]\d{0,9})")
 _TYPE_CLAIMS = re.compile(rb'"(?:P31|P279)":\[(.*?)\](?:,"P\d+":\[\{"mainsnak"|\},"sitelinks"|\}\}|$)', re.DOTALL)
 _ITEM_ID = re.compile(rb'"id":"Q([1-9]\d{0,11})"')
 _TYPES_RDF = frozenset(prefix + pid for prefix in (PROPERTY, PROP_STATEMENT) for pid in TYPE_IDS)
@@ -44,12 +42,12 @@ class SubsetSelector:
                 continue
             predicate, iri = triple.predicate.value, value.value
             if predicate == ONTOLOGY + "propertyType":
-                match = _PROPERTY_ENTITY.fullmatch(triple.subject.value)
+                match = PROPERTY_ENTITY.fullmatch(triple.subject.value)
                 if match is not None:
                     name = iri.removeprefix(ONTOLOGY)
                     selection.datatypes[match[1]] = DATATYPES_LEFT_OUT.get(name, name)
                 continue
-            target = _ITEM.fullmatch(iri)
+            target = ITEM.fullmatch(iri)
             if target is None:
                 continue
             if predicate in _TYPES_RDF:
@@ -93,10 +91,10 @@ class SubsetSelector:
                 targets = [claim.entity or ""]
                 if subject and selection.keeps(claim.property, claim.datatype):
                     targets += [term.strip("<>") for pid, term in claim.qualifiers if pid == OF]
-                    for match in map(_ITEM.fullmatch, [*targets, claim.unit]):
+                    for match in map(ITEM.fullmatch, [*targets, claim.unit]):
                         if match is not None:
                             selection.linked.add(int(match[1]))
-                match = _ITEM.fullmatch(targets[0])
+                match = ITEM.fullmatch(targets[0])
                 if match is not None and claim.property in TYPE_IDS:
                     selection.classes.add(int(match[1]))
 
@@ -122,11 +120,11 @@ class TitleMatcher:
             if not isinstance(subject, NamedNode):
                 continue
             if triple.predicate.value == ABOUT and isinstance(value, NamedNode):
-                page, item = self._page.fullmatch(subject.value.encode()), _ITEM.fullmatch(value.value)
+                page, item = self._page.fullmatch(subject.value.encode()), ITEM.fullmatch(value.value)
                 if page is not None and item is not None:
                     self._titles.page(unquote(page[1].decode()), int(item[1]))
             elif triple.predicate.value == RDFS_LABEL and isinstance(value, Literal):
-                item = _ITEM.fullmatch(subject.value)
+                item = ITEM.fullmatch(subject.value)
                 if item is not None and (value.language or "").casefold() in (self._language, "mul"):
                     self._titles.label(value.value, int(item[1]), 0)
 

@@ -75,6 +75,20 @@ class ArticleReader(Protocol):
         ...
 
 
+def article_texts(identifier: Any, title: Any, text: Any) -> tuple[str, str, str]:
+    """The three as texts, the identifier of a whole number too.
+
+    Raises:
+        ValueError: one is missing or no text; the message says which.
+    """
+    if isinstance(identifier, int) and not isinstance(identifier, bool):
+        identifier = str(identifier)
+    for key, value in (("id", identifier), ("title", title), ("text", text)):
+        if not isinstance(value, str) or not value.strip():
+            raise ValueError(f'"{key}" is missing or no text')
+    return identifier, title, text
+
+
 def encodable(text: str) -> str:
     """The text with lone surrogates replaced: escapes can spell them, and no UTF-8 store takes them."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 from atomr_local.errors import InputError
 from atomr_local.input_files import open_regular
@@ -27,6 +27,12 @@ class Skipped:
 
     count: int = 0
     samples: list[tuple[str, int, str]] = field(default_factory=list)
+
+    @classmethod
+    def restored(cls, data: dict[str, Any]) -> Skipped:
+        """What a ledger kept, by the names of the fields. Raises KeyError, TypeError or ValueError where it is none."""
+        samples = [(str(file), int(line), str(reason)) for file, line, reason in data["samples"]]
+        return cls(int(data["count"]), samples)
 
     def add(self, path: Path, line: int, reason: str) -> None:
         self.count += 1
@@ -46,10 +52,13 @@ class FileReader:
         self.path = path
         self.after = after
         self._raw: BinaryIO | None = None
+        self._read = 0
 
     @property
     def position(self) -> int:
-        return self._raw.tell() if self._raw is not None and not self._raw.closed else 0
+        if self._raw is not None and not self._raw.closed:
+            self._read = self._raw.tell()
+        return self._read
 
     def _opened(self, stack: ExitStack) -> BinaryIO:
         """The unpacked stream; closed with `stack`."""
@@ -60,12 +69,7 @@ class FileReader:
 class LineReader(FileReader):
     """Iterates over (line number from 1, line as bytes) of one file.
 
-    Args:
-        after: lines up to this number are skipped, unseen (resuming).
-
-    Attributes:
-        after: as given; where it is not 0, the file has shown before that it is what it claims.
-        position: bytes read so far of the file as it lies on disk (compressed bytes of a compressed file).
+    Where `after` is not 0, the file has shown before that it is what it claims.
 
     Raises (while iterating):
         InputError: the file cannot be opened, is truncated or damaged, or has a line over 16 MiB.
@@ -95,11 +99,19 @@ class LineReader(FileReader):
 
 
 def parsed(
-    lines: LineReader, skipped: Skipped, parse: Callable[[bytes], T], *, claim: str, hint: str, may_be_empty: bool
+    lines: LineReader,
+    skipped: Skipped,
+    parse: Callable[[bytes], T],
+    texts: Iterable[tuple[int, bytes]] | None = None,
+    *,
+    claim: str,
+    hint: str,
+    may_be_empty: bool,
 ) -> Iterator[tuple[int, T]]:
     """What `parse` makes of each filled line, with its number; where it raises ValueError, the line is skipped.
 
     Args:
+        texts: what stands on the lines, with their numbers, where it is not the whole of them.
         claim: what to say of a file that holds none, before the reason of its first line: "not facts: ".
 
     Raises:
@@ -108,7 +120,7 @@ def parsed(
     # Whoever goes on after a line has read a usable one before it.
     usable, filled = lines.after > 0, 0
     first: tuple[int, str] | None = None
-    for number, line in lines:
+    for number, line in texts or lines:
         if not line.strip():
             continue
         filled += 1

@@ -178,8 +178,7 @@ class TextBuild:
             return
         try:
             state = self.state = State(**self._ledger.state)
-            samples = [(str(file), int(line), str(reason)) for file, line, reason in state.skipped["samples"]]
-            self.skipped = Skipped(int(state.skipped["count"]), samples)
+            self.skipped = Skipped.restored(state.skipped)
         except (KeyError, TypeError, ValueError) as error:
             raise _damaged(directory, "its ledger makes no sense") from error
         # A version whose removal was begun may lack files: the present one, with the same rows, is kept.

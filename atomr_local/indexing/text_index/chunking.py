@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from itertools import islice
 
 from atomr_local.indexing.readers.base import Section
-from atomr_local.language.scripts import word_pattern
+from atomr_local.language.scripts import WORD
 
 # Scripts without spaces between words have none between sentences either.
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"'”’)\]]*\s+(?=\S)|(?<=[。！？])[」』”’）】]*(?=[^\s」』”’）】])|\n+")
-_WORD = re.compile(word_pattern())
 # A "word" without spaces (a hostile or broken article) is cut at this many characters.
 _LONGEST_WORD = 500
-
-
 # A section of fewer words says too little for a passage of its own; it goes with the one before it.
 _SHORT_WORDS = 20
 
@@ -75,7 +72,7 @@ def _is_short(text: str, begin: int, finish: int, room: int) -> bool:
 
 def _pieces(text: str, budget: int, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Sentences of text[start:end] as (start, end, words); one over the budget comes in several pieces."""
-    for begin, finish in _sentences(text, start, end):
+    for begin, finish in sentences(text, start, end):
         spans = list(_words(text, begin, finish))
         for i in range(0, len(spans), budget):
             part = spans[i : i + budget]
@@ -83,18 +80,14 @@ def _pieces(text: str, budget: int, start: int, end: int) -> Iterator[tuple[int,
 
 
 def _words(text: str, begin: int, finish: int) -> Iterator[tuple[int, int]]:
-    for match in _WORD.finditer(text, begin, finish):
+    for match in WORD.finditer(text, begin, finish):
         for at in range(match.start(), match.end(), _LONGEST_WORD):
             yield at, min(at + _LONGEST_WORD, match.end())
 
 
-def sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Offsets (start, end) of the text's sentences, in order."""
-    return _sentences(text, 0, len(text))
-
-
-def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    begin = start
+def sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+    """Offsets (start, end) of the sentences of text[start:end], in order."""
+    begin, end = start, len(text) if end is None else end
     for boundary in _SENTENCE_END.finditer(text, start, end):
         yield begin, boundary.start() if not boundary.group().strip() else boundary.end()
         begin = boundary.end()

@@ -22,8 +22,8 @@ from atomr_local.indexing.readers.detect import open_articles
 from atomr_local.indexing.readers.wikipedia.page_props import page_props_beside
 from atomr_local.indexing.text_index.build import PASSAGE_WORDS, ArticleSelection, TextBuild, TextBuildProgress
 from atomr_local.indexing.text_index.catalog import CATALOG, Catalog, CatalogReader
-from atomr_local.indexing.text_index.recovery import after_failed_write, check_before_publishing
 from atomr_local.indexing.text_index.table import PassageTable
+from atomr_local.indexing.text_index.verify import after_failed_write, check_before_publishing
 from atomr_local.language.names import name_key
 
 if TYPE_CHECKING:

@@ -297,23 +297,19 @@ class _Noted(Skipped):
 def _read_file(batch: dict[str, Any], selection: ArticleSelection) -> Iterator[dict[str, Any]]:
     """What one file holds, cut into passages, packet by packet; the last may hold nothing but what was skipped."""
     with _handed_over():
-        yield from _packets(batch, selection)
-
-
-def _packets(batch: dict[str, Any], selection: ArticleSelection) -> Iterator[dict[str, Any]]:
-    number = int(batch["number"][0])
-    shown = str(batch["shown"][0])
-    skipped = _Noted()
-    packet: _Packet = []
-    size = 0
-    for read in _reads(Path(str(batch["path"][0])), selection, skipped, int(batch["after"][0])):
-        packet.append((read, [(shown, record, reason) for _, record, reason in skipped.take()]))
-        size += len(read[0].text) if isinstance(read[0], Article) else 100
-        if size >= _PACKET:
-            yield {"number": [number], "packet": [pickle.dumps(packet)]}
-            packet, size = [], 0
-    packet.append((None, [(shown, record, reason) for _, record, reason in skipped.take()]))
-    yield {"number": [number], "packet": [pickle.dumps(packet)]}
+        number = int(batch["number"][0])
+        shown = str(batch["shown"][0])
+        skipped = _Noted()
+        packet: _Packet = []
+        size = 0
+        for read in _reads(Path(str(batch["path"][0])), selection, skipped, int(batch["after"][0])):
+            packet.append((read, [(shown, record, reason) for _, record, reason in skipped.take()]))
+            size += len(read[0].text) if isinstance(read[0], Article) else 100
+            if size >= _PACKET:
+                yield {"number": [number], "packet": [pickle.dumps(packet)]}
+                packet, size = [], 0
+        packet.append((None, [(shown, record, reason) for _, record, reason in skipped.take()]))
+        yield {"number": [number], "packet": [pickle.dumps(packet)]}
 
 
 def _reads(path: Path, selection: ArticleSelection, skipped: Skipped, after: int) -> Iterator[Read]:

@@ -1,15 +1,24 @@
-"""Verifies a text index: every passage is readable, indexed and found."""
+"""Verifies a text index: every passage is readable, indexed and found.
+
+LanceDB writes behind the caller's back, and can lose the error of a write that failed; only reading shows it then. So
+what a build wrote is read back too, before publishing and after a failed write.
+"""
 
 from __future__ import annotations
 
 import re
 import zlib
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from atomr_local.cancellation import Cancellation
+from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
+from atomr_local.indexing.builds.ledger import empty, read_ledger
 from atomr_local.indexing.builds.report import Report, damage
+from atomr_local.indexing.builds.space import CHECK_DISK
+from atomr_local.indexing.foreign_errors import panics_as_errors
 from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader
 from atomr_local.indexing.text_index.table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect, nearest
 
@@ -55,23 +64,61 @@ def verify_text(report: Report, manifest: store.Manifest, embedder: str | None, 
                     )
 
 
-def check_written(report: Report, manifest: store.Manifest, cancellation: Cancellation, *, scan: bool) -> None:
-    """Add to the report what of a text index that was just written cannot be read back.
-
-    LanceDB can lose the error of a failed write, and then only reading shows it.
+def check_before_publishing(scratch: Path, manifest: store.Manifest, cancellation: Cancellation, *, scan: bool) -> None:
+    """Make sure that the index in `scratch` can be read and searched; otherwise nothing of it is kept.
 
     Args:
         scan: read every passage too.
+
+    Raises:
+        KnowledgeIndexError: it cannot.
+        Cancelled: the cancellation was thrown.
     """
+    report = Report("text", manifest.name, scratch)
     with damage(report):
-        table = connect(report.path).open_table(TABLE)
+        table = connect(scratch).open_table(TABLE)
         rows = int(table.count_rows())
         if rows != (wanted := manifest.counts.get("passages")):
             report.problems.append(f"{rows} passages are there, {wanted} were written")
         if scan:
-            checksum, _ = _scan(Report(report.kind, report.name, report.path), table, rows, cancellation)
+            checksum, _ = _scan(Report("text", manifest.name, scratch), table, rows, cancellation)
             _check_catalog(report, manifest, checksum)
         _check_indexes(report, table, rows, cancellation, in_use=False)
+    if report.problems:
+        empty(scratch)
+        raise KnowledgeIndexError(
+            f"the text index {manifest.name!r} cannot be read back as it was written: {report.problems[0]}",
+            hint=f"{CHECK_DISK}, then run the same command again: it starts over.",
+        )
+
+
+def after_failed_write(scratch: Path, error: KnowledgeIndexError) -> None:
+    """Make sure that the next run can continue from what is in `scratch`, after a write failed there.
+
+    Where the passages that the ledger counts cannot be read, the unfinished build is emptied, and the hint of `error`
+    says so. Where the indexes were made already, the next run makes them again.
+    """
+    ledger = read_ledger(scratch)
+    if ledger is None or not ledger.state or not error.hint.startswith(CHECK_DISK):
+        return
+    state = dict(ledger.state)
+    try:
+        with panics_as_errors():
+            table = connect(scratch).open_table(TABLE)
+            # While old versions are removed, the present one has the same rows.
+            if not (state.get("forgetting") or state.get("stage") == "tidying"):
+                table.checkout(int(state["version"]))
+            for _ in table.search().to_batches(_SCANNED):
+                pass
+            if state.get("stage") == "tidying":
+                for index in table.list_indices():
+                    table.drop_index(index.name)
+                ledger.commit(state | {"stage": "indexing", "trained": 0, "version": int(table.version)})
+    except Exception:
+        empty(scratch)
+        error.hint = (
+            f"{CHECK_DISK}, then run the same command again: it starts over, because what it had written is damaged."
+        )
 
 
 def _scan(report: Report, table: Any, rows: int, cancellation: Cancellation) -> tuple[int, Any]:
@@ -151,7 +198,6 @@ def _check_indexes(report: Report, table: Any, rows: int, cancellation: Cancella
 
 
 def _finds_words(table: Any, row: dict[str, str]) -> bool:
-    """Whether a passage is found by its words."""
     from lancedb.query import MatchQuery
 
     words = " ".join(re.findall(r"\w+", row[SEARCHED])[:12])
@@ -160,7 +206,6 @@ def _finds_words(table: Any, row: dict[str, str]) -> bool:
 
 
 def _finds_ids(table: Any, row: dict[str, str]) -> bool:
-    """Whether a passage is found by its id."""
     quoted = row["id"].replace("'", "''")
     return bool(table.search().where(f"id = '{quoted}'").select(["id"]).limit(1).to_list())
 

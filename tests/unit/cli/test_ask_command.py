@@ -223,7 +223,7 @@ def test_a_model_name_that_is_unknown_is_told_with_those_at_hand(capsys: Capture
 
 
 def fake_index(kind: Any, name: str) -> None:
-    with publishing.building(kind, name) as scratch:
+    with publishing.resumable(kind, name) as scratch:
         publishing.publish(scratch, store.Manifest(kind, name, {"entities": 0, "triples": 0, "properties": 0}, []))
 
 

@@ -55,7 +55,7 @@ def test_an_adapter_is_no_model(capsys: Capture, own_home: Path) -> None:
 
 def test_an_index_without_its_parts(capsys: Capture) -> None:
     for kind in store.KINDS:
-        with publishing.building(kind, "mine") as scratch:
+        with publishing.resumable(kind, "mine") as scratch:
             publishing.publish(scratch, store.Manifest(kind, "mine", {"articles": 1}, []))
     found = doctor(capsys)
     assert found["text index mine"]["detail"] == "passages.lance is missing"

@@ -24,7 +24,7 @@ def atomr(*arguments: str) -> int:
 
 
 def publish(name: str, path: str = "/data/corpus.jsonl", **fields) -> None:
-    with publishing.building("text", name) as scratch:
+    with publishing.resumable("text", name) as scratch:
         (scratch / "passages.lance").write_bytes(b"x" * 2_500_000)
         inputs = [store.InputFile(path, 7, "0" * 64)]
         publishing.publish(scratch, store.Manifest("text", name, {"articles": 1, "passages": 2}, inputs, **fields))

@@ -17,7 +17,7 @@ from atomr_local.indexing.verify import verify_indexes
 
 
 def publish(name: str, content: str = "x", kind: store.IndexKind = "text") -> Path:
-    with publishing.building(kind, name) as scratch:
+    with publishing.resumable(kind, name) as scratch:
         (scratch / "data").write_text(content)
         return publishing.publish(scratch, store.Manifest(kind, name, {"articles": 1, "passages": 2}, []))
 
@@ -57,7 +57,7 @@ def test_publish_then_replace() -> None:
 
 def test_a_build_that_fails_changes_nothing() -> None:
     directory = publish("mine", "old")
-    with pytest.raises(RuntimeError), publishing.building("text", "mine") as scratch:
+    with pytest.raises(RuntimeError), publishing.resumable("text", "mine") as scratch:
         (scratch / "data").write_text("new")
         raise RuntimeError
     assert (directory / "data").read_text() == "old"
@@ -69,7 +69,7 @@ def test_the_old_index_comes_back_when_publishing_fails(monkeypatch: pytest.Monk
     rename = Path.rename
 
     def failing(self: Path, target: Path) -> Path:
-        if ".building-" in self.name:
+        if self.name.endswith(".building"):
             raise OSError("no space")
         return rename(self, target)
 
@@ -100,7 +100,7 @@ def test_leftovers_of_dead_processes_go_and_those_of_living_ones_stay(dead_pid: 
 def test_an_index_set_aside_by_a_process_that_died_is_put_back(dead_pid: int) -> None:
     directory = publish("mine", "old")
     directory.rename(directory.with_name(f".mine.old-{dead_pid}-abc"))
-    with pytest.raises(RuntimeError), publishing.building("text", "mine"):
+    with pytest.raises(RuntimeError), publishing.resumable("text", "mine"):
         raise RuntimeError
     assert (directory / "data").read_text() == "old"
     assert store.read_manifest(directory).name == "mine"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
@@ -47,31 +48,31 @@ class _Value(NamedTuple):
     unit: str = ""
 
 
+@dataclass(frozen=True)
 class EntityStatements:
     """Takes in one entity after the other."""
 
-    def __init__(self, names: NamesWriter, words: LabelWords, selection: Subset, sink: Spool) -> None:
-        self._names = names
-        self._words = words
-        self._selection = selection
-        self._sink = sink
+    names: NamesWriter
+    words: LabelWords
+    selection: Subset
+    sink: Spool
 
     def take(self, entities: Iterable[dict[str, Any]]) -> None:
         """Names into the name database, statements into the sink."""
         for entity in entities:
             identifier: str = entity["id"]
-            names = self._names
+            names = self.names
             if identifier.startswith("P"):
                 self._take_names(PROPERTY + identifier, entity, names.property_name, names.property_description)
                 continue
-            role = self._selection.role(int(identifier[1:]))
+            role = self.selection.role(int(identifier[1:]))
             if role is Role.NONE:
                 continue
             iri = ENTITY + identifier
             self._take_names(iri, entity, names.name, names.description)
             if entity["sitelinks"]:
                 names.sitelinks(iri, len(entity["sitelinks"]))
-            keeps = self._selection.keeps_of
+            keeps = self.selection.keeps_of
             self._statements(iri, [c for c in claims_of(entity) if keeps(role, c.property, c.datatype)], role)
 
     def _statements(self, iri: str, claims: list[Claim], role: Role) -> None:
@@ -82,16 +83,16 @@ class EntityStatements:
                 continue
             taken.add(line)
             prop = PROPERTY + claim.property
-            self._names.statement(iri, prop, claim.entity, claim.value_range)
+            self.names.statement(iri, prop, claim.entity, claim.value_range)
             if claim.unit:
-                self._names.statement_unit(iri, prop, claim.term, claim.text, claim.unit)
+                self.names.statement_unit(iri, prop, claim.term, claim.text, claim.unit)
             elif claim.text:
-                self._names.statement_text(iri, prop, claim.term, claim.text)
-            self._sink.fact(line)
+                self.names.statement_text(iri, prop, claim.term, claim.text)
+            self.sink.fact(line)
         if role is Role.SUBJECT:
             for claim in claims:
                 for line in qualifier_triples(iri, claim):
-                    self._sink.qualifier(line)
+                    self.sink.qualifier(line)
 
     def _take_names(
         self,
@@ -109,7 +110,7 @@ class EntityStatements:
 
     def _texts(self, by_language: dict[str, Any]) -> Iterator[tuple[str, int]]:
         """Texts of the languages that serve, the best language first."""
-        fits = sorted((-self._words.fit(tag), tag) for tag in by_language)
+        fits = sorted((-self.words.fit(tag), tag) for tag in by_language)
         for negative, tag in fits:
             text = _text(by_language[tag])
             if negative and text:
@@ -117,7 +118,7 @@ class EntityStatements:
 
     def _aliases(self, by_language: dict[str, Any]) -> Iterator[str]:
         for tag, aliases in by_language.items():
-            if self._words.fit(tag) and isinstance(aliases, list):
+            if self.words.fit(tag) and isinstance(aliases, list):
                 yield from filter(None, map(_text, aliases))
 
 

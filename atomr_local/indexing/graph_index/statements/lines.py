@@ -7,6 +7,7 @@ What :class:`Columns` knows is taken from its columns. Every other line goes thr
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import InitVar, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -30,38 +31,29 @@ _OF_STATEMENTS = (b"/prop/direct/", b"/entity/statement/", b"\\")
 _Name = tuple[int, str, str, str, int]  # line, IRI, predicate, text, how well its language serves
 
 
+@dataclass
 class LineStatements:
     """Takes in one block of a file's lines after the other.
 
-    Args:
+    Attributes:
         statements: what the parsed lines of the same file go to.
         resumed: an earlier run has seen that the file is N-Triples.
         wanted: whether a line is of interest; others are neither parsed nor counted.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        statements: TripleStatements,
-        names: NamesWriter,
-        words: LabelWords,
-        selection: Subset,
-        sink: Spool,
-        skipped: Skipped,
-        *,
-        resumed: bool = False,
-        wanted: Callable[[bytes], bool] | None = None,
-    ) -> None:
-        self._path = path
-        self._statements = statements
-        self._names = names
-        self._words = words
-        self._selection = selection
-        self._sink = sink
-        self._skipped = skipped
-        self._before = skipped.count
+    path: Path
+    statements: TripleStatements
+    names: NamesWriter
+    words: LabelWords
+    selection: Subset
+    sink: Spool
+    skipped: Skipped
+    resumed: InitVar[bool] = False
+    wanted: Callable[[bytes], bool] | None = None
+
+    def __post_init__(self, resumed: bool) -> None:
+        self._before = self.skipped.count
         self._usable = resumed
-        self._wanted = wanted
 
     def take(self, block: LineBlock) -> None:
         """Names into the name database, statements into the sink.
@@ -91,31 +83,31 @@ class LineStatements:
                 before = int(fact_lines.searchsorted(first))
                 self._take_facts(columns, facts[taken:before])
                 taken = before
-            triples = parse_lines(self._path, group, self._skipped)
+            triples = parse_lines(self.path, group, self.skipped)
             self._usable = self._usable or bool(triples)
-            self._statements.take(triples)
+            self.statements.take(triples)
         self._take_names(names, named, None)
         self._take_facts(columns, facts[taken:])
         self._usable = self._usable or bool(len(columns))
-        must_have_triples(self._path, self._usable, self._skipped, self._before)
+        must_have_triples(self.path, self._usable, self.skipped, self._before)
 
     def _is_wanted(self, line: bytes) -> bool:
         """Whether there is something on the line, and something wanted."""
         if not line or line.isspace() or line.lstrip().startswith(b"#"):
             return False
         # The first lines are parsed in any case: they show whether the file is what it claims.
-        return not self._usable or self._wanted is None or self._wanted(line)
+        return not self._usable or self.wanted is None or self.wanted(line)
 
     def _chosen(self, columns: Columns) -> tuple[Numbers, list[_Name]]:
         """What of the block is kept: the rows of facts, and the names."""
-        role_of, keeps_of = self._selection.role, self._selection.keeps_of
+        role_of, keeps_of = self.selection.role, self.selection.keeps_of
         roles = columns.subject.mapped(lambda iri: role_of(int(iri[_DIGITS:])), np.int8)
         factual = columns.predicate.mapped(lambda iri: iri.startswith(PROPERTY), np.bool_)
         kept = np.zeros(len(columns), np.bool_)
         for role in map(Role, np.unique(roles).tolist()):
             keeps = [keeps_of(role, iri[_PID:]) for iri in columns.predicate.texts]
             kept |= (roles == role) & np.array(keeps, np.bool_)[columns.predicate.codes]
-        fits = columns.suffix.mapped(lambda suffix: self._words.fit(suffix[1:] if suffix[:1] == "@" else ""), np.int8)
+        fits = columns.suffix.mapped(lambda suffix: self.words.fit(suffix[1:] if suffix[:1] == "@" else ""), np.int8)
         rows = np.flatnonzero(~factual & (roles != Role.NONE) & (fits > 0))
         names = zip(
             columns.lines[rows].tolist(), columns.subject.of(rows), columns.predicate.of(rows), columns.texts(rows),
@@ -126,7 +118,7 @@ class LineStatements:
     def _take_names(self, names: list[_Name], start: int, before: int | None) -> int:
         """Take in the names from `start` on that stand before a line; returns where the rest begins."""
         while start < len(names) and (before is None or names[start][0] < before):
-            take_name(self._names.name, self._names.description, *names[start][1:])
+            take_name(self.names.name, self.names.description, *names[start][1:])
             start += 1
         return start
 
@@ -134,7 +126,7 @@ class LineStatements:
         """Take in the statements of these rows, each once for every time that its item comes up."""
         if not len(rows):
             return
-        statements, subject, predicate, value = self._statements, columns.subject, columns.predicate, columns.object
+        statements, subject, predicate, value = self.statements, columns.subject, columns.predicate, columns.object
         items = subject.codes[rows]
         run = np.concatenate(([0], np.cumsum(items[1:] != items[:-1])))
         if statements.open and run[-1]:
@@ -156,7 +148,7 @@ class LineStatements:
             statements.begin(subject.texts[items[-1]])
         statements.plain.update(columns.written(rows[new[run[new] == run[-1]]]))
         rows = rows[new]
-        self._sink.facts(columns.joined(rows), len(rows))
+        self.sink.facts(columns.joined(rows), len(rows))
         self._count(columns, rows)
 
     def _count(self, columns: Columns, rows: Numbers) -> None:
@@ -166,7 +158,7 @@ class LineStatements:
         counts = np.bincount(uses)
         predicates = columns.predicate.texts
         items, others = columns.targets(rows[~literal])
-        self._names.statements(
+        self.names.statements(
             np.concatenate((columns.items[rows], items)),
             others,
             {

@@ -38,8 +38,8 @@ ABOUT = "http://schema.org/about"
 _BLANK = "urn:atomr:blank:"
 _MEDIA = "http://commons.wikimedia.org/"
 _UNKNOWN = (WIKIDATA + ".well-known/genid/", "https" + WIKIDATA[4:] + ".well-known/genid/")
-_ITEM = re.compile(re.escape(ENTITY) + r"Q([1-9]\d{0,11})")
-_PROPERTY_ENTITY = re.compile(re.escape(ENTITY) + r"(P[1-9]\d{0,9})")
+ITEM = re.compile(re.escape(ENTITY) + r"Q([1-9]\d{0,11})")
+PROPERTY_ENTITY = re.compile(re.escape(ENTITY) + r"(P[1-9]\d{0,9})")
 _STATEMENT_NODE = re.compile(re.escape(NODE) + r"[Qq]([1-9]\d{0,11})[-$].+")
 _DATA_PAGE = re.compile(r"https?://www\.wikidata\.org/wiki/Special:EntityData/(Q[1-9]\d{0,11})(?:\.\w+)?")
 WIKI_PAGE = re.compile(
@@ -125,7 +125,7 @@ class TripleStatements:
     # -- Wikidata
 
     def _of_wikidata(self, iri: str, predicate: str, value: Term) -> None:
-        match = _ITEM.fullmatch(iri)
+        match = ITEM.fullmatch(iri)
         if match is not None:
             self._about_item(iri, int(match[1]), predicate, value)
             return
@@ -133,7 +133,7 @@ class TripleStatements:
         if match is not None:
             self._about_node(iri, int(match[1]), predicate, value)
             return
-        match = _PROPERTY_ENTITY.fullmatch(iri)
+        match = PROPERTY_ENTITY.fullmatch(iri)
         if match is not None:
             if isinstance(value, Literal):
                 self._about_property(PROPERTY + match[1], predicate, value)
@@ -229,12 +229,12 @@ class TripleStatements:
         self._nodes.clear()
 
     def _page(self, item: Term) -> None:
-        match = _ITEM.fullmatch(item.value) if isinstance(item, NamedNode) else None
+        match = ITEM.fullmatch(item.value) if isinstance(item, NamedNode) else None
         if match is not None and self._selection.role(int(match[1])) > Role.CLASS:
             self._names.sitelinks(match[0], 1)
 
     def _sitelinks(self, item: NamedNode, value: Literal) -> None:
-        match = _ITEM.fullmatch(item.value)
+        match = ITEM.fullmatch(item.value)
         if match is not None and value.value.isdigit() and self._selection.role(int(match[1])) > Role.NONE:
             self._names.sitelinks(item.value, min(int(value.value[:9]), 10_000))
 
@@ -305,10 +305,10 @@ class LineFilter:
         return self._verdict
 
     def _wanted(self, iri: str) -> bool:
-        match = _ITEM.fullmatch(iri) or _STATEMENT_NODE.fullmatch(iri)
+        match = ITEM.fullmatch(iri) or _STATEMENT_NODE.fullmatch(iri)
         if match is not None:
             return self._selection.role(int(match[1])) > Role.NONE
-        if _PROPERTY_ENTITY.fullmatch(iri) or WIKI_PAGE.match(iri) or _DATA_PAGE.fullmatch(iri):
+        if PROPERTY_ENTITY.fullmatch(iri) or WIKI_PAGE.match(iri) or _DATA_PAGE.fullmatch(iri):
             return True
         # What has no subject that can be read is for the parser to judge.
         return not iri.startswith(("http://", "https://", "urn:", "_:"))

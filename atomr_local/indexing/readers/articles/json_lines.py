@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from atomr_local.indexing.readers.base import Article, Redirect, encodable
+from atomr_local.indexing.readers.base import Article, Redirect, article_texts, encodable
 from atomr_local.indexing.readers.lines import LineReader, Skipped, parsed
-
-__all__ = ["Article", "JsonLinesReader", "parse_article", "read_corpus"]
 
 
 class JsonLinesReader:
@@ -56,17 +54,6 @@ def parse_article(line: bytes) -> Article:
         raise ValueError("nested too deeply") from None
     if not isinstance(data, dict):
         raise ValueError("not a JSON object")
-    identifier = data.pop("id", None)
-    if isinstance(identifier, int) and not isinstance(identifier, bool):
-        identifier = str(identifier)
-    title, text, qid = data.pop("title", None), data.pop("text", None), data.pop("qid", None)
-    for key, value in (("id", identifier), ("title", title), ("text", text)):
-        if not isinstance(value, str) or not value.strip():
-            raise ValueError(f'"{key}" is missing or no text')
-    return Article(
-        encodable(identifier),
-        encodable(title),
-        encodable(text),
-        encodable(qid) if isinstance(qid, str) else None,
-        data,
-    )
+    identifier, title, text = map(encodable, article_texts(*(data.pop(key, None) for key in ("id", "title", "text"))))
+    qid = data.pop("qid", None)
+    return Article(identifier, title, text, encodable(qid) if isinstance(qid, str) else None, data)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.readers.base import Article, Redirect, Section
+from atomr_local.indexing.readers.base import Article, Redirect, Section, article_texts
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.input_files import open_regular
 
@@ -85,15 +85,12 @@ class ParquetReader:
         return [name for name in (*_NEEDED, "url", *_QID_COLUMNS) if name in schema.names]
 
     def _article(self, row: int, values: dict[str, Any], skipped: Skipped) -> Article | None:
-        identifier, title, text = (values[name] for name in _NEEDED)
-        if isinstance(identifier, int) and not isinstance(identifier, bool):
-            identifier = str(identifier)
-        for name, value in (("id", identifier), ("title", title), ("text", text)):
-            if not isinstance(value, str) or not value.strip():
-                skipped.add(self.path, row, f'"{name}" is missing or no text')
-                return None
-        if len(text) > _MAX_TEXT:
-            skipped.add(self.path, row, "longer than any page of a wiki")
+        try:
+            identifier, title, text = article_texts(*(values[name] for name in _NEEDED))
+            if len(text) > _MAX_TEXT:
+                raise ValueError("longer than any page of a wiki")
+        except ValueError as error:
+            skipped.add(self.path, row, str(error))
             return None
         qid = next((values[name] for name in _QID_COLUMNS if _is_qid(values.get(name))), None)
         url = values.get("url")

@@ -47,18 +47,28 @@ def read_facts(lines: LineReader, skipped: Skipped) -> Iterator[tuple[int, Fact]
     return parsed(lines, skipped, parse_fact, claim="not facts in JSON lines: ", hint=hint, may_be_empty=True)
 
 
+def json_object(text: bytes) -> dict[str, Any]:
+    """The object that the text is in JSON.
+
+    Raises:
+        ValueError: it is none; the message says why.
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON ({error})") from None
+    if not isinstance(data, dict):
+        raise ValueError("not a JSON object")
+    return data
+
+
 def parse_fact(line: bytes) -> Fact:
     """The fact on one line.
 
     Raises:
         ValueError: it is not one; the message says why.
     """
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"not JSON ({error})") from None
-    if not isinstance(data, dict):
-        raise ValueError("not a JSON object")
+    data = json_object(line)
     predicate = _label(data, "p")
     pid = data.get("p_id")
     object_type = data.get("o_type")

@@ -72,17 +72,7 @@ class LineBlock(NamedTuple):
 
 
 class LineBlocks(FileReader):
-    """Iterates over blocks of a file's lines, cut at the same places at every reading.
-
-    Args:
-        after: lines up to this number are skipped (resuming).
-
-    Attributes:
-        position: bytes read so far of the file as it lies on disk.
-
-    Raises (while iterating):
-        InputError: the file cannot be opened, is truncated or damaged, or has a line over 16 MiB.
-    """
+    """Iterates over blocks of a file's lines, cut at the same places each time; raises as :class:`LineReader`."""
 
     def __iter__(self) -> Iterator[LineBlock]:
         number = 0

@@ -17,21 +17,13 @@ from atomr_local.indexing.readers.lines import FileReader, Skipped, reading
 
 _BLOCK_TRIPLES = 5_000
 _TRIAL = 100
-_BUFFER = 1 << 20
 _RECENT = 100_000
 # How Oxigraph names a node without a label: a random number, another one at each reading.
 _RANDOM = re.compile(r"[0-9a-f]{24,32}")
 
 
 class TurtleReader(FileReader):
-    """The triples of one file in blocks; records are triples, counted from 1.
-
-    Args:
-        after: triples up to this ordinal are parsed and skipped (resuming).
-
-    Attributes:
-        position: bytes read so far of the file as it lies on disk.
-    """
+    """The triples of one file in blocks; `after` counts triples, which are parsed and skipped."""
 
     def __init__(self, path: Path, after: int = 0) -> None:
         super().__init__(path, after)
@@ -62,8 +54,7 @@ class TurtleReader(FileReader):
     def _quads(self, stream: BinaryIO, skipped: Skipped) -> Iterator[Quad]:
         first = skipped.count
         usable = 0
-        source: Any = _Buffered(stream)
-        parser: Any = parse(source, format=RdfFormat.TURTLE)
+        parser: Any = parse(stream, format=RdfFormat.TURTLE)
         while True:
             try:
                 quad = next(parser)
@@ -103,13 +94,3 @@ class TurtleReader(FileReader):
             if len(self._numbers) > _RECENT:  # all that is said of such a node stands together
                 self._numbers.popitem(last=False)
         return BlankNode(f"anonymous{number}")
-
-
-class _Buffered:
-    """Larger reads than the parser asks for: each crosses from Rust to Python."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-
-    def read(self, size: int = -1) -> bytes:
-        return self._stream.read(min(size, _BUFFER) if size >= 0 else _BUFFER)

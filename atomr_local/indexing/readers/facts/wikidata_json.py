@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from atomr_local.errors import InputError
-from atomr_local.indexing.readers.lines import LineReader, Skipped
+from atomr_local.indexing.readers.facts.json_lines import json_object
+from atomr_local.indexing.readers.lines import LineReader, Skipped, parsed
 
 _ID = re.compile(r"[QP][1-9]\d{0,11}")
 # How each line of a dump begins; what begins so can be skipped without being parsed.
 _HEAD = re.compile(
     rb'\s*\{\s*"type"\s*:\s*"(?:item|property)"\s*,\s*(?:"datatype"\s*:\s*"[^"]*"\s*,\s*)?"id"\s*:\s*"([QP]\d+)"'
 )
-_TRIAL = 200
 
 
 class Record(NamedTuple):
@@ -39,42 +37,35 @@ def read_entities(
     Raises:
         InputError: the file is no such dump: none of its first 200 filled lines holds an entity.
     """
-    usable, filled = (1, 1) if lines.after else (0, 0)
-    first_reason: tuple[int, str] | None = None
+    usable = lines.after > 0
+
+    def parse(text: bytes) -> list[dict[str, Any]]:
+        nonlocal usable
+        head = _HEAD.match(text) if usable else None
+        if head is not None and wanted is not None and not wanted(head[1].decode(), text):
+            return []
+        found = list(parse_entities(text))
+        usable = True
+        return found
+
+    hint = 'Each line is an entity such as {"type": "item", "id": "Q42", "labels": {…}, "claims": {…}}.'
+    claim = "not a Wikidata JSON dump: "
+    for number, entities in parsed(lines, skipped, parse, _objects(lines), claim=claim, hint=hint, may_be_empty=True):
+        yield Record(number, entities)
+
+
+def _objects(lines: LineReader) -> Iterator[tuple[int, bytes]]:
+    """The lines without what makes one array of them."""
+    first = not lines.after
     for number, line in lines:
         text = line.strip()
-        if text.startswith(b"[") and not filled:
-            text = text[1:].lstrip()
+        if first:
+            text = text.removeprefix(b"[").lstrip()
         text = text.rstrip(b",")
         if text in (b"", b"]"):
             continue
-        filled += 1
-        head = _HEAD.match(text) if wanted is not None and usable else None
-        if head is not None and wanted is not None and not wanted(head[1].decode(), text):
-            yield Record(number, [])
-            continue
-        if filled == 1 or text.endswith(b"]"):
-            text = _closed(text)
-        try:
-            entities = list(parse_entities(text))
-        except ValueError as error:
-            skipped.add(lines.path, number, str(error))
-            first_reason = first_reason or (number, str(error))
-            if not usable and filled >= _TRIAL:
-                break
-            continue
-        usable += 1
-        yield Record(number, entities)
-    if filled and not usable and first_reason:
-        raise InputError(
-            f"{lines.path}, line {first_reason[0]}: not a Wikidata JSON dump: {first_reason[1]}",
-            hint='Each line is an entity such as {"type": "item", "id": "Q42", "labels": {…}, "claims": {…}}.',
-        )
-
-
-def _closed(text: bytes) -> bytes:
-    """The entity on the line that also closes the array."""
-    return text[:-1].rstrip().rstrip(b",") if text.endswith(b"}]") else text
+        first = False
+        yield number, text[:-1].rstrip().rstrip(b",") if text.endswith(b"}]") else text
 
 
 def parse_entities(text: bytes) -> Iterator[dict[str, Any]]:
@@ -83,12 +74,7 @@ def parse_entities(text: bytes) -> Iterator[dict[str, Any]]:
     Raises:
         ValueError: it holds none; the message says why.
     """
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"not JSON ({error})") from None
-    if not isinstance(data, dict):
-        raise ValueError("not a JSON object")
+    data = json_object(text)
     if "id" in data:
         found = [data]
     else:

@@ -32,13 +32,10 @@ class MediaWikiReader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lines = LineReader(path)
-        self._position = 0
 
     @property
     def position(self) -> int:
-        # The last pages come when the file is read and closed already.
-        self._position = max(self._position, self._lines.position)
-        return self._position
+        return self._lines.position
 
     def records(self, skipped: Skipped, *, after: int = 0) -> Iterator[Article | Redirect]:
         site = Site()

@@ -53,7 +53,7 @@ class PageParser:
         A few pages are read ahead of the one that is given. Pages without wikitext are passed on.
 
         Raises:
-            MissingPartError: mwparserfromhell is not installed, or no process can be started.
+            MissingPartError: no process can be started.
         """
         waiting: deque[tuple[Page, bytes]] = deque()
         ahead = 0
@@ -113,15 +113,10 @@ class PageParser:
             raise MissingPartError(f"the process that reads wikitext cannot be started: {error}") from error
         self._send(json.dumps({"dropped_links": sorted(self._dropped_links()), **self._limits}).encode() + b"\n")
         assert self._process.stdout is not None
-        try:
-            ready = json.loads(self._process.stdout.readline())
-        except ValueError:
+        if not self._process.stdout.readline():
             problems = self._process.communicate()[1].decode("utf-8", "replace").strip()
             self._process = None
-            raise MissingPartError(f"the process that reads wikitext does not start: {problems[-300:]}") from None
-        if "missing" in ready:
-            self.close()
-            raise MissingPartError(ready["missing"], hint=ready["hint"])
+            raise MissingPartError(f"the process that reads wikitext does not start: {problems[-300:]}")
         return self._process
 
     def _ended(self) -> int:
@@ -134,6 +129,6 @@ class PageParser:
 
 
 def _why_ended(status: int) -> str:
-    if status == -getattr(signal, "SIGPROF", 0):
+    if status == -signal.SIGPROF:
         return "its markup takes too long to read"
     return f"reading its markup failed (exit status {status})"

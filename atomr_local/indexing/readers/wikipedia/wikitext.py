@@ -9,12 +9,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Collection
-from functools import cache
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
-from atomr_local.errors import MissingPartError
+from mwparserfromhell import parser
+from mwparserfromhell.definitions import is_single
+
 from atomr_local.indexing.readers.wikipedia.markup_names import KEPT, kept_text
 from atomr_local.indexing.readers.wikipedia.plain_text import Heading, PlainText, assembled, tidied
 
@@ -48,7 +48,6 @@ def plain_text(wikitext: str, dropped_links: Collection[str] = ()) -> PlainText:
 
     Raises:
         ValueError: the markup is broken beyond reading; the message says how.
-        MissingPartError: mwparserfromhell is not installed.
     """
     _must_be_bounded(wikitext)
     walker = _Walker(_tokenise(wikitext), dropped_links)
@@ -57,29 +56,16 @@ def plain_text(wikitext: str, dropped_links: Collection[str] = ()) -> PlainText:
 
 
 def _tokenise(wikitext: str) -> list[Any]:
-    parser = _parser()
     # The tokeniser in C is thirty times as fast; its twin in Python gives the same tokens.
-    tokenizer: Any = parser.CTokenizer or import_module("mwparserfromhell.parser.tokenizer").Tokenizer
+    in_c = parser.CTokenizer  # type: ignore[attr-defined]
+    tokenizer: Any = in_c or import_module("mwparserfromhell.parser.tokenizer").Tokenizer
     return list(tokenizer().tokenize(wikitext, 0, True))
-
-
-@cache
-def _parser() -> ModuleType:
-    try:
-        import mwparserfromhell.parser
-    except ImportError as error:
-        raise MissingPartError(
-            "reading MediaWiki dumps needs the package mwparserfromhell", hint="pip install mwparserfromhell"
-        ) from error
-    return mwparserfromhell.parser
 
 
 def _must_be_bounded(wikitext: str) -> None:
     """Refuse what would keep the tokeniser busy for minutes: thousands of openings that nothing closes."""
     if len(wikitext) <= _SAFE_LENGTH:
         return
-    from mwparserfromhell.definitions import is_single
-
     open_now: list[str] = []
     for match in _DELIMITER.finditer(wikitext):
         token, name = match.group(), match.group(1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from atomr_local.input_files import open_regular
 
 _MAX_PAGE = 8 << 20
 _MAX_HOPS = 8
+# libzim writes to the standard error stream that it knows no stemming of a language, which is of no use here.
 _NOTE = re.compile(rb"^No stemming for language .*\n?", re.M)
 
 
@@ -55,7 +55,7 @@ class ZimReader:
                 hint="Install it: pip install 'atomr-local[zim]' (or: pip install libzim).",
             ) from error
         try:
-            with open_regular(self.path), _without_notes():
+            with open_regular(self.path), standard_error_without(_NOTE):
                 return Archive(self.path)
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from error
@@ -93,11 +93,6 @@ class ZimReader:
             raise ValueError(f"{title}: a page without prose")
         metadata = {"url": page.url} if page.url else {}
         return Article(path, title, page.prose.text, page.qid, metadata, page.prose.sections, record)
-
-
-def _without_notes() -> AbstractContextManager[None]:
-    """libzim writes to the standard error stream that it knows no stemming of a language, which is of no use here."""
-    return standard_error_without(_NOTE)
 
 
 def _target(entry: Any) -> Any | None:

@@ -109,15 +109,6 @@ def test_the_process_ends_by_itself_when_nobody_asks_any_more(parser: PageParser
         assert process.wait(timeout=120) == 0
 
 
-def test_without_the_parser_it_is_told_which_package_is_missing(
-    parser: PageParser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "mwparserfromhell.py").write_text("raise ImportError('not here')")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(MissingPartError, match="needs the package mwparserfromhell"):
-        read(parser, "a")
-
-
 @pytest.mark.parametrize("broken", ["no executable", "a worker that fails"])
 def test_a_process_that_cannot_be_started_is_told(
     parser: PageParser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str

@@ -125,7 +125,7 @@ class TestRealFiles:
 
 
 def test_only_the_note_of_the_library_is_kept_back(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(RuntimeError), zim._without_notes():
+    with pytest.raises(RuntimeError), zim.standard_error_without(zim._NOTE):
         os.write(2, b"a picture\nNo stemming for language '=en'\nof another thread")
         raise RuntimeError
     os.write(2, b"\n")
