@@ -6,13 +6,12 @@ In float32, with the scores that sentence-transformers would give; models of any
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from atomr_local.indexing.embedding.bert import BertSession, BertShape, Unsuited, read_json
+import numpy as np
 
-_MOST = 8192  # layers, heads, width and tokens of any encoder that this is meant for
-_SENTENCE_KEYS = {"max_seq_length", "do_lower_case"}
+from atomr_local.indexing.embedding.bert import BertSession, BertShape, Unsuited, plain_shape, read_object
 
 
 class BertPairs:
@@ -45,8 +44,6 @@ class BertPairs:
 
     def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The score of each pair, computed as one batch."""
-        import numpy as np
-
         encodings = self._session.tokenizer.encode_batch(list(pairs))
         lengths = np.array([len(encoding.ids) for encoding in encodings], dtype=np.int32)
         tokens = np.zeros((len(encodings), int(lengths.max())), dtype=np.int64)
@@ -62,51 +59,17 @@ class BertPairs:
 
 def _shape(directory: Path, longest: int) -> BertShape:
     """The shape of the encoder. Raises Unsuited for any that is not of the plain kind."""
-    config, tokens = _object(directory, "config.json"), _object(directory, "tokenizer_config.json")
+    config, tokens = read_object(directory / "config.json"), read_object(directory / "tokenizer_config.json")
     sentence, prompts = (
-        _object(directory, name) if (directory / name).is_file() else {}
+        read_object(directory / name) if (directory / name).is_file() else {}
         for name in ("sentence_bert_config.json", "config_sentence_transformers.json")
     )
-    plain = (
-        config.get("architectures") == ["BertForSequenceClassification"]
-        and config.get("model_type") == "bert"
-        and config.get("hidden_act") == "gelu"
-        and config.get("position_embedding_type", "absolute") == "absolute"
-        and not config.get("is_decoder")
-        and not sentence.keys() - _SENTENCE_KEYS
-        and not sentence.get("do_lower_case")
-        and not prompts.get("default_prompt_name")
-    )
-    if not plain:
+    if config.get("architectures") != ["BertForSequenceClassification"]:
         raise Unsuited("it is not a plain BERT cross-encoder")
-    layers, heads, width, positions = (
-        _whole(config.get(key))
-        for key in ("num_hidden_layers", "num_attention_heads", "hidden_size", "max_position_embeddings")
-    )
+    shape = plain_shape(config, sentence, prompts, "cls")
     # Tokenizers without a limit say so by an enormous number, which may be written as a float.
-    limits = [
-        *(
-            values[key]
-            for values, key in ((tokens, "model_max_length"), (sentence, "max_seq_length"))
-            if values.get(key)
-        )
-    ]
+    told = (tokens.get("model_max_length"), sentence.get("max_seq_length"))
+    limits = [limit for limit in told if limit]
     if not all(isinstance(limit, int | float) and limit > 3 for limit in limits):
         raise Unsuited("its tokenizer's limit is not a number")
-    epsilon = config.get("layer_norm_eps")
-    if width % heads or not isinstance(epsilon, float) or not 0 < epsilon < 1:
-        raise Unsuited("its sizes do not fit each other")
-    return BertShape(layers, heads, width, epsilon, int(min(longest, positions, *limits)), "cls")
-
-
-def _object(directory: Path, name: str) -> dict[str, Any]:
-    found = read_json(directory / name)
-    if not isinstance(found, dict):
-        raise Unsuited(f"{name} is of another form")
-    return found
-
-
-def _whole(value: Any) -> int:
-    if type(value) is not int or not 0 < value <= _MOST:
-        raise Unsuited(f"a size is {value!r}")
-    return value
+    return replace(shape, longest=int(min(longest, shape.longest, *limits)))

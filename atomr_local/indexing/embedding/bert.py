@@ -26,6 +26,7 @@ from atomr_local.input_files import read_regular
 _SPIN_MICROSECONDS = 1000
 _TELEMETRY_SINCE = (1, 31)
 _CONFIG_BYTES = 1 << 20
+_MOST = 8192  # layers, heads, width and tokens of any encoder that this is meant for
 
 
 class Unsuited(Exception):
@@ -59,6 +60,57 @@ def read_json(file: Path) -> Any:
         return json.loads(read_regular(file, _CONFIG_BYTES))
     except (OSError, ValueError, RecursionError) as error:
         raise Unsuited(f"{file.name} cannot be read: {error}") from error
+
+
+def read_object(file: Path) -> dict[str, Any]:
+    """The object that a configuration file holds.
+
+    Raises:
+        Unsuited: it cannot be read, or holds something else.
+    """
+    found = read_json(file)
+    if not isinstance(found, dict):
+        raise Unsuited(f"{file.name} is of another form")
+    return found
+
+
+def plain_shape(config: dict[str, Any], sentence: dict[str, Any], prompts: dict[str, Any], pooling: str) -> BertShape:
+    """The shape of a plain BERT encoder that reads as many tokens as it has positions.
+
+    Args:
+        config, sentence, prompts: what its files config.json, sentence_bert_config.json and
+            config_sentence_transformers.json hold.
+
+    Raises:
+        Unsuited: it is of another kind, or its sizes do not fit each other.
+    """
+    plain = (
+        config.get("model_type") == "bert"
+        and config.get("hidden_act") == "gelu"
+        and config.get("position_embedding_type", "absolute") == "absolute"
+        and not config.get("is_decoder")
+        and not sentence.keys() - {"max_seq_length", "do_lower_case"}
+        and not sentence.get("do_lower_case")
+        and not prompts.get("default_prompt_name")
+    )
+    if not plain:
+        raise Unsuited("it is not a plain BERT encoder")
+    layers, heads, width, positions = (
+        whole(config, key, _MOST)
+        for key in ("num_hidden_layers", "num_attention_heads", "hidden_size", "max_position_embeddings")
+    )
+    epsilon = config.get("layer_norm_eps")
+    if width % heads or not isinstance(epsilon, float) or not 0 < epsilon < 1:
+        raise Unsuited("its sizes do not fit each other")
+    return BertShape(layers, heads, width, epsilon, positions, pooling)
+
+
+def whole(values: dict[str, Any], key: str, most: int) -> int:
+    """A whole number from 1 to `most`. Raises Unsuited for anything else."""
+    value = values.get(key)
+    if type(value) is not int or not 0 < value <= most:
+        raise Unsuited(f"{key} is {value!r}")
+    return value
 
 
 def read_weights(file: Path) -> dict[str, NDArray[np.float32]]:

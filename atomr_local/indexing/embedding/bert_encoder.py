@@ -7,17 +7,25 @@ It computes what sentence-transformers computes, in float32, so that vectors of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomr_local.indexing.embedding.bert import BertSession, BertShape, Unsuited, read_json
+from atomr_local.indexing.embedding.bert import (
+    BertSession,
+    BertShape,
+    Unsuited,
+    plain_shape,
+    read_json,
+    read_object,
+    whole,
+)
 
 # Tokens of a batch, padding included: more gain nothing and take memory.
 _BATCH_TOKENS = 2048
-_LAYERS, _WIDTH = 64, 8192
 _MODULES = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
 _LIBRARY = "sentence_transformers."
 
@@ -28,49 +36,24 @@ def read_shape(directory: Path) -> BertShape:
     Raises:
         Unsuited: it is no BERT encoder of the plain kind, or its files cannot be read.
     """
-    config, modules = read_json(directory / "config.json"), read_json(directory / "modules.json")
-    sentence, told = read_json(directory / "sentence_bert_config.json"), directory / "config_sentence_transformers.json"
-    if not isinstance(config, dict) or not isinstance(modules, list) or not isinstance(sentence, dict):
+    modules, prompts = read_json(directory / "modules.json"), directory / "config_sentence_transformers.json"
+    if not isinstance(modules, list):
         raise Unsuited("its configuration is of another form")
     names = [str(module.get("type", "")) if isinstance(module, dict) else "" for module in modules]
     if [name.rpartition(".")[2] for name in names] not in _MODULES or not all(n.startswith(_LIBRARY) for n in names):
         raise Unsuited("it is put together from other modules")
-    prompt = read_json(told) if told.is_file() else {}
-    plain = (
-        config.get("model_type") == "bert"
-        and config.get("hidden_act") == "gelu"
-        and config.get("position_embedding_type", "absolute") == "absolute"
-        and not sentence.keys() - {"max_seq_length", "do_lower_case"}
-        and not sentence.get("do_lower_case")
-        and modules[0].get("path") == ""
-        and isinstance(prompt, dict)
-        and not prompt.get("default_prompt_name")
-    )
-    if not plain:
-        raise Unsuited("it is not a plain BERT encoder")
-    positions = _whole(config, "max_position_embeddings", _WIDTH)
-    longest = _whole(sentence, "max_seq_length", positions)
-    width, heads = _whole(config, "hidden_size", _WIDTH), _whole(config, "num_attention_heads", _WIDTH)
-    epsilon = config.get("layer_norm_eps")
-    if width % heads or not isinstance(epsilon, float) or not 0 < epsilon < 1:
-        raise Unsuited("its sizes do not fit each other")
     place = str(modules[1].get("path", ""))
-    if place not in {"1_Pooling", "pooling"}:
-        raise Unsuited("its pooling is elsewhere")
-    pooling = _pooling(read_json(directory / place / "config.json"))
-    return BertShape(_whole(config, "num_hidden_layers", _LAYERS), heads, width, epsilon, longest, pooling)
+    if modules[0].get("path") != "" or place not in {"1_Pooling", "pooling"}:
+        raise Unsuited("its modules are elsewhere")
+    sentence = read_object(directory / "sentence_bert_config.json")
+    pooling = _pooling(read_object(directory / place / "config.json"))
+    shape = plain_shape(
+        read_object(directory / "config.json"), sentence, read_object(prompts) if prompts.is_file() else {}, pooling
+    )
+    return replace(shape, longest=whole(sentence, "max_seq_length", shape.longest))
 
 
-def _whole(values: dict[str, Any], key: str, most: int) -> int:
-    value = values.get(key)
-    if type(value) is not int or not 0 < value <= most:
-        raise Unsuited(f"{key} is {value!r}")
-    return value
-
-
-def _pooling(config: Any) -> str:
-    if not isinstance(config, dict):
-        raise Unsuited("its pooling is of another form")
+def _pooling(config: dict[str, Any]) -> str:
     modes = {key.removeprefix("pooling_mode_") for key, on in config.items() if key.startswith("pooling_mode_") and on}
     if isinstance(named := config.get("pooling_mode"), str):
         modes = {named}
