@@ -50,7 +50,8 @@ def read_regular(path: Path, most: int) -> bytes:
     with open_regular(path) as stream:
         data = stream.read(most + 1)
     if len(data) > most:
-        raise OSError(errno.EFBIG, f"it is longer than {_amount(most)}", str(path))
+        bound = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most} bytes"
+        raise OSError(errno.EFBIG, f"it is longer than {bound}", str(path))
     return data
 
 
@@ -71,7 +72,3 @@ def _refuse_others(status: os.stat_result, path: Path) -> None:
         if is_kind(status.st_mode):
             raise OSError(code, reason, str(path))
     raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-
-
-def _amount(count: int) -> str:
-    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count} bytes"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from atomr_local.evaluation.datasets import GoldFact
 from atomr_local.evaluation.metrics import same_value
-from atomr_local.language.literals import Date, parse_date
+from atomr_local.language.literals import parse_date
 from atomr_local.language.names import base_key, name_key
 from atomr_local.language.properties import property_table
 from atomr_local.language.words import number_words
@@ -113,18 +113,14 @@ def _wordings(relation: str) -> frozenset[str]:
 def _forms(value: str) -> set[str]:
     forms = {name_key(value), base_key(value)}
     date = parse_date(value, bare_year=False)
-    if date is not None and date.month is not None:
-        forms |= _date_forms(date, date.month)
-    return forms
-
-
-def _date_forms(date: Date, month: int) -> set[str]:
-    name, year = _MONTHS[month], str(date.year)
+    if date is None or date.month is None:
+        return forms
+    name, year, month = _MONTHS[date.month], date.year, date.month
     if date.day is None:
-        return {f"{name} {year}", f"{date.year:04d} {month:02d}"}
-    return {
+        return forms | {f"{name} {year}", f"{year:04d} {month:02d}"}
+    return forms | {
         f"{date.day} {name} {year}",
         f"{name} {date.day} {year}",
         f"{name} {date.day:02d} {year}",
-        f"{date.year:04d} {month:02d} {date.day:02d}",
+        f"{year:04d} {month:02d} {date.day:02d}",
     }

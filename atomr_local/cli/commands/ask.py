@@ -23,7 +23,6 @@ _PLAN_BYTES = 64 << 20  # a plan may be a whole trace
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from atomr_local.history.pending import PendingNote
     from atomr_local.reasoning.conversation import Conversation
     from atomr_local.reasoning.trace.events import Event
     from atomr_local.reasoning.trace.schema import Trace
@@ -105,7 +104,10 @@ def ask(
                 _print(trace, as_json=as_json, as_jsonl=as_jsonl, guess=guess, earlier=earlier)
             finally:  # a reader that closed the pipe early has asked all the same
                 if keep:
-                    _keep(trace, pending)
+                    from atomr_local.history.recording import record_trace
+
+                    for remark in record_trace(trace, pending)[1]:
+                        click.echo(sanitize(remark), err=True)
     return NOT_FOUND_STATUS if fail_if_unknown and trace.status == "unknown" else _STATUS.get(trace.status, 0)
 
 
@@ -142,14 +144,6 @@ def _print(trace: Trace, *, as_json: bool, as_jsonl: bool, guess: bool, earlier:
             click.echo(text, err=True)
     elif not as_jsonl:
         click.echo(answer_text(trace, guess=guess, earlier=earlier))
-
-
-def _keep(trace: Trace, pending: PendingNote | None) -> None:
-    from atomr_local.history.recording import record_trace
-
-    _, notes = record_trace(trace, pending)
-    for note in notes:
-        click.echo(sanitize(note), err=True)
 
 
 def _note(event: Event) -> None:

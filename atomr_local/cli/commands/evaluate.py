@@ -96,7 +96,7 @@ def run(
                 out,
                 description=description,
                 plans=plans,
-                before=lambda: assistant.preload(_stage),
+                before=lambda: assistant.preload(lambda stage: click.echo(f"… {sanitize_line(stage)}", err=True)),
                 on_progress=_progress(),
             )
         except Cancelled as cancelled:
@@ -180,10 +180,6 @@ def _with_plans(
     if len(planned) < len(questions):
         click.echo(f"{len(questions) - len(planned)} questions without a plan are left out", err=True)
     return plans, planned
-
-
-def _stage(stage: str) -> None:
-    click.echo(f"… {sanitize_line(stage)}", err=True)
 
 
 def _progress() -> Callable[[Progress], None]:

@@ -142,7 +142,9 @@ def verify(names: tuple[str, ...], as_json: bool, repair: bool) -> None:
         for name, _, verdict in checks + kept:
             text = f"damaged: {verdict.problem}" if verdict.problem else f"whole: {verdict.note}"
             click.echo(f"{sanitize_line(name)} {sanitize_line(text)}")
-        installed = [check for check in damaged if check[1].resolve() in _installed()]
+        files = installed_digests()
+        packaged = {*files, *(folder for file in files for folder in file.parents)}
+        installed = [check for check in damaged if check[1].resolve() in packaged]
         if installed:
             click.echo(f"  → {REINSTALL}", err=True)
         if len(damaged) > len(installed):
@@ -168,12 +170,6 @@ def _delete(kept: list[CacheFile]) -> None:
 
 def _verify(entry: CatalogEntry) -> FileCheck:
     return verify_embedder(entry.path) if entry.kind == "embedder" else verify_model(entry.path)
-
-
-def _installed() -> set[Path]:
-    """Files and folders that came as packages."""
-    files = installed_digests()
-    return {*files, *(folder for file in files for folder in file.parents)}
 
 
 def _use(setting: str, name: str) -> None:
