@@ -69,6 +69,9 @@ class Slice:
         titles: titles of pages on `site` whose items it is about, too.
         settings: what else the content depends on; a part made with other settings is started again.
         whole: keep external identifiers, media and the like as well.
+
+    Attributes:
+        entity_list: file of the ids of the items that the slice is about, as Wikidata numbers them now; written last.
     """
 
     def __init__(
@@ -88,7 +91,7 @@ class Slice:
         self._part = target.with_name(f"{target.name}.part")
         self._notes = target.with_name(f"{target.name}.part.json")
         self._found = target.with_name(f"{target.name}.part.ids")
-        self._list = target.with_name(f"{target.name}.entities.txt")
+        self.entity_list = target.with_name(f"{target.name}.entities.txt")
         self._wanted = wanted
         self._titles = sorted(set(titles))
         self._site = site
@@ -100,11 +103,6 @@ class Slice:
         self._state: dict[str, Any] = {}
         self._sets = {stage: IdSet() for stage in STAGES}
         self._written = IdSet()
-
-    @property
-    def entity_list(self) -> Path:
-        """The ids of the items that the slice is about, as Wikidata numbers them now; there when it is finished."""
-        return self._list
 
     def fetch(self) -> dict[str, int]:
         """Download or resume; counts of what was missing in the end.
@@ -250,7 +248,7 @@ class Slice:
 
     def _finish(self) -> None:
         ids = (entity["id"] for stage, entity in self._lines() if stage == ENTITIES)
-        put(self._list, "".join(f"{identifier}\n" for identifier in ids).encode())
+        put(self.entity_list, "".join(f"{identifier}\n" for identifier in ids).encode())
         self._part.replace(self._target)
         self._notes.unlink(missing_ok=True)
         self._found.unlink(missing_ok=True)

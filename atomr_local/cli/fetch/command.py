@@ -36,8 +36,6 @@ from atomr_local.indexing.graph_index.ids import read_entity_ids
 from atomr_local.indexing.store import check_name
 from atomr_local.settings.schema import load_settings
 
-_Callback = Callable[[click.Context, click.Parameter, str], Any]
-
 
 def _size(_: click.Context, __: click.Parameter, value: str) -> int:
     """Bytes; 0 where nothing is said."""
@@ -47,7 +45,7 @@ def _size(_: click.Context, __: click.Parameter, value: str) -> int:
         raise click.BadParameter(str(error)) from error
 
 
-def _matching(form: re.Pattern[str], what: str) -> _Callback:
+def _matching(form: re.Pattern[str], what: str) -> Callable[[click.Context, click.Parameter, str], str]:
     """Checks the form of what is given."""
 
     def check(_: click.Context, __: click.Parameter, value: str) -> str:
