@@ -73,7 +73,7 @@ def of_question_by_meaning(
     if not first:
         return []
     told = {item.property: _told(matcher, item.property, whole=among is None) for item in first}
-    similarities = matcher.similarities(question, [text for texts in told.values() for text in texts])
+    similarities = matcher.semantic.similarities(question, [text for texts in told.values() for text in texts])
     if similarities is None:
         return []
     each = iter(similarities)

@@ -17,7 +17,7 @@ from atomr_local.language.literals import parse_date, parse_quantity
 from atomr_local.language.names import words
 from atomr_local.language.properties import ENTITY, SUBCLASS_OF, property_table
 from atomr_local.language.words import relation_words
-from atomr_local.sources.graph.knowledge_graph import TYPE_PROPERTIES, KnowledgeGraph, term_iri
+from atomr_local.sources.graph.knowledge_graph import TYPE_PROPERTIES, KnowledgeGraph
 from atomr_local.sources.protocol import Value, ValueKind
 
 PERSON, PLACE, ORGANISATION, WORK, EVENT = "person", "place", "organisation", "work", "event"
@@ -118,12 +118,7 @@ class EntityTypes:
     def _classes(self, iri: str) -> frozenset[str]:
         """By the classes that are stated and those above them."""
         graph, seen = self._graph, set[str]()
-        level = [
-            found
-            for prop in TYPE_PROPERTIES
-            for statement in graph.statements(iri, prop, limit=_MOST_CLASSES)
-            if (found := term_iri(statement.object)) is not None
-        ]
+        level = graph.targets(iri, *TYPE_PROPERTIES, limit=_MOST_CLASSES)
         types: set[str] = set()
         stated = bool(level)
         for _ in range(_HIGHEST):
@@ -134,12 +129,7 @@ class EntityTypes:
                 types |= {kind} if kind else _of_label(graph.label(item))
             if types or not level:
                 break
-            level = [
-                found
-                for item in level
-                for statement in graph.statements(item, SUBCLASS_OF, limit=8)
-                if (found := term_iri(statement.object)) is not None
-            ]
+            level = [found for item in level for found in graph.targets(item, SUBCLASS_OF, limit=8)]
         return frozenset(types) if types else frozenset({THING}) if stated else frozenset()
 
 

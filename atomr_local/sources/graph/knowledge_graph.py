@@ -4,6 +4,7 @@ because Oxigraph's result iterators must not cross threads."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -26,7 +27,7 @@ from atomr_local.indexing.graph_index.statements.terms import (
 from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.store import read_manifest
 from atomr_local.language.properties import INSTANCE_OF, property_table
-from atomr_local.sources.protocol import Value, ValueKind
+from atomr_local.sources.protocol import Evidence, SourceName, Value, ValueKind
 
 if TYPE_CHECKING:
     from pyoxigraph import BlankNode, Literal, NamedNode, Store, Triple
@@ -54,6 +55,10 @@ class SelectResult:
     cut: bool = False
     values: tuple[tuple[str | None, str], ...] = ()
     """IRI and label of each row's ?value, where labels were asked for; None and "" for what has none."""
+
+    def evidence(self, title: str, text: str, score: float, query: str) -> Evidence:
+        """A piece of evidence: sentences, and this query that they come from."""
+        return Evidence(SourceName.GRAPH, title, text, score, query, {"sparql": self.sparql, "rows": list(self.rows)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,20 +154,31 @@ class KnowledgeGraph:
         def node(iri: str | None) -> NamedNode | None:
             return NamedNode(iri) if iri is not None else None
 
+        with self._store_errors("read"):
+            quads = self._store.quads_for_pattern(node(subject), node(prop), node(tail), DefaultGraph())
+            found = (
+                Statement(quad.subject.value, quad.predicate.value, quad.object)
+                for quad in quads
+                if quad.predicate.value not in _NAMING and isinstance(quad.subject, NamedNode)
+            )
+            return list(islice(found, limit))
+
+    @contextmanager
+    def _store_errors(self, done: str) -> Iterator[None]:
+        """Turns what Oxigraph raises for a damaged store into errors of the source."""
         try:
             with panics_as_errors():
-                quads = self._store.quads_for_pattern(node(subject), node(prop), node(tail), DefaultGraph())
-                found = (
-                    Statement(quad.subject.value, quad.predicate.value, quad.object)
-                    for quad in quads
-                    if quad.predicate.value not in _NAMING and isinstance(quad.subject, NamedNode)
-                )
-                return list(islice(found, limit))
-        except (OSError, ValueError, RuntimeError) as error:
+                yield
+        except (OSError, ValueError, SyntaxError, RuntimeError) as error:
             raise SourceError(
-                f"the graph in {self.directory} cannot be read: {library_line(error, self.directory)}",
+                f"the graph in {self.directory} cannot be {done}: {library_line(error, self.directory)}",
                 hint=damage_hint("graph", self.directory),
             ) from error
+
+    def targets(self, iri: str, *properties: str, limit: int = ROW_LIMIT) -> list[str]:
+        """The entities that the properties have as values; at most `limit` statements of each are read."""
+        found = [s.object for prop in properties for s in self.statements(iri, prop, limit=limit)]
+        return [target for term in found if (target := term_iri(term)) is not None]
 
     def has(self, iri: str, prop: str, *, inverse: bool = False) -> bool:
         """Whether there is a statement of the property about the entity, or with `inverse` one that has it as value."""
@@ -178,16 +194,10 @@ class KnowledgeGraph:
         """Run a SELECT whose values are bound terms already; at most `limit` rows, `cut` when there are more."""
         limit = ROW_LIMIT if limit is None else limit
         sparql = f"{query}\nLIMIT {limit + 1}"
-        try:
-            with panics_as_errors():
-                results: Any = self._store.query(sparql)
-                variables = [variable.value for variable in results.variables]
-                solutions = [tuple(row) for row in results]
-        except (OSError, ValueError, SyntaxError, RuntimeError) as error:
-            raise SourceError(
-                f"the graph in {self.directory} cannot be queried: {library_line(error, self.directory)}",
-                hint=damage_hint("graph", self.directory),
-            ) from error
+        with self._store_errors("queried"):
+            results: Any = self._store.query(sparql)
+            variables = [variable.value for variable in results.variables]
+            solutions = [tuple(row) for row in results]
         terms = [
             {name: term for name, term in zip(variables, row, strict=True) if term is not None} for row in solutions
         ]
@@ -221,8 +231,7 @@ class KnowledgeGraph:
 
     def types(self, iri: str) -> list[str]:
         """Labels of what the entity is an instance of."""
-        found = [s.object for prop in TYPE_PROPERTIES for s in self.statements(iri, prop, limit=8)]
-        return list(dict.fromkeys(self.label(type_iri) for term in found if (type_iri := term_iri(term))))
+        return list(dict.fromkeys(map(self.label, self.targets(iri, *TYPE_PROPERTIES, limit=8))))
 
     def value(self, statement: Statement, score: float | None = None, label: str = "") -> Value:
         """The statement's object as an answer value, its text as the source wrote it.

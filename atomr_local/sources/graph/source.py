@@ -172,8 +172,7 @@ class GraphSource:
         sentences = [f"{label}: {opening}."] if opening else []
         sentences += [graph.sentence(statement) for statement in graph.main_facts(iri, _FACTS)]
         answer = graph.select(f"SELECT ?property ?value WHERE {{ {bound(iri)} ?property ?value . }}")
-        locator = {"sparql": answer.sparql, "rows": list(answer.rows)}
-        return Evidence(SourceName.GRAPH, label, " ".join(sentences), candidate.score, query, locator)
+        return answer.evidence(label, " ".join(sentences), candidate.score, query)
 
     # -- direct RAG
 

@@ -12,7 +12,7 @@ from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph
 from atomr_local.sources.graph.linking import Linker
 from atomr_local.sources.graph.properties.matching import PropertyMatcher
 from atomr_local.sources.graph.relate.heads import Head, HeadLinker
-from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
+from atomr_local.sources.protocol import Request, Retrieval, Value, ValueKind
 
 _LONGEST = 400
 _MOST_PARTS = 60
@@ -48,13 +48,7 @@ class Filter:
     def _retrieval(self, head: Head, entity: Value, verdict: ConditionResult, request: Request) -> Retrieval:
         name = self._graph.label(head.iri)
         score = round(head.score * verdict.score, 4)
-        evidence = tuple(
-            Evidence(
-                SourceName.GRAPH, name, sentence, score, request.query,
-                {"sparql": answer.sparql, "rows": list(answer.rows)},
-            )
-            for sentence, answer in verdict.reasons
-        )  # fmt: skip
+        evidence = tuple(answer.evidence(name, sentence, score, request.query) for sentence, answer in verdict.reasons)
         kept = (Value(entity.text, ValueKind.ENTITY, head.iri, score),) if verdict.satisfied else ()
         linked = self._graph.entity_value(head.iri, head.score)
         return Retrieval(evidence, kept, head.score, verdict.score, decided=True, linked=linked)

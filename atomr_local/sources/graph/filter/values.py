@@ -112,10 +112,15 @@ class ValueCheck:
                 return None
             answer = self._values(head, match)
             if answer.terms:
-                return ConditionResult(
-                    True, match.score, ((self._statement_sentence(head, match, answer, None), answer),)
-                )
+                return self._result(True, head, match, answer)
         return None
+
+    def _result(
+        self, satisfied: bool, head: Head, match: PropertyMatch, answer: SelectResult, found: str | None = None
+    ) -> ConditionResult:
+        """What the property's values tell; `found`: the one that decides, None if all do."""
+        sentence = self._statement_sentence(head, match, answer, found)
+        return ConditionResult(satisfied, match.score, ((sentence, answer),))
 
     def _has_property_value(
         self, head: Head, cut: HasValue, matches: Sequence[PropertyMatch], targets: frozenset[str]
@@ -245,9 +250,7 @@ class ValueCheck:
             match = PropertyMatch(prop, False, 0.95, "type")
             answer, found = self._find(head, match, keys, targets)
             if found is not None:
-                return ConditionResult(
-                    True, match.score, ((self._statement_sentence(head, match, answer, found), answer),)
-                )
+                return self._result(True, head, match, answer, found)
             if answer.terms:
                 known.append((self._statement_sentence(head, match, answer, None), answer))
         for statement in graph.statements(head.iri):
@@ -256,9 +259,7 @@ class ValueCheck:
             iri = term_iri(statement.object)
             names += graph.names.names_of(iri) if iri is not None else []
             if (iri is not None and iri in targets) or any(not keys.isdisjoint(value_keys(name)) for name in names):
-                answer = self._values(head, match)
-                sentence = self._statement_sentence(head, match, answer, names[0])
-                return ConditionResult(True, match.score, ((sentence, answer),))
+                return self._result(True, head, match, self._values(head, match), names[0])
         return self._sibling_value(head, keys, known)
 
     def _sibling_value(
@@ -275,9 +276,7 @@ class ValueCheck:
                     continue
                 answer = self._values(head, match)
                 if answer.terms:
-                    return ConditionResult(
-                        False, match.score, ((self._statement_sentence(head, match, answer, None), answer),)
-                    )
+                    return self._result(False, head, match, answer)
         return None
 
     def _targets(self, text: str) -> frozenset[str]:

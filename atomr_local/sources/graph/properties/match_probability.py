@@ -159,8 +159,8 @@ def _with_similarity(
     held = {prop for prop, _ in has}
     absent = [label for prop, label in matcher.known_labels() if prop not in held][:_ABSENT_READ]
     texts = [text for path in paths for text in names[path]]
-    similarities = matcher.similarities(wording, [*texts, *absent])
-    asked = matcher.similarities(question or wording, [names[path][0] for path in paths])
+    similarities = matcher.semantic.similarities(wording, [*texts, *absent])
+    asked = matcher.semantic.similarities(question or wording, [names[path][0] for path in paths])
     if similarities is None or asked is None:
         return []
     each = iter(similarities)

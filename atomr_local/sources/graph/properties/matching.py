@@ -204,10 +204,6 @@ class PropertyMatcher:
         """(property, key of its label) of what a wording may mean beside the graph's own: a fixed list."""
         return [(item.iri, name_key(item.label)) for item in self._known.values() if self._texts.get(item.iri)]
 
-    def similarities(self, text: str, others: Sequence[str]) -> list[float] | None:
-        """See :meth:`SemanticSimilarity.similarities`."""
-        return self.semantic.similarities(text, others)
-
     def match_question(self, question: str, among: Collection[tuple[str, bool]] | None = None) -> list[QuestionMatch]:
         """Properties that the whole question may ask for, best first; see :class:`QuestionMatcher`."""
         with self._lock:

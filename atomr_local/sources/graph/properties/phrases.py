@@ -29,25 +29,19 @@ _COMPATIBLE = {
 
 
 def expected_kind(question: str, phrase: str) -> str:
-    for pattern, kind in _CUES:
-        if pattern.search(phrase):
-            return kind
-    for pattern, kind in _CUES:
-        if pattern.search(question):
-            return kind
+    for text in (phrase, question):
+        for pattern, kind in _CUES:
+            if pattern.search(text):
+                return kind
     return ""
 
 
 def with_kind(score: float, kind: str, expected: str) -> float:
-    if not expected:
+    fits = fits_kind(kind, expected)
+    if fits is None:
         return score
-    if kind == expected:
+    if fits:
         return min(1.0, score + _KIND_FITS)
-    if expected == "count" and kind == "quantity":
-        return min(1.0, score + _KIND_FITS)
-    # Any values that are no times may be counted.
-    if kind != "time" if expected == "count" else kind in _COMPATIBLE[expected]:
-        return score
     return score - (_KIND_MISFITS_LABEL if score >= _LABEL else _KIND_MISFITS)
 
 
@@ -71,7 +65,7 @@ def fits_kind(kind: str, expected: str) -> bool | None:
     """
     if not expected:
         return None
-    if expected == "count":
+    if expected == "count":  # any values that are no times may be counted
         return True if kind == "quantity" else False if kind == "time" else None
     if kind == expected:
         return True

@@ -20,11 +20,10 @@ from atomr_local.sources.graph.knowledge_graph import (
     KnowledgeGraph,
     bound,
     select_labelled,
-    term_iri,
 )
 from atomr_local.sources.graph.properties.matching import SURE, UNDERSTOOD
 from atomr_local.sources.graph.relate.counting import is_other, kind_named
-from atomr_local.sources.protocol import Evidence, Retrieval, SourceName, Value, ValueKind
+from atomr_local.sources.protocol import Retrieval, Value, ValueKind
 
 # What lies in something: in an administrative unit, a country, a continent; at a place; as its part.
 _LIES_IN = tuple(PROPERTY + pid for pid in ("P131", "P17", "P30", "P276", "P361", "P706"))
@@ -82,12 +81,7 @@ class ClassMembers:
         kind = kind_named(named.name.split()[-1])
         if kind:  # what works are called says little: a "literary work" may be a novel
             return None if not is_other(self._graph.types(iri), kind) else False
-        stated = [
-            found
-            for prop in TYPE_PROPERTIES
-            for statement in self._graph.statements(iri, prop)
-            if (found := term_iri(statement.object)) is not None
-        ]
+        stated = self._graph.targets(iri, *TYPE_PROPERTIES)
         if any(not named.iris.isdisjoint(self._above(found)) for found in stated):
             return True
         return False if stated and all(self._apart(found, named) for found in stated) else None
@@ -105,12 +99,8 @@ class ClassMembers:
         """The class and those that it is a kind of."""
         seen, level = {iri}, [iri]
         for _ in range(_HIGHEST):
-            level = [
-                found
-                for item in level
-                for statement in self._graph.statements(item, SUBCLASS_OF, limit=20)
-                if (found := term_iri(statement.object)) is not None and found not in seen
-            ]
+            above = [found for item in level for found in self._graph.targets(item, SUBCLASS_OF, limit=20)]
+            level = [found for found in above if found not in seen]
             seen.update(level)
         return frozenset(seen)
 
@@ -176,9 +166,8 @@ class ClassMembers:
         values.sort(key=lambda value: value.text)
         name = graph.label(head)
         text = f"{name} — {named.name}: {', '.join(value.text for value in values)}."
-        locator = {"sparql": answer.sparql, "rows": list(answer.rows)}
         return Retrieval(
-            (Evidence(SourceName.GRAPH, name, text, score, query, locator),),
+            (answer.evidence(name, text, score, query),),
             tuple(values),
             link,
             relation,

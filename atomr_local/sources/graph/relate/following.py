@@ -10,7 +10,7 @@ from atomr_local.sources.graph.knowledge_graph import ROW_LIMIT, KnowledgeGraph,
 from atomr_local.sources.graph.properties.matching import PropertyMatch
 from atomr_local.sources.graph.qualified_statements import QualifiedStatement, TimeConstraint, qualified_statements
 from atomr_local.sources.graph.relate.heads import Head
-from atomr_local.sources.graph.relate.values import distinct_values, evidence_of, most_precise
+from atomr_local.sources.graph.relate.values import distinct_values, most_precise
 from atomr_local.sources.protocol import Evidence, Request, Value, ValueKind
 
 _SHOWN = 12
@@ -63,7 +63,7 @@ class PropertyFollower:
         else:
             text = f"{name} — {label}: {', '.join(shown)}."
         answer = statements.answer_of(fitting) if fitting else statements.answer
-        found.evidence.append(evidence_of(request, name, text, score, answer))
+        found.evidence.append(answer.evidence(name, text, score, request.query))
         return True
 
     def _value_of(self, head: Head, match: PropertyMatch, item: QualifiedStatement, score: float) -> Value | None:
@@ -99,7 +99,7 @@ class PropertyFollower:
             text = " ".join([f"{other} — {label}: {name}." for other in shown] + more)
         else:
             text = f"{name} — {label}: {', '.join(shown + more)}."
-        found.evidence.append(evidence_of(request, name, text, score, answer))
+        found.evidence.append(answer.evidence(name, text, score, request.query))
 
     def _fits(self, value: Value, gender: str) -> bool:
         if not gender or value.iri is None:

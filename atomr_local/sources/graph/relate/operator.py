@@ -25,7 +25,7 @@ from atomr_local.sources.graph.relate.counting import asks_how_many, countable, 
 from atomr_local.sources.graph.relate.following import FollowedValues, PropertyFollower
 from atomr_local.sources.graph.relate.heads import Head, HeadLinker
 from atomr_local.sources.graph.relate.ordering import ordered_values, requested_order
-from atomr_local.sources.graph.relate.values import distinct_values, evidence_of
+from atomr_local.sources.graph.relate.values import distinct_values
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, Value, ValueKind
 
 _BEHIND_BEST = 0.22
@@ -241,12 +241,11 @@ class Relate:
         graph = self._graph
         pairs = dict.fromkeys((step.subject, step.property) for step in steps)
         return [
-            evidence_of(
-                request,
+            select_labelled(graph, f"{bound(subject)} {bound(prop)} ?value .").evidence(
                 graph.label(subject),
                 " ".join(graph.sentence(step) for step in steps if (step.subject, step.property) == (subject, prop)),
                 score,
-                select_labelled(graph, f"{bound(subject)} {bound(prop)} ?value ."),
+                request.query,
             )
             for subject, prop in pairs
         ]
@@ -303,7 +302,7 @@ class Relate:
                         values.append(Value(label, ValueKind.RELATION, row["relation"], score))
                     names = self._graph.label(one), self._graph.label(two)
                     text = f"{names[0]} — {', '.join(labels)}: {names[1]}."
-                    evidence.append(evidence_of(request, names[0], text, score, answer))
+                    evidence.append(answer.evidence(names[0], text, score, request.query))
                 if values:
                     return Retrieval(
                         tuple(evidence), tuple(distinct_values(values)), head.score, tail.score, decided=True,

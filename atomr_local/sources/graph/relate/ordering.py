@@ -18,7 +18,7 @@ from atomr_local.language.literals import Date
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, Statement, term_iri, term_text
 from atomr_local.sources.graph.properties.matching import PropertyMatch
 from atomr_local.sources.graph.qualified_statements import QualifiedStatement, QualifiedStatements, qualified_statements
-from atomr_local.sources.graph.relate.values import distinct_values, evidence_of
+from atomr_local.sources.graph.relate.values import distinct_values
 from atomr_local.sources.protocol import Request, Retrieval
 
 LAST, NOW = -1, 0
@@ -131,7 +131,7 @@ def ordered_values(
     said = f" ({order.word})" if found is not None else ""
     text = f"{listed} — {label}: {name}{said}." if match.inverse else f"{name} — {label}{said}: {listed}."
     return Retrieval(
-        (evidence_of(request, name, text, score, answer),),
+        (answer.evidence(name, text, score, request.query),),
         tuple(distinct_values(values)) if found is not None else (),
         link,
         match.score,

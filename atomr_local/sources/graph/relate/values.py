@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from atomr_local.language.literals import parse_date
-from atomr_local.sources.graph.knowledge_graph import SelectResult
-from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
-
-
-def evidence_of(request: Request, title: str, text: str, score: float, answer: SelectResult) -> Evidence:
-    """A piece of evidence: sentences, and the query that they come from."""
-    locator = {"sparql": answer.sparql, "rows": list(answer.rows)}
-    return Evidence(SourceName.GRAPH, title, text, score, request.query, locator)
+from atomr_local.sources.protocol import Value, ValueKind
 
 
 def distinct_values(values: Sequence[Value]) -> list[Value]:
