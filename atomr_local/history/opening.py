@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sqlite3
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from atomr_local.history import database
@@ -21,17 +22,17 @@ class Opening:
     Attributes:
         read_only: nothing can be written.
         notes: what the user should know of the opening.
-        scratch: a directory of copies, to be removed when the connection is closed.
+        copies: the directory of copies that is read, if any; it goes when the connection is closed.
     """
 
     connection: sqlite3.Connection
     read_only: bool = False
     notes: tuple[str, ...] = ()
-    scratch: Path | None = None
+    copies: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def close(self) -> None:
         self.connection.close()
-        _remove(self.scratch)
+        self.copies.close()
 
 
 def open_history(path: Path) -> Opening:
@@ -67,55 +68,49 @@ def reopen_damaged(path: Path, error: HistoryDamaged) -> Opening:
     return opening
 
 
-def open_read_only(path: Path, *, damaged: bool = False) -> Opening:
-    """Open the history for reading; nothing is written in its directory.
-
-    Args:
-        damaged: read what can be read of it from a copy.
-    """
-    scratch: Path | None = None
+def open_read_only(path: Path) -> Opening:
+    """Open the history for reading; nothing is written in its directory. Of a damaged one a salvaged copy is read."""
     try:
-        with database.history_errors(path):
+        with contextlib.ExitStack() as stack, database.history_errors(path):
             log = path.with_name(path.name + "-wal")
             if not path.exists():
                 connection = database.opened(":memory:")
                 database.migrate(connection, path)
-                return Opening(connection, read_only=True)
-            if damaged or (log.exists() and log.stat().st_size):  # what stands in the log only would not be seen
-                scratch = Path(tempfile.mkdtemp(prefix="atomr-history-"))
-                place = scratch / path.name
-                if damaged:
-                    salvage(path, place)
-                else:
-                    shutil.copyfile(path, place)
-                    shutil.copyfile(log, place.with_name(log.name))
-                connection = database.opened(place)
+            elif log.exists() and log.stat().st_size:  # what stands in the log only would not be seen
+                copy = _directory_of_copies(stack) / path.name
+                shutil.copyfile(path, copy)
+                shutil.copyfile(log, copy.with_name(log.name))
+                connection = _checked(stack, database.opened(copy), path)
             else:
                 uri = path.absolute().as_uri() + "?mode=ro&immutable=1"
-                connection = database.opened(uri, uri=True)
-            try:
-                database.known_version(connection, path)
-                connection.execute("PRAGMA query_only = ON")
-                connection.execute("SELECT id FROM questions LIMIT 1").fetchone()
-                connection.execute("SELECT rowid FROM questions_search LIMIT 1").fetchone()
-            except BaseException:
-                connection.close()
-                raise
+                connection = _checked(stack, database.opened(uri, uri=True), path)
+            return Opening(connection, read_only=True, copies=stack.pop_all())
     except HistoryDamaged as error:
-        _remove(scratch)
-        if damaged:
-            raise
-        opening = open_read_only(path, damaged=True)
+        opening = open_salvaged(path)
         opening.notes = (
             f"{error.message}. It cannot be repaired, because it cannot be written. Readable questions are shown.",
         )
         return opening
-    except BaseException:
-        _remove(scratch)
-        raise
-    return Opening(connection, read_only=True, scratch=scratch)
 
 
-def _remove(scratch: Path | None) -> None:
-    if scratch is not None:
-        shutil.rmtree(scratch, ignore_errors=True)
+def open_salvaged(path: Path) -> Opening:
+    """Open for reading what can be read of the damaged history, out of a copy."""
+    with contextlib.ExitStack() as stack, database.history_errors(path):
+        copy = _directory_of_copies(stack) / path.name
+        salvage(path, copy)
+        connection = _checked(stack, database.opened(copy), path)
+        return Opening(connection, read_only=True, copies=stack.pop_all())
+
+
+def _directory_of_copies(stack: contextlib.ExitStack) -> Path:
+    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="atomr-history-", ignore_cleanup_errors=True)))
+
+
+def _checked(stack: contextlib.ExitStack, connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    """The connection, which is closed with the stack, if its tables can be read."""
+    stack.callback(connection.close)
+    database.known_version(connection, path)
+    connection.execute("PRAGMA query_only = ON")
+    for table in ("questions", "questions_search"):
+        connection.execute(f"SELECT rowid FROM {table} LIMIT 1").fetchone()  # noqa: S608 - constants
+    return connection

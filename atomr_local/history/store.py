@@ -18,7 +18,7 @@ from atomr_local.history import conversations, database, pending
 from atomr_local.history.entries import SUMMARY_COLUMNS, Origin, QuestionSummary, StoredQuestion, summary_of
 from atomr_local.history.errors import HistoryDamaged, HistoryError, HistoryReadOnly
 from atomr_local.history.files.trace_import import parse_trace
-from atomr_local.history.opening import open_history, open_read_only, reopen_damaged
+from atomr_local.history.opening import open_history, open_salvaged, reopen_damaged
 from atomr_local.history.recovery.repair import is_sound
 from atomr_local.history.trace_encoding import compress, decode, digest_of, encode
 from atomr_local.reasoning.trace.schema import Trace
@@ -356,7 +356,7 @@ class History:
                 read_only = self.read_only
                 self._opening.close()
                 if read_only:
-                    self._opening = open_read_only(self.path, damaged=True)
+                    self._opening = open_salvaged(self.path)
                 else:
                     self._opening = reopen_damaged(self.path, error)
                 self._add_notes(self._opening.notes)
