@@ -65,13 +65,13 @@ def members(connection: sqlite3.Connection, number: int) -> list[int]:
     return [found for (found,) in connection.execute(query, (name,))]
 
 
-def number_of(connection: sqlite3.Connection, trace_id: str) -> int | None:
+def question_of(connection: sqlite3.Connection, trace_id: str) -> str | None:
     """The first kept question whose trace has this id."""
-    if not trace_id or not known(connection):
+    if not known(connection):
         return None
-    query = "SELECT min(id) FROM questions WHERE trace_id != '' AND trace_id = ?"
-    found: int | None = connection.execute(query, (trace_id,)).fetchone()[0]
-    return found
+    query = "SELECT question FROM questions WHERE trace_id != '' AND trace_id = ? ORDER BY id LIMIT 1"
+    row = connection.execute(query, (trace_id,)).fetchone()
+    return None if row is None else str(row[0])
 
 
 def fill(connection: sqlite3.Connection) -> None:

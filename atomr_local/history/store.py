@@ -269,13 +269,8 @@ class History:
         """
 
         def read(connection: sqlite3.Connection) -> dict[str, str]:
-            found = {}
-            for name in trace_ids:
-                number = conversations.number_of(connection, name)
-                row = connection.execute("SELECT question FROM questions WHERE id = ?", (number,)).fetchone()
-                if row is not None:
-                    found[name] = sanitize_line(row[0])
-            return found
+            found = {name: conversations.question_of(connection, name) for name in trace_ids}
+            return {name: sanitize_line(question) for name, question in found.items() if question is not None}
 
         return self._do(read)
 

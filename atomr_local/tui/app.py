@@ -198,7 +198,7 @@ class AtomrApp(App[None]):
         if message.way == "starter":
             self.ask_screen.action_focus_question()
             return
-        library = self._open_library()
+        library = self.action_library()
         library.call_after_refresh(library.action_pull if message.way == "get" else library.action_build)
 
     @on(AskScreen.AnswerFinished)
@@ -249,10 +249,7 @@ class AtomrApp(App[None]):
         self.ask_screen.show_switches()
         self._startup.load(again=True)
 
-    def action_library(self) -> None:
-        self._open_library()
-
-    def _open_library(self) -> LibraryScreen:
+    def action_library(self) -> LibraryScreen:
         from atomr_local.tui.screens.library.screen import LibraryScreen
 
         library = LibraryScreen(lambda: self.assistant.settings, self.jobs, self._use)

@@ -41,8 +41,8 @@ async def test_every_setting_has_a_row_with_its_description(size: tuple[int, int
             await pilot.pause()
             for row in app.there().values():
                 assert row.region.right <= size[0]
-                assert row.field.description
-                assert " ".join(row.field.description.split()[:2]) in row.render().plain
+                assert row.entry.field.description
+                assert " ".join(row.entry.field.description.split()[:2]) in row.render().plain
             keys |= app.there().keys()
         assert set(Settings.model_fields) - groups == {key for key in keys if "." not in key}
         assert {key.partition(".")[0] for key in keys if "." in key} == groups
@@ -63,7 +63,7 @@ async def test_only_the_section_shown_is_mounted_and_what_was_entered_stays_in_t
         assert "general *" in app.shown()
         row = await app.row("top_k")
         await pilot.pause()
-        assert (row.query_one(Input).value, row.problem) == ("many", "expected a whole number")
+        assert (row.query_one(Input).value, row.entry.problem) == ("many", "expected a whole number")
         assert "✗ expected a whole number" in app.shown()
         await app.form.go("limits")
         await pilot.press("ctrl+s")  # shows what is wrong, wherever it is
@@ -109,15 +109,15 @@ async def test_a_wrong_value_is_told_under_its_field_and_not_saved(own_home: Pat
             ("filter_overlap", "nan?", "expected a number"),
             ("web.region", "x; rm", "match pattern"),
         ]:
-            if row.field.key != key:
+            if row.entry.field.key != key:
                 row = await app.row(key)
             row.query_one(Input).value = text
             await pilot.pause()
-            assert told in row.problem
+            assert told in row.entry.problem
             assert "✗" in app.shown()
-            row.query_one(Input).value = row.field.show(row.field.default)
+            row.query_one(Input).value = row.entry.field.show(row.entry.field.default)
             await pilot.pause()
-            assert row.problem == ""
+            assert row.entry.problem == ""
             assert "✗" not in app.shown()
         row.query_one(Input).value = "x; rm"
         await pilot.press("ctrl+s")
@@ -217,10 +217,10 @@ async def test_keys_are_a_table_and_checked_line_by_line(own_home: Path) -> None
         ]:
             lines.load_text(text)
             await pilot.pause()
-            assert told in row.problem
+            assert told in row.entry.problem
         lines.load_text("history.delete = ctrl+d,f8\n\napp.help=question_mark")
         await pilot.pause()
-        assert row.problem == ""
+        assert row.entry.problem == ""
         await pilot.press("ctrl+s")
         await pilot.pause()
         assert load_settings().ui.keys == {"history.delete": "ctrl+d,f8", "app.help": "question_mark"}

@@ -69,9 +69,6 @@ class ShownConversation:
 
     turns: list[ShownTurn] = field(default_factory=list)
 
-    def clear(self) -> None:
-        self.turns.clear()
-
     def open(self, traces: Iterable[Trace]) -> None:
         """Go on with these questions, oldest first; of one that was asked again the last answer counts."""
         from atomr_local.reasoning.conversation import counting

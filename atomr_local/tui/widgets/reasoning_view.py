@@ -71,10 +71,6 @@ class ReasoningView(Container):
         self._state, self.selected, self._citation = state, None, -1
         self.display = True
 
-    def show_draft(self, text: str) -> None:
-        """Show the plan as it is being written, and no step."""
-        self.steps.show_text(text)
-
     def show_plan(self, node_id: int | None) -> None:
         """Lay the plan out, with this node selected where it is in it."""
         self.steps.show_plan(self._state, node_id or 0)

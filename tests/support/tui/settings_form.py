@@ -42,7 +42,7 @@ class Form(App[None]):
 
     def there(self) -> dict[str, SettingRow]:
         """The rows that are mounted."""
-        return {row.field.key: row for row in self.form.query(SettingRow)}
+        return {row.entry.field.key: row for row in self.form.query(SettingRow)}
 
     def shown(self) -> str:
         strips = self.screen._compositor.render_strips()

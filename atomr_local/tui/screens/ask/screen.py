@@ -164,7 +164,7 @@ class AskScreen(Screen[None]):
         self._before, self._again = (self.state, selected), asked.again
         self._first = selected if asked.revision is not None and selected is not None else 0
         if asked.again is None and not self.assistant.settings.conversation.follow:
-            self.conversation.clear()
+            self.conversation.turns.clear()
         conversation = self.conversation.context(asked.again)
         self._enter(QuestionState(question=question, running=True, stage="starting"))
         self.view.show_plan(None)
@@ -207,7 +207,7 @@ class AskScreen(Screen[None]):
         state.apply(event)
         match event:
             case events.PlanFragment():
-                self.view.show_draft(state.plan_text)
+                self.view.steps.show_text(state.plan_text)
             case events.PlanReady():
                 self.view.show_plan(self._first if self._first in state.nodes else 0)
                 self.show_conversation()
@@ -304,7 +304,7 @@ class AskScreen(Screen[None]):
     def action_new_conversation(self) -> None:
         if self._is_busy():
             return
-        self.conversation.clear()
+        self.conversation.turns.clear()
         self._show_empty(QuestionState())
         box = self.query_one(QuestionBox)
         box.value = ""

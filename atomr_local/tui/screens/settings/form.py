@@ -6,6 +6,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -90,9 +91,9 @@ class FormField:
         return all(word in text for word in words.casefold().split())
 
 
-def form_fields(model: type[BaseModel] = Settings) -> list[FormField]:
+def form_fields() -> list[FormField]:
     """Every setting in the order of the model, those in no group first."""
-    fields = list(_fields(model, ""))
+    fields = list(_fields(Settings, ""))
     return [field for field in fields if field.group == GENERAL] + [field for field in fields if field.group != GENERAL]
 
 
@@ -185,14 +186,6 @@ def table_of(text: str) -> dict[str, str]:
     return table
 
 
-def value_of(settings: Settings, key: str) -> Any:
-    """The value that a setting has now, by its dotted key."""
-    value: Any = settings
-    for part in key.split("."):
-        value = getattr(value, part)
-    return value
-
-
 def where_from(settings: Settings) -> dict[str, str]:
     """Where each value comes from, by dotted key, as far as known.
 
@@ -206,7 +199,8 @@ def where_from(settings: Settings) -> dict[str, str]:
     found = {}
     for field in form_fields():
         key = field.key
-        if value_of(settings, key) != value_of(plain, key):
+        value_of = attrgetter(key)
+        if value_of(settings) != value_of(plain):
             found[key] = "command line or this session"
         elif origin_of.get(key) == "environment":
             found[key] = _variable(key)

@@ -12,7 +12,6 @@ from textual.widgets import Checkbox, Input, TextArea
 
 from atomr_local.tui.screens.settings.editor import editor_of
 from atomr_local.tui.screens.settings.entry import SettingEntry
-from atomr_local.tui.screens.settings.form import FormField
 from atomr_local.tui.screens.settings.picker import Picker
 
 _NAME = 18  # columns; the margin of the first editor in the style below
@@ -51,14 +50,6 @@ class SettingRow(Widget):
         widgets[0].add_class("first", update=False)
         widgets[-1].add_class("last", update=False)
         yield from widgets
-
-    @property
-    def field(self) -> FormField:
-        return self.entry.field
-
-    @property
-    def problem(self) -> str:
-        return self.entry.problem
 
     @property
     def first(self) -> Widget:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -27,7 +28,7 @@ from atomr_local.tui.screens.confirm import UnsavedChanges
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.settings.choices import FREE, Choices, at_hand, checks, known
 from atomr_local.tui.screens.settings.entry import SettingEntry
-from atomr_local.tui.screens.settings.form import form_fields, group_title, value_of, where_from
+from atomr_local.tui.screens.settings.form import form_fields, group_title, where_from
 from atomr_local.tui.screens.settings.row import SettingRow
 from atomr_local.tui.widgets.bottom_line import SteadyFooter
 from atomr_local.tui.widgets.clean_text import CleanInput
@@ -96,7 +97,7 @@ class SettingsScreen(Screen[dict[str, Any]]):
         self.entries = {
             field.key: SettingEntry(
                 field,
-                value_of(settings, field.key),
+                attrgetter(field.key)(settings),
                 origins.get(field.key, "default"),
                 choices=offered.get(field.key),
                 free=field.key in FREE,
@@ -244,7 +245,7 @@ class SettingsScreen(Screen[dict[str, Any]]):
 
     async def action_section(self, step: int) -> None:
         row = self._row_in_focus()
-        group = self._group if row is None else row.field.group
+        group = self._group if row is None else row.entry.field.group
         await self.go(self._groups[(self._groups.index(group) + step) % len(self._groups)])
 
     def action_search(self) -> None:
