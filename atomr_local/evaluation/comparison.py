@@ -31,7 +31,6 @@ def compare_runs(first: Path, second: Path) -> dict[str, Any]:
         InputError: a directory holds no run or a damaged one, they have no question in common, or a common id stands
             for another question or other gold answers.
     """
-    runs = [RunDirectory(path) for path in (first, second)]
     pairs = pairs_of(first, second)
     kinds = {pair[0].id: str(pair[0].fields.get("type") or "(none)") for pair in pairs}
     by_type: dict[str, list[Pair]] = {}
@@ -49,8 +48,8 @@ def compare_runs(first: Path, second: Path) -> dict[str, Any]:
         "losses": [change for change in changed if _gain(change) < 0],
         "ties": sum(_gain(change) == 0 for change in changed),
         "diagnosis": {
-            "first": _stages(runs[0], {pair[0].id: pair[0] for pair in pairs}),
-            "second": _stages(runs[1], {pair[1].id: pair[1] for pair in pairs}),
+            "first": _stages(RunDirectory(first), {pair[0].id: pair[0] for pair in pairs}),
+            "second": _stages(RunDirectory(second), {pair[1].id: pair[1] for pair in pairs}),
         },
     }
 

@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -127,18 +128,18 @@ class RunDirectory:
             yield record.fields
 
 
+@dataclass(frozen=True, slots=True)
 class RunWriter:
-    """Appends finished questions; each is on the disk when :meth:`add` returns."""
+    """Appends finished questions; each is on the disk when :meth:`add` returns. `done`: ids of those before."""
 
-    def __init__(self, predictions: FileIO, traces: FileIO, done: frozenset[str]) -> None:
-        self._predictions = predictions
-        self._traces = traces
-        self.done = done
+    predictions: FileIO
+    traces: FileIO
+    done: frozenset[str]
 
     def add(self, prediction: Mapping[str, Any], trace: Mapping[str, Any]) -> None:
         # In this order, so that a kill between the two leaves a question undone rather than without its trace.
-        _append(self._traces, trace)
-        _append(self._predictions, prediction)
+        _append(self.traces, trace)
+        _append(self.predictions, prediction)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ def of_text_index(name: str) -> tuple[IdSet, list[str]]:
     return found, titles
 
 
+@dataclass
 class Slice:
     """The work on one file.
 
@@ -74,31 +76,24 @@ class Slice:
         entity_list: file of the ids of the items that the slice is about, as Wikidata numbers them now; written last.
     """
 
-    def __init__(
-        self,
-        api: Wikibase,
-        target: Path,
-        wanted: IdSet,
-        titles: Sequence[str] = (),
-        *,
-        site: str = "enwiki",
-        settings: dict[str, Any] | None = None,
-        whole: bool = False,
-        progress: Progress = lambda *_: None,
-    ) -> None:
-        self._api = api
-        self._target = target
-        self._part = target.with_name(f"{target.name}.part")
-        self._notes = target.with_name(f"{target.name}.part.json")
-        self._found = target.with_name(f"{target.name}.part.ids")
-        self.entity_list = target.with_name(f"{target.name}.entities.txt")
-        self._wanted = wanted
-        self._titles = sorted(set(titles))
-        self._site = site
-        self._whole = whole
-        self._progress = progress
-        digest = hashlib.sha256(wanted.to_bytes().rstrip(b"\0"))
-        digest.update(json.dumps([self._titles, site, whole, settings], sort_keys=True).encode())
+    api: Wikibase
+    target: Path
+    wanted: IdSet
+    titles: Sequence[str] = ()
+    _: KW_ONLY
+    site: str = "enwiki"
+    settings: dict[str, Any] | None = None
+    whole: bool = False
+    progress: Progress = lambda *_: None
+
+    def __post_init__(self) -> None:
+        self._part = self.target.with_name(f"{self.target.name}.part")
+        self._notes = self.target.with_name(f"{self.target.name}.part.json")
+        self._found = self.target.with_name(f"{self.target.name}.part.ids")
+        self.entity_list = self.target.with_name(f"{self.target.name}.entities.txt")
+        self._titles = sorted(set(self.titles))
+        digest = hashlib.sha256(self.wanted.to_bytes().rstrip(b"\0"))
+        digest.update(json.dumps([self._titles, self.site, self.whole, self.settings], sort_keys=True).encode())
         self._inputs = digest.hexdigest()
         self._state: dict[str, Any] = {}
         self._sets = {stage: IdSet() for stage in STAGES}
@@ -111,15 +106,15 @@ class Slice:
             FetchError: see its message; what was fetched stays, to continue from.
             KeyboardInterrupt: passed on; the part stays.
         """
-        with writing(self._target):
-            if self._target.exists():
-                raise FetchError(f"{self._target} already exists", hint="Move it away, or give another name with --to.")
-            self._target.parent.mkdir(parents=True, exist_ok=True)
+        with writing(self.target):
+            if self.target.exists():
+                raise FetchError(f"{self.target} already exists", hint="Move it away, or give another name with --to.")
+            self.target.parent.mkdir(parents=True, exist_ok=True)
             with held(self._part):
                 self._restore()
                 if self._state["titles"] < len(self._titles):
                     self._find_titles()
-                self._sets[ENTITIES] = self._wanted
+                self._sets[ENTITIES] = self.wanted
                 with self._part.open("r+b") as stream:
                     stream.truncate(self._state["bytes"])
                     stream.seek(self._state["bytes"])
@@ -148,7 +143,7 @@ class Slice:
         self._state = state
         if self._found.exists():
             for number in IdSet.from_bytes(self._found.read_bytes()):
-                self._wanted.add(number)
+                self.wanted.add(number)
         for stage, entity in self._lines():
             self._take(stage, entity)
 
@@ -189,12 +184,12 @@ class Slice:
             titles = self._titles[start : start + _TITLES_SAVED]
             for first in range(0, len(titles), BATCH):
                 batch = [title for title in titles[first : first + BATCH] if title and not set(title) & set("|\x1f\n")]
-                found = self._api.of_titles(self._site, batch) if batch else {}
+                found = self.api.of_titles(self.site, batch) if batch else {}
                 for identifier in found.values():
-                    self._wanted.add(int(identifier[1:]))
+                    self.wanted.add(int(identifier[1:]))
                 unfound += len(titles[first : first + BATCH]) - len(found)
-                self._progress("titles", start + first + len(batch), len(self._titles))
-            put(self._found, self._wanted.to_bytes())
+                self.progress("titles", start + first + len(batch), len(self._titles))
+            put(self._found, self.wanted.to_bytes())
             self._save(titles=start + len(titles), unfound=unfound)
 
     def _stage(self, stage: str, stream: Any) -> None:
@@ -210,15 +205,15 @@ class Slice:
             if len(batch) == BATCH:
                 self._batch(stage, letter, batch, stream)
                 batch = []
-                self._progress(stage, done, total)
+                self.progress(stage, done, total)
         if batch:
             self._batch(stage, letter, batch, stream)
-        self._progress(stage, total, total)
+        self.progress(stage, total, total)
 
     def _batch(self, stage: str, letter: str, numbers: list[int], stream: Any) -> None:
         require_room(self._part.parent, _BATCH_BYTES)
         missing = 0
-        for identifier, found in self._api.entities([f"{letter}{number}" for number in numbers], _PROPS[stage]).items():
+        for identifier, found in self.api.entities([f"{letter}{number}" for number in numbers], _PROPS[stage]).items():
             if found is None:
                 missing += stage == ENTITIES
                 continue
@@ -226,7 +221,7 @@ class Slice:
             entity = found if stage == ENTITIES else found | {"id": identifier}
             if letter == "Q" and int(entity["id"][1:]) in self._written:
                 continue
-            kept = trimmed(entity, stage, whole=self._whole)
+            kept = trimmed(entity, stage, whole=self.whole)
             stream.write(json.dumps(kept, separators=(",", ":")).encode() + b"\n")
             self._take(stage, kept)
         stream.flush()
@@ -249,7 +244,7 @@ class Slice:
     def _finish(self) -> None:
         ids = (entity["id"] for stage, entity in self._lines() if stage == ENTITIES)
         put(self.entity_list, "".join(f"{identifier}\n" for identifier in ids).encode())
-        self._part.replace(self._target)
+        self._part.replace(self.target)
         self._notes.unlink(missing_ok=True)
         self._found.unlink(missing_ok=True)
 

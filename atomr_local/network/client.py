@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -32,6 +32,7 @@ class WebPage:
     text: str
 
 
+@dataclass(frozen=True)
 class PublicClient:
     """Gets pages of named hosts, one after the other.
 
@@ -45,24 +46,14 @@ class PublicClient:
         own, resolve: see :class:`~atomr_local.network.relay.PublicRelay`.
     """
 
-    def __init__(
-        self,
-        hosts: Collection[str],
-        *,
-        seconds: float,
-        size: int,
-        types: Collection[str],
-        proxy: str | None = None,
-        own: Callable[[str], bool] = lambda _host: False,
-        resolve: Resolver = socket.getaddrinfo,
-    ) -> None:
-        self._hosts = frozenset(hosts)
-        self._seconds = seconds
-        self._size = size
-        self._types = frozenset(types)
-        self._proxy = proxy
-        self._own = own
-        self._resolve = resolve
+    hosts: Collection[str]
+    _: KW_ONLY
+    seconds: float
+    size: int
+    types: Collection[str]
+    proxy: str | None = None
+    own: Callable[[str], bool] = lambda _host: False
+    resolve: Resolver = socket.getaddrinfo
 
     def page(self, method: str, url: str, data: dict[str, str] | None = None) -> WebPage:
         """Ask for a page.
@@ -73,11 +64,9 @@ class PublicClient:
             TimeoutError: it took too long.
             ConnectionError: no connection, or it broke.
         """
-        if self._proxy:
-            return self._page(method, url, data, self._proxy, None)
-        with PublicRelay(
-            self._hosts, seconds=self._seconds, size=self._size, own=self._own, resolve=self._resolve
-        ) as relay:
+        if self.proxy:
+            return self._page(method, url, data, self.proxy, None)
+        with PublicRelay(self.hosts, seconds=self.seconds, size=self.size, own=self.own, resolve=self.resolve) as relay:
             return self._page(method, url, data, relay.address, relay)
 
     def _page(
@@ -85,14 +74,14 @@ class PublicClient:
     ) -> WebPage:
         import primp
 
-        deadline = time.monotonic() + self._seconds
+        deadline = time.monotonic() + self.seconds
         encrypted = False
         try:
             client = primp.Client(
                 impersonate="random",
                 impersonate_os="random",
                 follow_redirects=False,
-                timeout=self._seconds,
+                timeout=self.seconds,
                 proxy=proxy,
             )
             for _ in range(_MAX_REDIRECTS + 1):
@@ -123,7 +112,7 @@ class PublicClient:
             usable = parts.scheme in ("http", "https") and "@" not in parts.netloc and parts.port != 0
         except ValueError:
             usable = False
-        if not usable or parts.hostname not in self._hosts or not url.isascii():
+        if not usable or parts.hostname not in self.hosts or not url.isascii():
             raise NotPublicError(f"an address of {host_shown(url)} was to be opened, which was not asked for: refused")
         if encrypted and parts.scheme != "https":
             raise NotPublicError(f"{host_shown(url)} leads to an address that is not encrypted: refused")
@@ -131,13 +120,13 @@ class PublicClient:
 
     def _read(self, response: Any, deadline: float) -> WebPage:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().casefold()
-        if response.status_code == 200 and kind not in self._types:
+        if response.status_code == 200 and kind not in self.types:
             raise TooMuchError(f"the answer is of the type {sanitize_line(kind)[:60]!r}, which was not asked for")
         body = bytearray()
         for piece in response.iter_bytes(_PIECE):
             body += piece
-            if len(body) > self._size:
-                raise TooMuchError(f"the answer is longer than {self._size} bytes")
+            if len(body) > self.size:
+                raise TooMuchError(f"the answer is longer than {self.size} bytes")
             if time.monotonic() > deadline:
                 raise TooMuchError("the answer takes too long as a whole")
         try:

@@ -18,6 +18,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection
+from dataclasses import KW_ONLY, dataclass
 from urllib.parse import urlsplit
 
 import httpcore
@@ -30,6 +31,7 @@ _PIECE = 1 << 16
 _BACKLOG = 8
 
 
+@dataclass(eq=False)
 class PublicRelay:
     """Listens on the loopback interface while it is open; use it as a context manager.
 
@@ -44,27 +46,23 @@ class PublicRelay:
         failure: why the last connection was refused or ended; None if nothing was wrong.
     """
 
-    def __init__(
-        self,
-        hosts: Collection[str],
-        *,
-        seconds: float,
-        size: int,
-        own: Callable[[str], bool] = lambda _host: False,
-        resolve: Resolver = socket.getaddrinfo,
-    ) -> None:
-        self._hosts = frozenset(hosts)
-        self._backend = PublicBackend(own, resolve)
-        self._seconds = seconds
-        self._left = size
-        self._size = size
+    hosts: Collection[str]
+    _: KW_ONLY
+    seconds: float
+    size: int
+    own: Callable[[str], bool] = lambda _host: False
+    resolve: Resolver = socket.getaddrinfo
+
+    def __post_init__(self) -> None:
+        self._backend = PublicBackend(self.own, self.resolve)
+        self._left = self.size
         self._lock = threading.Lock()
         self._secret = secrets.token_urlsafe(24)
         self._open: set[socket.socket] = set()
         self.failure: AtomrError | httpcore.ConnectError | httpcore.TimeoutException | None = None
 
     def __enter__(self) -> PublicRelay:
-        self._backend.deadline = time.monotonic() + self._seconds
+        self._backend.deadline = time.monotonic() + self.seconds
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
         self.address = f"http://atomr:{self._secret}@127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, name="atomr-relay", daemon=True).start()
@@ -86,7 +84,7 @@ class PublicRelay:
 
     def _serve(self, client: socket.socket) -> None:
         try:
-            client.settimeout(self._seconds)
+            client.settimeout(self.seconds)
             self._connect(client)
         except (AtomrError, httpcore.ConnectError, httpcore.TimeoutException) as error:
             self.failure = error
@@ -111,11 +109,11 @@ class PublicRelay:
             host, port = parts.hostname or "", parts.port or 80
         except ValueError:
             host, port = "", 0
-        if host not in self._hosts:
+        if host not in self.hosts:
             raise NotPublicError(
                 f"an address of {host_shown(target)} was to be opened, which was not asked for: refused"
             )
-        server = self._backend.connect_tcp(host, port, self._seconds)
+        server = self._backend.connect_tcp(host, port, self.seconds)
         try:
             if method == "CONNECT":
                 client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
@@ -142,7 +140,7 @@ class PublicRelay:
                 self._left -= len(piece)
                 over = self._left < 0
             if over:
-                raise TooMuchError(f"the answer is longer than {self._size} bytes")
+                raise TooMuchError(f"the answer is longer than {self.size} bytes")
             client.sendall(piece)
 
 

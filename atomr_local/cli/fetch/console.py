@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from atomr_local.cli.output import note_text
 from atomr_local.cli.progress import Pace, line_every
@@ -101,6 +102,7 @@ def agreed(yes: bool) -> bool:
     return sys.stdin.readline().strip().casefold() in ("y", "yes")
 
 
+@dataclass
 class TransferProgress:
     """Shows how far something is: one line that changes on a terminal, else a line now and then. A context manager.
 
@@ -108,10 +110,11 @@ class TransferProgress:
         words: from (done, total) to text, such as "3.0 of 9.0 MB".
     """
 
-    def __init__(self, name: str, words: Callable[[int, int], str], rate: Callable[[float], str] | None = None) -> None:
-        self._name = name
-        self._words = words
-        self._rate = rate
+    name: str
+    words: Callable[[int, int], str]
+    rate: Callable[[float], str] | None = None
+
+    def __post_init__(self) -> None:
         self._pace = Pace()
         self._last = ("", 0.0)
         self._open = False
@@ -123,9 +126,9 @@ class TransferProgress:
         if not stage_changed and done < total and now - self._last[1] < (_SCREEN_EVERY if terminal else line_every()):
             return
         self._last = (stage, now)
-        parts = [f"{sanitize_line(self._name)}: {stage}", self._words(done, total)]
-        if self._rate is not None and self._pace.rate is not None:
-            parts.append(self._rate(self._pace.rate))
+        parts = [f"{sanitize_line(self.name)}: {stage}", self.words(done, total)]
+        if self.rate is not None and self._pace.rate is not None:
+            parts.append(self.rate(self._pace.rate))
         if self._pace.remaining is not None and done < total:
             parts.append(f"about {duration(self._pace.remaining)} left")
         line = ", ".join(parts)
