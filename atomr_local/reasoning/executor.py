@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.reasoning.answer_selection.answer_signals import raw_confidence
-from atomr_local.reasoning.answer_selection.beam import surest_pair
-from atomr_local.reasoning.answer_selection.selection import AnswerSelection
+from atomr_local.reasoning.answer_selection.selection import AnswerSelection, surest_pair
 from atomr_local.reasoning.arguments import fill_question, resolve_arguments
 from atomr_local.reasoning.operations.computed_nodes import computed_node, computed_question, evidence_of
 from atomr_local.reasoning.operators import Operators
@@ -27,6 +26,7 @@ from atomr_local.reasoning.results import Result, citations_hold, node_finished,
 from atomr_local.reasoning.trace.events import NodeStarted
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Method
+from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.answer_types import NO_QUESTION, AnswerType
 from atomr_local.tree.nodes import Node, Tree
@@ -69,10 +69,6 @@ class Executor:
 
     Attributes:
         selection: gives results their confidence and chooses the answer of the whole question.
-        reference_cap: the most runs of one operator.
-        symbolic: whether steps are computed where they can be.
-        beam: whether other readings of an unsure step are tried in the step that depends on it.
-        parallel: the most nodes at once; the answers are the same as one at a time.
         reused: results of an earlier answer that stand; only the other nodes run.
         cache: receives every node's result, for a revision of this answer.
     """
@@ -82,11 +78,7 @@ class Executor:
     recorder: Recorder
     cancellation: Cancellation
     selection: AnswerSelection
-    _: KW_ONLY
-    reference_cap: int
-    symbolic: bool
-    beam: bool
-    parallel: int
+    settings: Settings
     reused: ReusedResults | None
     cache: ResultCache
 
@@ -100,10 +92,12 @@ class Executor:
         results = self.cache.results
         if self.reused is not None:
             self.reused.report(tree, self.cache, self.recorder)
-        depends = dependencies(tree, [node.id for node in tree.bottom_up()], beam=self.beam)
+        depends = dependencies(tree, [node.id for node in tree.bottom_up()], beam=self.settings.features.beam)
         order = [node_id for node_id in depends if node_id not in results]
         depends = {node_id: depends[node_id] - results.keys() for node_id in order}
-        run_graph(order, depends, lambda node_id: self._run(tree, tree.node(node_id), results), self.parallel)
+        run_graph(
+            order, depends, lambda node_id: self._run(tree, tree.node(node_id), results), self.settings.llm.parallel
+        )
         return results[tree.root.id]
 
     def _run(self, tree: Tree, node: Node, results: dict[int, Result]) -> None:
@@ -150,7 +144,7 @@ class Executor:
             result = self.operators.summary(node.id, question, alone=True) if topic else Result()
         elif node.call is not None:
             result = self._leaf(tree, node, question, results)
-        elif node.operation is not None and self.symbolic:
+        elif node.operation is not None and self.settings.features.symbolic:
             result = computed_node(tree, node, results)
         elif node.children:
             result = self._parent(tree, node, question, results)
@@ -169,7 +163,11 @@ class Executor:
 
     def _leaf(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
         result = self._operate(tree, node, question, results)
-        unsure = [i for i in node.references if len(node.references) == 1 and results[i].others] if self.beam else []
+        unsure = (
+            [i for i in node.references if len(node.references) == 1 and results[i].others]
+            if self.settings.features.beam
+            else []
+        )
         for earlier in unsure:
             result = self._beam_search(tree, node, earlier, result, results)
         return result
@@ -195,12 +193,12 @@ class Executor:
 
     def _operate(self, tree: Tree, node: Node, question: str, results: Mapping[int, Result]) -> Result:
         assert node.call is not None
-        resolved = resolve_arguments(tree, node, results, max(self.reference_cap, _MOST_IN_SET))
+        resolved = resolve_arguments(tree, node, results, max(self.settings.limits.references, _MOST_IN_SET))
         if not resolved.combinations:
             result = self.operators.direct_rag(node.id, question)
         else:
             result = self.operators.run(
-                node.id, node.call.operator, question, resolved.combinations, self.reference_cap
+                node.id, node.call.operator, question, resolved.combinations, self.settings.limits.references
             )
         result.dropped.extend(resolved.dropped)
         return result
@@ -255,7 +253,7 @@ class Executor:
     ) -> Result:
         """Reason over the answers of other nodes: compute what the question clearly asks for, else ask the model."""
         known = {i: results[i] for i in ids if i in results}
-        computed = computed_question(tree, node, list(known), results) if self.symbolic else None
+        computed = computed_question(tree, node, list(known), results) if self.settings.features.symbolic else None
         if computed is not None:
             return computed
         evidence, cited = evidence_of(known.values())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 
 from atomr_local.errors import ModelError
 from atomr_local.language.names import base_key, comparable, name_key
@@ -27,6 +27,7 @@ from atomr_local.reasoning.retrieval import (
     match_confidence,
     match_signals,
 )
+from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import Evidence, Request, SourceName, Value, ValueKind
 from atomr_local.tree.nodes import Operator
 
@@ -78,20 +79,12 @@ class Operators:
     """Runs operators, and answers by direct RAG.
 
     Attributes:
-        beam: whether an unsure step carries several readings.
-        page_alone: whether a Relate reads the page of its entity alone first.
-        parallel: the most runs of one operator at once.
         entity: returns the graph entity that a name stood for earlier in the conversation.
     """
 
     retriever: Retriever
     reader: Reader
-    _: KW_ONLY
-    top_k: int
-    filter_overlap: float
-    beam: bool = True
-    page_alone: bool = True
-    parallel: int = 1
+    settings: Settings
     entity: Callable[[str], str | None] | None = None
 
     def run(
@@ -112,7 +105,7 @@ class Operators:
             Cancelled: the question was cancelled.
         """
         requests = [
-            Request(question, self._query(arguments), operator, self._identified(arguments), self.top_k)
+            Request(question, self._query(arguments), operator, self._identified(arguments), self.settings.top_k)
             for arguments in combinations
         ]
         result = Result()
@@ -131,7 +124,7 @@ class Operators:
             self._filter(node_id, requests, gathered, result)
         else:
             pairs = list(zip(requests, gathered, strict=True))
-            readings = run_each(lambda pair: self._one(node_id, *pair), pairs, self.parallel)
+            readings = run_each(lambda pair: self._one(node_id, *pair), pairs, self.settings.llm.parallel)
             for (request, found), reading in zip(pairs, readings, strict=True):
                 if operator is Operator.RELATE:
                     _belong(reading, _head(request, found))
@@ -153,7 +146,7 @@ class Operators:
 
     def direct_rag(self, node_id: int, question: str, *, everywhere: bool = False) -> Result:
         """Retrieve for the question itself and answer from what is found; `everywhere`: without choosing sources."""
-        request = Request(question, question, top_k=self.top_k)
+        request = Request(question, question, top_k=self.settings.top_k)
         if everywhere:
             found = self.retriever.everywhere(node_id, request)
         else:
@@ -171,7 +164,7 @@ class Operators:
             typed: the question as the user typed it; the plan may spell the name differently.
             alone: the question must be exactly the page's title, and nothing else is read.
         """
-        found = self.retriever.everywhere(node_id, Request(question, question, top_k=self.top_k))
+        found = self.retriever.everywhere(node_id, Request(question, question, top_k=self.settings.top_k))
         result = Result(evidence=list(found.evidence), dropped=list(found.dropped))
         page = topic_page(question, found.evidence, alone=alone)
         sure = _QUOTED
@@ -187,7 +180,7 @@ class Operators:
     def guess(self, node_id: int, question: str, evidence: Sequence[Evidence]) -> Result:
         """The most likely answer in the evidence, for a question that would otherwise stay Unknown."""
         result = Result(evidence=list(evidence))
-        self._take(node_id, result, self.reader.whole(node_id, question, evidence[: self.top_k], guess=True))
+        self._take(node_id, result, self.reader.whole(node_id, question, evidence[: self.settings.top_k], guess=True))
         if result.values:
             result.method = "direct_rag"
             result.dropped.append(GUESSED)
@@ -241,13 +234,15 @@ class Operators:
         Most answers are on that page, which saves half of the reading.
         """
         related = request.operator is Operator.RELATE and len(evidence) > 1
-        if self.page_alone and related and self._titled(request.arguments[0].text, evidence[:1]):
+        if self.settings.features.page_alone and related and self._titled(request.arguments[0].text, evidence[:1]):
             reading = self.reader.from_evidence(node_id, question, evidence[:1])
             if reading.answers and (reading.confidence or 0.0) >= SURE:
                 reading = self.reader.checked(node_id, reading)
                 if min(reading.verified, default=1.0) >= _SAID:
                     return reading
-        return self.reader.from_evidence(node_id, question, evidence, unsure=UNSURE if self.beam else 0.0)
+        return self.reader.from_evidence(
+            node_id, question, evidence, unsure=UNSURE if self.settings.features.beam else 0.0
+        )
 
     def _join(self, result: Result, run: Result) -> None:
         """Add one run's result to those before it."""
@@ -290,7 +285,7 @@ class Operators:
             return
         candidates = [request.arguments[0] for request, _ in kept]
         evidence: list[Evidence] = []
-        for rank in range(self.top_k):  # round robin, so that the weakest evidence comes last
+        for rank in range(self.settings.top_k):  # round robin, so that the weakest evidence comes last
             for _, found in kept:
                 add_evidence(evidence, found.evidence[rank : rank + 1])
         condition = kept[0][0].arguments[-1].text
@@ -310,7 +305,7 @@ class Operators:
         if any(overlap > _DOMINANT_FILTER_OVERLAP for overlap, _, _ in scored):
             threshold = _DOMINANT_FILTER_OVERLAP
         else:
-            threshold = self.filter_overlap
+            threshold = self.settings.filter_overlap
         kept = [(request, found) for overlap, request, found in scored if overlap >= threshold]
         result.dropped.extend(
             f"{request.arguments[0].text}: evidence overlaps the condition by {overlap:.2f}, under {threshold}"

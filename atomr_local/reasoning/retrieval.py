@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, SourceError
@@ -15,6 +15,7 @@ from atomr_local.reasoning.results import add_evidence
 from atomr_local.reasoning.trace.events import EvidenceFound, RetrievalStarted, SourcesSelected, WarningRaised
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sanitize import sanitize
+from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import (
     Evidence,
     KnowledgeSource,
@@ -97,8 +98,6 @@ class Retriever:
     """Chooses sources for a request, asks them, and puts what they found into the trace.
 
     Attributes:
-        rules: whether the graph's answer stands without asking the model for sources if the graph is sure.
-        parallel: the most requests at once.
         allowed: by node, the only sources that it may use; a node without an entry may use all.
     """
 
@@ -106,9 +105,7 @@ class Retriever:
     reader: Reader
     recorder: Recorder
     cancellation: Cancellation
-    _: KW_ONLY
-    rules: bool = True
-    parallel: int = 1
+    settings: Settings
     allowed: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
     def _names(self, node_id: int) -> tuple[str, ...]:
@@ -130,12 +127,12 @@ class Retriever:
         chosen, reason = self._choose(node_id, requests, probes)
         self.recorder.emit(SourcesSelected(node_id=node_id, sources=chosen, reason=reason))
         pairs = list(zip(requests, probes, strict=True))
-        return run_each(lambda pair: self._ask(node_id, pair[0], chosen, pair[1]), pairs, self.parallel)
+        return run_each(lambda pair: self._ask(node_id, pair[0], chosen, pair[1]), pairs, self.settings.llm.parallel)
 
     def asks_set(self, node_id: int, requests: Sequence[Request]) -> bool:
         """Whether the requests are about several entities that the graph can look up together."""
         return (
-            self.rules
+            self.settings.features.source_rules
             and len(requests) > 1
             and SourceName.GRAPH in self._names(node_id)
             and isinstance(self.sources[SourceName.GRAPH], SetSource)
@@ -166,7 +163,7 @@ class Retriever:
         gathered = run_each(
             lambda pair: self._ask(node_id, pair[0], chosen if id(pair[0]) in being_read else only, pair[1]),
             pairs,
-            self.parallel,
+            self.settings.llm.parallel,
         )
         if len(opened) > len(read) and chosen != only:
             left = f"{len(opened) - len(read)} of {len(pairs)} were looked up in the graph alone (limit {len(read)})"
@@ -209,7 +206,11 @@ class Retriever:
         if len(names) == 1:
             return names, "only source"
         graphs = [probe.graph for probe in probes if probe is not None and probe.graph is not None]
-        if self.rules and len(graphs) == len(requests) and all(map(self._sure, requests, graphs)):
+        if (
+            self.settings.features.source_rules
+            and len(graphs) == len(requests)
+            and all(map(self._sure, requests, graphs))
+        ):
             return (SourceName.GRAPH,), "rule: the graph links entity and relation surely"
         if graphs and not any(graph.evidence for graph in graphs):
             names = tuple(name for name in names if name != SourceName.GRAPH)
@@ -239,7 +240,7 @@ class Retriever:
         def one(name: str) -> Gathered:
             return probe if name == SourceName.GRAPH and probe is not None else self._one(node_id, name, request)
 
-        for name, found in zip(chosen, run_each(one, chosen, self.parallel), strict=True):
+        for name, found in zip(chosen, run_each(one, chosen, self.settings.llm.parallel), strict=True):
             add_evidence(merged.evidence, found.evidence)
             merged.dropped.extend(found.dropped)
             merged.problems.extend(found.problems)

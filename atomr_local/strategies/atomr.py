@@ -59,12 +59,9 @@ class AtomR:
             tools.recorder,
             tools.cancellation,
             selection,
-            reference_cap=tools.settings.limits.references,
-            symbolic=features.symbolic,
-            beam=features.beam,
-            parallel=tools.settings.llm.parallel,
-            reused=reused,
-            cache=tools.cache,
+            tools.settings,
+            reused,
+            tools.cache,
         )
         return executor.execute(ready.tree)
 

@@ -54,20 +54,15 @@ class Toolbox:
     conversation: Conversation = field(default_factory=Conversation)
 
     def __post_init__(self) -> None:
-        limits, features, parallel = self.settings.limits, self.settings.features, self.settings.llm.parallel
+        features = self.settings.features
         self.reader = Reader(
             self.backbone,
             self.recorder,
             self.cancellation,
-            seed=self.settings.llm.seed,
+            self.settings,
             style=self.style,
-            evidence_tokens=limits.evidence_tokens,
-            passage_words=limits.passage_words,
-            cut=features.cut_evidence,
-            spans=features.span_answers,
             verify=features.verify and self.verifies,
             span_reader=self.span_reader if features.span_reader else None,
-            parallel=parallel,
         )
         if self.revision is not None:
             self.cache.allowed = {
@@ -79,20 +74,11 @@ class Toolbox:
             self.reader,
             self.recorder,
             self.cancellation,
-            rules=features.source_rules,
-            parallel=parallel,
-            allowed=dict(self.cache.allowed),
+            self.settings,
+            dict(self.cache.allowed),
         )
-        self.operators = Operators(
-            self.retriever,
-            self.reader,
-            top_k=self.settings.top_k,
-            filter_overlap=self.settings.filter_overlap,
-            beam=features.beam,
-            page_alone=features.page_alone,
-            parallel=parallel,
-            entity=self.conversation.entity if self.conversation.turns else None,
-        )
+        entity = self.conversation.entity if self.conversation.turns else None
+        self.operators = Operators(self.retriever, self.reader, self.settings, entity)
 
 
 class Strategy(Protocol):

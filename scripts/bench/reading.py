@@ -65,9 +65,8 @@ class Bench:
             parts.backbone,
             recorder,
             Cancellation(),
+            load_settings(limits={"evidence_tokens": 3000, "passage_words": words}),
             style=parts.style,
-            evidence_tokens=3000,
-            passage_words=words,
             verify=parts.verifies,
             span_reader=parts.span_reader,
         )

@@ -27,6 +27,7 @@ from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.reading.answer_formats import FORMATS, AnswerSpec
 from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.trace.recorder import Recorder
+from atomr_local.settings.schema import load_settings
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.validation import Limits, check
 
@@ -192,7 +193,7 @@ def test_the_plan_grammar_of_any_question_compiles(backbone: LlamaBackbone, ques
 
 def test_answers_under_the_grammar_are_json_whatever_the_evidence_says(backbone: LlamaBackbone) -> None:
     recorder = Recorder(QUESTION, "rag", {}, lambda _event: None)
-    reader = Reader(backbone, recorder, Cancellation())
+    reader = Reader(backbone, recorder, Cancellation(), load_settings())
     evidence = [
         passage('The "Quote" \\ page', 'He said "}],{" and \\n and \x07 left. [9] {"answer": "x"}'),
         passage("b", "c"),

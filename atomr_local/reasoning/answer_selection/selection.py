@@ -6,18 +6,23 @@ two that agree strengthen each other (RoHT and ProbTree combine the answers of s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 
 from atomr_local.language.answer_type import expected_type
 from atomr_local.language.literals import parse_date
 from atomr_local.language.names import base_key
-from atomr_local.reasoning.answer_selection.answer_signals import step_signals, tree_signals, whole_signals
+from atomr_local.reasoning.answer_selection.answer_signals import (
+    raw_confidence,
+    step_signals,
+    tree_signals,
+    whole_signals,
+)
 from atomr_local.reasoning.confidence import signals as names
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.reading.reader import Reader
-from atomr_local.reasoning.results import Result, add_evidence, distinct, text_values
+from atomr_local.reasoning.results import Result, add_evidence, distinct, product_confidence, text_values
 from atomr_local.tree.answer_types import NO_QUESTION
 from atomr_local.tree.nodes import Tree
 
@@ -206,3 +211,32 @@ def shorten(question: str, result: Result) -> None:
         in_full = f"in full: {'; '.join(result.texts)}"
         result.computation = f"{result.computation}; {in_full}" if result.computation else in_full
         result.values = distinct(short)
+
+
+def surest_pair(earlier: Result, result: Result, answer_after: Callable[[Result], Result]) -> tuple[Result, Result]:
+    """Beam search over an unsure step: try its alternatives and keep the best pair of results.
+
+    Args:
+        earlier: the result of an unsure step, with alternatives.
+        result: the dependent step's result after `earlier`; it receives the evidence of every trial.
+        answer_after: runs the dependent step after another result of the earlier one.
+    """
+    best_earlier, best = earlier, result
+    best_confidence = _together(raw_confidence(earlier), result)
+    for value, confidence in earlier.others:
+        trial = replace(earlier, values=(value,), confidence=confidence, others=(), signals={names.READING: confidence})
+        found = answer_after(trial)
+        together = _together(confidence, found)
+        if together > best_confidence:
+            best_earlier, best, best_confidence = trial, found, together
+        add_evidence(result.evidence, found.evidence)
+    if best_earlier is not earlier:
+        best.evidence = result.evidence
+    return best_earlier, best
+
+
+def _together(earlier: float | None, result: Result) -> float:
+    """Confidence of two steps together; 0 if the operator of the second gave no answer."""
+    if not result.values or result.method != "operator":
+        return 0.0
+    return product_confidence(earlier, raw_confidence(result)) or 0.0

@@ -22,6 +22,7 @@ from atomr_local.reasoning.reading.reading import Reading
 from atomr_local.reasoning.trace.events import ModelCalled, TextGenerated
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sanitize import sanitize_line
+from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import Evidence
 
 if TYPE_CHECKING:
@@ -59,28 +60,18 @@ class Reader:
 
     Attributes:
         style: of prompts and answers; an adapter's card says which one it was trained on.
-        evidence_tokens: the most tokens that evidence may take in a prompt.
-        passage_words: words of one passage in a prompt.
-        cut: whether to keep the passage's best sentences for the question instead of its first ones.
-        spans: whether answers read from evidence must be runs of its words.
         verify: whether :meth:`checked` asks the model if the evidence supports its answer.
         span_reader: judges what is read from evidence.
-        parallel: the most calls at once for one reading.
     """
 
     backbone: Backbone
     recorder: Recorder
     cancellation: Cancellation
+    settings: Settings
     _: KW_ONLY
-    seed: int = 0
     style: Style = "full"
-    evidence_tokens: int = 900
-    passage_words: int = 70
-    cut: bool = True
-    spans: bool = True
     verify: bool = False
     span_reader: SpanJudge | None = None
-    parallel: int = 1
 
     def from_evidence(
         self, node_id: int | None, question: str, evidence: Sequence[Evidence], *, unsure: float = 0.0
@@ -98,7 +89,7 @@ class Reader:
         def again(draw: int) -> Reading:
             return self._read(node_id, "read again", "read", evidence, draw=draw, question=question)
 
-        for drawn in run_each(again, range(1, _DRAWS + 1), self.parallel):
+        for drawn in run_each(again, range(1, _DRAWS + 1), self.settings.llm.parallel):
             if len(drawn.answers) == 1 and drawn.answers != reading.answers:
                 others[drawn.answers[0]] = max(drawn.confidence or 0.0, others.get(drawn.answers[0], 0.0))
         return replace(reading, others=tuple(sorted(others.items(), key=lambda item: -item[1])))
@@ -195,7 +186,7 @@ class Reader:
             texts or tuple(part for title, text in cut for part in (text, title)),
             len(shown),
             tuple(candidates) if candidates else None,
-            self.spans,
+            self.settings.features.span_answers,
             guess,
             bodies=tuple(text for _, text in cut),
         )
@@ -233,7 +224,7 @@ class Reader:
             prompt = self._prompt(form, task, shown, slots)
             tokens = self.backbone.count_tokens(prompt)
             room = tokens + _ANSWER_TOKENS <= self.backbone.info.context_tokens
-            if room and (tokens - bare <= self.evidence_tokens or len(shown) <= 1):
+            if room and (tokens - bare <= self.settings.limits.evidence_tokens or len(shown) <= 1):
                 break
             if not shown:
                 raise ModelError(
@@ -252,7 +243,8 @@ class Reader:
     def _cut_all(self, task: Task, evidence: Sequence[Evidence], slots: dict[str, str]) -> list[tuple[str, str]]:
         asked = slots.get("question") or slots.get("condition", "")
         passages = [(item.title, item.text) for item in evidence]
-        return shown_passages(asked, passages, self.passage_words, whole=task != "read", cut=self.cut)
+        words, cut = self.settings.limits.passage_words, self.settings.features.cut_evidence
+        return shown_passages(asked, passages, words, whole=task != "read", cut=cut)
 
     def _generate(
         self,
@@ -271,7 +263,7 @@ class Reader:
             max_tokens,
             output,
             temperature=1.0 if draw else 0.0,
-            seed=self.seed + draw,
+            seed=self.settings.llm.seed + draw,
             watch=watch,
             watch_after=watch_after,
             on_text=lambda text: self.recorder.emit(TextGenerated(node_id=node_id, text=text)),
