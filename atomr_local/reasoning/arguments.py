@@ -6,24 +6,10 @@ import itertools
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from atomr_local.reasoning.results import Result, distinct
 from atomr_local.sources.protocol import Value
 from atomr_local.tree.nodes import REFERENCE, Literal, Node, Operator, References, Tree
-
-
-@dataclass(frozen=True)
-class Resolved:
-    """An operator's arguments, filled in.
-
-    Attributes:
-        combinations: one tuple of values for each run of the operator; none if a referenced node has no answer.
-        dropped: notes about values beyond the cap and about names used instead of missing answers.
-    """
-
-    combinations: tuple[tuple[Value, ...], ...]
-    dropped: tuple[str, ...]
 
 
 def fill_question(tree: Tree, text: str, results: Mapping[int, Result]) -> str:
@@ -43,8 +29,15 @@ def fill_question(tree: Tree, text: str, results: Mapping[int, Result]) -> str:
     return REFERENCE.sub(replacement, text)
 
 
-def resolve_arguments(tree: Tree, node: Node, results: Mapping[int, Result], cap: int) -> Resolved:
-    """The values for the operator's arguments: the product over multi-valued references, at most `cap` of them."""
+def resolve_arguments(
+    tree: Tree, node: Node, results: Mapping[int, Result], cap: int
+) -> tuple[list[tuple[Value, ...]], list[str]]:
+    """The values for the operator's arguments: the product over multi-valued references, at most `cap` of them.
+
+    Returns:
+        One tuple of values for each run of the operator, none if a referenced node has no answer; and notes about
+        values beyond the cap and about names used instead of missing answers.
+    """
     assert node.call is not None
     missing: list[int] = []
     dropped: list[str] = []
@@ -69,11 +62,11 @@ def resolve_arguments(tree: Tree, node: Node, results: Mapping[int, Result], cap
         else:
             columns.append(_filled_texts(argument, {i: values_of(i) for i in argument.references}))
     if missing:
-        return Resolved((), tuple(dropped))
+        return [], dropped
     total = math.prod(map(len, columns))
     if total > cap:
         dropped.append(f"{total - cap} of {total} combinations of values left out (limit {cap})")
-    return Resolved(tuple(itertools.islice(itertools.product(*columns), cap)), tuple(dropped))
+    return list(itertools.islice(itertools.product(*columns), cap)), dropped
 
 
 def _filled_texts(argument: Literal, answers: Mapping[int, tuple[Value, ...]]) -> tuple[Value, ...]:

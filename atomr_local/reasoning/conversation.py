@@ -87,7 +87,9 @@ class Conversation:
         """
         known = _words(" ".join([question, *(f"{turn.question} {turn.answer}" for turn in self.turns)]))
         written = understood.split()
-        names = [word for place, word in enumerate(written) if (place and word[:1].isupper()) or _has_digit(word)]
+        names = [
+            word for place, word in enumerate(written) if (place and word[:1].isupper()) or any(map(str.isdigit, word))
+        ]
         return tuple(name for name in names if words(name) and not _words(name) & (known | english().stop))
 
 
@@ -123,7 +125,3 @@ def _words(text: str) -> set[str]:
     """The words; a word with an apostrophe also without the part after it: "Ann's" may be Ann."""
     bare = (_APOSTROPHE.split(word, maxsplit=1)[0] for word in text.split())
     return {*words(text), *words(" ".join(bare))}
-
-
-def _has_digit(word: str) -> bool:
-    return any(character.isdigit() for character in word)

@@ -20,14 +20,12 @@ from atomr_local.reasoning.operations.computed_nodes import computed_node, compu
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.parallel import run_graph
 from atomr_local.reasoning.reading.reader import Reader
-from atomr_local.reasoning.reading.reading import Reading
 from atomr_local.reasoning.result_reuse import ResultCache, ReusedResults
 from atomr_local.reasoning.results import Result, citations_hold, node_finished, text_values
 from atomr_local.reasoning.trace.events import NodeStarted
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Method
 from atomr_local.settings.schema import Settings
-from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.answer_types import NO_QUESTION, AnswerType
 from atomr_local.tree.nodes import Node, Tree
 
@@ -58,11 +56,6 @@ def dependencies(tree: Tree, order: Sequence[int], *, beam: bool) -> dict[int, s
     return depends
 
 
-def _expected(tree: Tree, node: Node) -> AnswerType | None:
-    """The type of answer that the root expects; None for other nodes or if the plan does not state it."""
-    return tree.expects.type if node is tree.root and tree.expects is not None else None
-
-
 @dataclass
 class Executor:
     """Runs the nodes of one tree.
@@ -73,6 +66,7 @@ class Executor:
         cache: receives every node's result, for a revision of this answer.
     """
 
+    tree: Tree
     operators: Operators
     reader: Reader
     recorder: Recorder
@@ -82,34 +76,36 @@ class Executor:
     reused: ReusedResults | None
     cache: ResultCache
 
-    def execute(self, tree: Tree) -> Result:
+    @property
+    def _results(self) -> dict[int, Result]:
+        return self.cache.results
+
+    def execute(self) -> Result:
         """Answer the tree's root.
 
         Raises:
             Cancelled: the question was cancelled; what was found is in the recorder's trace.
             AtomrError: nothing could answer the root.
         """
-        results = self.cache.results
         if self.reused is not None:
-            self.reused.report(tree, self.cache, self.recorder)
-        depends = dependencies(tree, [node.id for node in tree.bottom_up()], beam=self.settings.features.beam)
-        order = [node_id for node_id in depends if node_id not in results]
-        depends = {node_id: depends[node_id] - results.keys() for node_id in order}
-        run_graph(
-            order, depends, lambda node_id: self._run(tree, tree.node(node_id), results), self.settings.llm.parallel
-        )
-        return results[tree.root.id]
+            self.reused.report(self.tree, self.cache, self.recorder)
+        depends = dependencies(self.tree, [node.id for node in self.tree.bottom_up()], beam=self.settings.features.beam)
+        order = [node_id for node_id in depends if node_id not in self._results]
+        depends = {node_id: depends[node_id] - self._results.keys() for node_id in order}
+        run_graph(order, depends, lambda node_id: self._run(self.tree.node(node_id)), self.settings.llm.parallel)
+        return self._results[self.tree.root.id]
 
-    def _run(self, tree: Tree, node: Node, results: dict[int, Result]) -> None:
+    def _run(self, node: Node) -> None:
         """Answer one node; those that it depends on have been answered."""
         self.cancellation.check()
         started = time.perf_counter()
         # The root is the user's own question: a bracketed number in it is text.
-        is_root = node is tree.root
-        question = node.question if is_root else fill_question(tree, node.instruction or node.question, results)
+        question = node.question
+        if node is not self.tree.root:
+            question = fill_question(self.tree, node.instruction or node.question, self._results)
         self.recorder.emit(NodeStarted(node_id=node.id, resolved_question=question))
         try:
-            result = self._node(tree, node, question, results)
+            result = self._node(node, question)
         except Cancelled:
             raise
         except AtomrError as error:
@@ -118,68 +114,65 @@ class Executor:
                 evidence=self.recorder.evidence_of(node.id),
                 error={"title": error.title, "message": error.message},
             )
-            if node.id == tree.root.id:
+            if node.id == self.tree.root.id:
                 self._report(node, result, time.perf_counter() - started)
                 raise
-        results[node.id] = result
+        self._results[node.id] = result
         self._report(node, result, time.perf_counter() - started)
 
-    def _node(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
+    def _node(self, node: Node, question: str) -> Result:
         """The node's result with its confidence: the user's own answer, or what is found."""
         given = self.reused.given(node.id) if self.reused is not None else None
         if given is not None:
             return given
-        result = self._found(tree, node, question, results)
-        if node is tree.root:
-            return self.selection.final(tree, question, self._as_asked(tree), result, results)
+        result = self._found(node, question)
+        if node is self.tree.root:
+            return self.selection.final(self.tree, question, self._as_asked(), result, self._results)
         self.selection.weigh_step(result)
         return result
 
-    def _found(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
+    def _found(self, node: Node, question: str) -> Result:
         """The result of the method that fits the node."""
-        expected = _expected(tree, node)
+        expected = self.tree.expects.type if node is self.tree.root and self.tree.expects is not None else None
         if expected in NO_QUESTION:
             # A bare name does not look like a question; it is a topic if a page has that title.
             topic = expected is AnswerType.NOTHING
             result = self.operators.summary(node.id, question, alone=True) if topic else Result()
         elif node.call is not None:
-            result = self._leaf(tree, node, question, results)
+            result = self._leaf(node, question)
         elif node.operation is not None and self.settings.features.symbolic:
-            result = computed_node(tree, node, results)
+            result = computed_node(self.tree, node, self._results)
         elif node.children:
-            result = self._parent(tree, node, question, results)
-        elif node.references and node is not tree.root:
-            result = self._over(tree, node, question, node.references, results, "sibling")
+            result = self._parent(node, question)
+        elif node.references and node is not self.tree.root:
+            result = self._over(node, question, node.references, "sibling")
         elif expected is AnswerType.SUMMARY:
-            result = self.operators.summary(node.id, question, self._as_asked(tree))
+            result = self.operators.summary(node.id, question, self._as_asked())
         else:
-            result = self.operators.direct_rag(node.id, self._as_asked(tree) if node is tree.root else question)
+            result = self.operators.direct_rag(node.id, self._as_asked() if node is self.tree.root else question)
         return result
 
-    def _as_asked(self, tree: Tree) -> str:
+    def _as_asked(self) -> str:
         """The question in the user's own words; a follow-up question as it was understood."""
         trace = self.recorder.trace
-        return tree.question if trace.took_from else trace.question or tree.question
+        return self.tree.question if trace.took_from else trace.question or self.tree.question
 
-    def _leaf(self, tree: Tree, node: Node, question: str, results: dict[int, Result]) -> Result:
-        result = self._operate(tree, node, question, results)
-        unsure = (
-            [i for i in node.references if len(node.references) == 1 and results[i].others]
-            if self.settings.features.beam
-            else []
-        )
-        for earlier in unsure:
-            result = self._beam_search(tree, node, earlier, result, results)
+    def _leaf(self, node: Node, question: str) -> Result:
+        result = self._operate(node, question, self._results)
+        if self.settings.features.beam and len(node.references) == 1:
+            [earlier] = node.references
+            if self._results[earlier].others:
+                return self._beam_search(node, earlier, result)
         return result
 
-    def _beam_search(self, tree: Tree, node: Node, earlier: int, result: Result, results: dict[int, Result]) -> Result:
+    def _beam_search(self, node: Node, earlier: int, result: Result) -> Result:
         """Keep the surest pair of this step and an unsure earlier one, whose answer may change."""
 
         def after(trial: Result) -> Result:
-            tried = {**results, earlier: trial}
-            return self._operate(tree, node, fill_question(tree, node.instruction or node.question, tried), tried)
+            tried = {**self._results, earlier: trial}
+            return self._operate(node, fill_question(self.tree, node.instruction or node.question, tried), tried)
 
-        first = results[earlier]
+        first = self._results[earlier]
         changed, result = surest_pair(first, result, after)
         if changed is not first:
             changed.dropped = [
@@ -187,36 +180,35 @@ class Executor:
                 f"{first.answer} ({raw_confidence(first) or 0.0:.2f}), for step {node.id}",
             ]
             self.selection.weigh_step(changed)
-            results[earlier] = changed
-            self._report(tree.node(earlier), changed, self.recorder.trace.node(earlier).seconds)
+            self._results[earlier] = changed
+            self._report(self.tree.node(earlier), changed, self.recorder.trace.node(earlier).seconds)
         return result
 
-    def _operate(self, tree: Tree, node: Node, question: str, results: Mapping[int, Result]) -> Result:
+    def _operate(self, node: Node, question: str, results: Mapping[int, Result]) -> Result:
         assert node.call is not None
-        resolved = resolve_arguments(tree, node, results, max(self.settings.limits.references, _MOST_IN_SET))
-        if not resolved.combinations:
+        cap = self.settings.limits.references
+        combinations, dropped = resolve_arguments(self.tree, node, results, max(cap, _MOST_IN_SET))
+        if not combinations:
             result = self.operators.direct_rag(node.id, question)
         else:
-            result = self.operators.run(
-                node.id, node.call.operator, question, resolved.combinations, self.settings.limits.references
-            )
-        result.dropped.extend(resolved.dropped)
+            result = self.operators.run(node.id, node.call.operator, question, combinations, cap)
+        result.dropped.extend(dropped)
         return result
 
-    def _parent(self, tree: Tree, node: Node, question: str, results: Mapping[int, Result]) -> Result:
+    def _parent(self, node: Node, question: str) -> Result:
         children = [child.id for child in node.children]
-        passed = self._passed_up(tree, node, results)
-        last = results.get(children[-1])
+        passed = self._passed_up(node)
+        last = self._results.get(children[-1])
         if last is not None and last.none and passed is None:
             return Result(evidence=list(last.evidence), reason=last.reason, none=True, computed=True)
-        result = passed or self._over(tree, node, question, children, results, "child")
+        result = passed or self._over(node, question, children, "child")
         if result.values:
             return result
         found = self.operators.direct_rag(node.id, question)
         found.dropped = [*result.dropped, *found.dropped]
         return found
 
-    def _passed_up(self, tree: Tree, node: Node, results: Mapping[int, Result]) -> Result | None:
+    def _passed_up(self, node: Node) -> Result | None:
         """The last child's answer if it depends on all other children: the end of a chain is its answer."""
         last = node.children[-1]
         resting: set[int] = set()
@@ -226,12 +218,12 @@ class Executor:
             if current in resting:
                 continue
             resting.add(current)
-            below = tree.node(current)
+            below = self.tree.node(current)
             open_ids.extend(below.references)
             open_ids.extend(child.id for child in below.children)
-        if not {child.id for child in node.children} <= resting or not results[last.id].values:
+        if not {child.id for child in node.children} <= resting or not self._results[last.id].values:
             return None
-        end = results[last.id]
+        end = self._results[last.id]
         return Result(
             end.values,
             "child",
@@ -242,41 +234,29 @@ class Executor:
             computed=end.computed,
         )
 
-    def _over(
-        self,
-        tree: Tree,
-        node: Node,
-        question: str,
-        ids: Sequence[int],
-        results: Mapping[int, Result],
-        method: Method,
-    ) -> Result:
+    def _over(self, node: Node, question: str, ids: Sequence[int], method: Method) -> Result:
         """Reason over the answers of other nodes: compute what the question clearly asks for, else ask the model."""
-        known = {i: results[i] for i in ids if i in results}
-        computed = computed_question(tree, node, list(known), results) if self.settings.features.symbolic else None
+        known = {i: self._results[i] for i in ids if i in self._results}
+        symbolic = self.settings.features.symbolic
+        computed = computed_question(self.tree, node, list(known), self._results) if symbolic else None
         if computed is not None:
             return computed
         evidence, cited = evidence_of(known.values())
         if not any(result.values for result in known.values()):
             return Result(evidence=evidence)
-        steps = [(fill_question(tree, tree.node(i).question, results), r.answer) for i, r in known.items()]
+        steps = [
+            (fill_question(self.tree, self.tree.node(i).question, self._results), one.answer)
+            for i, one in known.items()
+        ]
         reading = self.reader.from_steps(node.id, question, steps)
-        result = self._from_reading(reading, evidence, cited)
-        if result.values:
-            result.method = method
-        return result
-
-    @staticmethod
-    def _from_reading(reading: Reading, evidence: list[Evidence], cited: list[str]) -> Result:
-        error = {"title": "Answer not readable", "message": reading.problem} if reading.problem else None
         return Result(
             text_values(reading.answers),
-            None,
+            method if reading.answers else None,
             reading.confidence,
             evidence,
             cited if reading.answers else [],
             dropped=list(reading.dropped),
-            error=error,
+            error={"title": "Answer not readable", "message": reading.problem} if reading.problem else None,
             signals=reading.signals if reading.answers else {},
         )
 

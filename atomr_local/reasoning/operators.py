@@ -104,8 +104,9 @@ class Operators:
             ModelError: the model failed.
             Cancelled: the question was cancelled.
         """
+        top_k = self.settings.top_k
         requests = [
-            Request(question, self._query(arguments), operator, self._identified(arguments), self.settings.top_k)
+            Request(question, " ".join(value.text for value in arguments), operator, self._identified(arguments), top_k)
             for arguments in combinations
         ]
         result = Result()
@@ -193,10 +194,6 @@ class Operators:
         if self.entity is None or head.iri is not None or (iri := self.entity(head.text)) is None:
             return arguments
         return (replace(head, iri=iri), *others)
-
-    @staticmethod
-    def _query(arguments: Sequence[Value]) -> str:
-        return " ".join(argument.text for argument in arguments)
 
     @staticmethod
     def _settled_empty(operator: Operator, gathered: Sequence[Gathered]) -> bool:

@@ -54,6 +54,7 @@ class AtomR:
             guess=features.guess,
         )
         executor = Executor(
+            ready.tree,
             tools.operators,
             tools.reader,
             tools.recorder,
@@ -63,7 +64,7 @@ class AtomR:
             reused,
             tools.cache,
         )
-        return executor.execute(ready.tree)
+        return executor.execute()
 
 
 def make_plan(question: str, tools: Toolbox) -> PlanReady:
