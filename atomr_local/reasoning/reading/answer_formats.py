@@ -69,7 +69,6 @@ class AnswerFormat(Protocol):
         check: the next turn, which asks the model about its own answer; it says yes or no.
     """
 
-    style: Style
     before: str
     json_schema: Mapping[str, Any] | None
     check: str
@@ -169,7 +168,6 @@ _ANSWER_SCHEMA: Mapping[str, Any] = {
 class JsonFormat:
     """{"answer": …, "answers": […], "evidence": […]} on one line."""
 
-    style: Style = "full"
     before = '{"answer": "'
     json_schema: Mapping[str, Any] | None = _ANSWER_SCHEMA
     check = "Does the evidence above say that this is the answer to that very question? Answer yes or no."
@@ -212,7 +210,6 @@ class JsonFormat:
 class LineFormat:
     """`answer; answer [1][2]`, or `Unknown`."""
 
-    style: Style = "lean"
     before = ""
     json_schema: Mapping[str, Any] | None = None
     check = "Check."

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from atomr_local.backbone.protocol import Prompt
 from atomr_local.reasoning.confidence import signals as names
-from atomr_local.reasoning.confidence.signals import MENTIONED, NULL, READING, VERIFY
 from atomr_local.sources.protocol import Evidence
 
 if TYPE_CHECKING:
@@ -53,21 +52,13 @@ class Reading:
     @property
     def signals(self) -> dict[str, float]:
         """The signals of this reading, each 0 to 1 (see `confidence/signals.py`)."""
-        return {
-            name: value
-            for name, value in (
-                (READING, self.confidence),
-                (NULL, self.null),
-                (VERIFY, min(self.verified, default=None)),
-                (MENTIONED, self.mentioned),
-                *self._judged,
-            )
-            if value is not None
+        known = {
+            names.READING: self.confidence,
+            names.NULL: self.null,
+            names.VERIFY: min(self.verified, default=None),
+            names.MENTIONED: self.mentioned,
         }
-
-    @property
-    def _judged(self) -> tuple[tuple[str, float | None], ...]:
-        if self.verdict is None:
-            return ()
-        told = [share for share in self.verdict.answers if share is not None]
-        return (names.ANSWERABLE, self.verdict.answerable), (names.SPAN, min(told, default=None))
+        if self.verdict is not None:
+            shares = [share for share in self.verdict.answers if share is not None]
+            known |= {names.ANSWERABLE: self.verdict.answerable, names.SPAN: min(shares, default=None)}
+        return {name: value for name, value in known.items() if value is not None}
