@@ -280,7 +280,7 @@ class Bench:
             lines = [{"id": title, "title": title, "text": body} for title, body in world.pages]
             file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
             build_text_index([file], "attacked", embedder=self._embedding())
-        source = TextSource.open(index_path("text", "attacked"), self._embedding())
+        source = TextSource(index_path("text", "attacked"), self._embedding())
         return self._with(SourceName.TEXT, source, world)
 
     def in_callers(self, variant: str, text: str, world: World) -> Seen:

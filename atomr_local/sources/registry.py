@@ -93,7 +93,7 @@ def _open_text(tools: SourceTools) -> KnowledgeSource:
         reranker = CrossEncoderReranker(Path(tools.settings.retrieval.reranker).expanduser())
     directory = tools.index("text")
     page_first = tools.settings.features.page_first
-    return TextSource.open(directory, tools.embedder(), page_first=page_first, reranker=reranker)
+    return TextSource(directory, tools.embedder(), page_first=page_first, reranker=reranker)
 
 
 def _open_graph(tools: SourceTools) -> KnowledgeSource:

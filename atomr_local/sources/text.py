@@ -55,60 +55,39 @@ _WORD = re.compile(r"\w+")
 
 
 class TextSource:
-    """A text index as :class:`KnowledgeSource`. Thread-safe."""
+    """A text index as :class:`KnowledgeSource`. Thread-safe.
+
+    Args:
+        directory: of the index.
+        page_first: whether the page of the entity itself goes before pages that mention it.
+        reranker: orders what was found again.
+
+    Raises:
+        KnowledgeIndexError: it is not whole, or was built with another embedder.
+    """
 
     def __init__(
-        self,
-        table: Any,
-        embedder: Embedder,
-        rows: int,
-        *,
-        page_first: bool = True,
-        catalog: CatalogReader | None = None,
-        reranker: Reranker | None = None,
-        directory: Path | None = None,
+        self, directory: Path, embedder: Embedder, *, page_first: bool = True, reranker: Reranker | None = None
     ) -> None:
-        self._directory = directory
-        self._table = table
-        self._embedder = embedder
-        self._rows = rows
-        self._page_first = page_first
-        self._catalog = catalog
-        self._reranker = reranker
-        self._searchers = ThreadPoolExecutor(_SEARCHERS, thread_name_prefix="atomr-words")
-        # Indexes of earlier versions have no sections.
-        self._columns = [name for name in _COLUMNS if name in table.schema.names]
-
-    @classmethod
-    def open(
-        cls, directory: Path, embedder: Embedder, *, page_first: bool = True, reranker: Reranker | None = None
-    ) -> TextSource:
-        """Open the index in `directory`.
-
-        Args:
-            page_first: whether the page of the entity itself goes before pages that mention it.
-            reranker: orders what was found again.
-
-        Raises:
-            KnowledgeIndexError: it is not whole, or was built with another embedder.
-        """
-        manifest = read_manifest(directory)
-        check_embedder(manifest, embedder)
+        check_embedder(read_manifest(directory), embedder)
         require_unchanged("text", directory)
         try:
             with panics_as_errors():
-                table = connect(directory).open_table(TABLE)
-                rows = table.count_rows()
+                self._table: Any = connect(directory).open_table(TABLE)
+                self._rows: int = self._table.count_rows()
         except Exception as error:  # LanceDB raises plain RuntimeError and ValueError for damage
             raise KnowledgeIndexError(
                 f"the text index in {directory} cannot be opened: {library_line(error, directory)}",
                 hint=damage_hint("text", directory),
             ) from error
-        # Indexes of earlier versions have no list of articles.
-        catalog = CatalogReader(directory) if (directory / CATALOG).is_file() else None
-        return cls(
-            table, embedder, rows, page_first=page_first, catalog=catalog, reranker=reranker, directory=directory
-        )
+        # Indexes of earlier versions have no list of articles, and no sections.
+        self._catalog = CatalogReader(directory) if (directory / CATALOG).is_file() else None
+        self._columns = [name for name in _COLUMNS if name in self._table.schema.names]
+        self._directory = directory
+        self._embedder = embedder
+        self._page_first = page_first
+        self._reranker = reranker
+        self._searchers = ThreadPoolExecutor(_SEARCHERS, thread_name_prefix="atomr-words")
 
     @property
     def name(self) -> str:
@@ -138,7 +117,7 @@ class TextSource:
         except Exception as error:
             raise SourceError(
                 f"the text index cannot be searched: {library_line(error, self._directory)}",
-                hint=damage_hint("text", self._directory) if self._directory else "Build the index again.",
+                hint=damage_hint("text", self._directory),
             ) from error
         cancellation.check()
         for one in found:

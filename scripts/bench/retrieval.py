@@ -140,13 +140,13 @@ def rankings(
 
         return ranking
 
-    source = TextSource.open(directory, embedder)
+    source = TextSource(directory, embedder)
     yield "vector", vector
     yield "full-text", full_text
     yield "hybrid", by(source, False)
     yield "default", by(source, True)
     if reranker is not None:
-        yield "reranked", by(TextSource.open(directory, embedder, reranker=reranker), True)
+        yield "reranked", by(TextSource(directory, embedder, reranker=reranker), True)
 
 
 def recall(queries: Sequence[Query], found: Sequence[list[str]], depth: int) -> float:

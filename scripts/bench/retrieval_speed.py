@@ -205,12 +205,12 @@ def main() -> int:
     opened, first = [], []
     for question in questions[:5]:
         started = time.perf_counter()
-        source = TextSource.open(directory, known)
+        source = TextSource(directory, known)
         opened.append(1000 * (time.perf_counter() - started))
         source.retrieve(Request(question["question"], question["question"]), Cancellation())
         first.append(1000 * (time.perf_counter() - started))
         source.close()
-    source, table = TextSource.open(directory, known), connect(directory).open_table(TABLE)
+    source, table = TextSource(directory, known), connect(directory).open_table(TABLE)
     taken: dict[str, list[float]] = {}
     turns = list(ways(table, source))
     for number in range(-WARM_UP, options.rounds * len(questions)):

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from atomr_local.backbone.llama.library import c_library, clear_messages, last_messages, library
+from atomr_local.backbone.llama.library import clear_messages, last_messages, library
 from atomr_local.errors import Cancelled, ModelError
 from atomr_local.system.threads import batch_threads, generation_threads
 
@@ -30,7 +30,7 @@ def _abort_flag_reader(api: Any) -> Any:
     It is asked between all the operations of an evaluation, from a thread that holds every other one up: Python
     would have to take its interpreter lock each time. `strlen` of a two-byte buffer is 0 or 1 without it.
     """
-    return ctypes.cast(c_library().strlen, api.ggml_abort_callback)
+    return ctypes.cast(ctypes.CDLL(None).strlen, api.ggml_abort_callback)
 
 
 class AbortFlag:

@@ -33,7 +33,21 @@ def library(cpu_variant: str = AUTO) -> Any:
         ModelError: there is no such CPU backend, or none for this processor.
     """
     with _loading:
-        return _library(cpu_variant)
+        llama_cpp = import_library()
+        if not _callbacks:
+
+            @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator, unused-ignore]
+            def collect(level: int, text: bytes, user_data: Any) -> None:  # noqa: ARG001
+                if level in (3, 4, 5) and text:  # warnings, errors and their continuation
+                    _messages.append(text.decode("utf-8", "replace"))
+
+            llama_cpp.llama_log_set(collect, None)
+            _cpu_variant[:] = [load_variant(llama_cpp, cpu_variant)]
+            llama_cpp.llama_backend_init()
+            _callbacks.append(collect)
+        # Another user of the library in this process may have put its own printer back.
+        llama_cpp.llama_log_set(_callbacks[0], None)
+        return llama_cpp
 
 
 def loaded_cpu_variant() -> str:
@@ -59,24 +73,6 @@ def import_library() -> Any:
     return llama_cpp
 
 
-def _library(cpu_variant: str) -> Any:
-    llama_cpp = import_library()
-    if not _callbacks:
-
-        @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator, unused-ignore]
-        def collect(level: int, text: bytes, user_data: Any) -> None:  # noqa: ARG001
-            if level in (3, 4, 5) and text:  # warnings, errors and their continuation
-                _messages.append(text.decode("utf-8", "replace"))
-
-        llama_cpp.llama_log_set(collect, None)
-        _cpu_variant[:] = [load_variant(llama_cpp, cpu_variant)]
-        llama_cpp.llama_backend_init()
-        _callbacks.append(collect)
-    # Another user of the library in this process may have put its own printer back.
-    llama_cpp.llama_log_set(_callbacks[0], None)
-    return llama_cpp
-
-
 def clear_messages() -> None:
     """Forget what llama.cpp has complained about so far."""
     _messages.clear()
@@ -87,10 +83,6 @@ def last_messages() -> str:
     return " ".join("".join(_messages).split())
 
 
-def c_library() -> Any:
-    return ctypes.CDLL(None)
-
-
 @contextlib.contextmanager
 def quiet_c_stderr() -> Iterator[None]:
     """Drop what C code prints on its standard error stream; the file descriptor, Python's, is left alone.
@@ -98,7 +90,7 @@ def quiet_c_stderr() -> Iterator[None]:
     For the one thing that llama.cpp prints past its log callback, the complaint about a grammar. Does nothing
     where the stream cannot be reached.
     """
-    libc = c_library()
+    libc = ctypes.CDLL(None)
     try:
         stream = ctypes.c_void_p.in_dll(libc, "__stderrp" if sys.platform == "darwin" else "stderr")
     except ValueError:

@@ -207,7 +207,7 @@ def search(query: str, top_k: int, text_index: str | None, as_json: bool) -> Non
     embedder = SentenceEmbedder(find_embedder(settings.embedder))
     name = resolve("text", settings.text_index, note)
     directory = ensure_index("text", name, lambda: embedder)
-    with closing(TextSource.open(directory, embedder)) as source:
+    with closing(TextSource(directory, embedder)) as source:
         found = source.retrieve(Request(query, query, top_k=top_k), Cancellation()).evidence
     if as_json:
         print_json([{"title": e.title, "text": e.text, "score": e.score, "locator": dict(e.locator)} for e in found])

@@ -59,7 +59,7 @@ class Corpora:
         self.data = data
         self.random = random.Random(seed)
         embedder = SentenceEmbedder(find_embedder("starter"))
-        self._texts = {name: TextSource.open(home / "indexes" / "text" / name, embedder) for name in SETS}
+        self._texts = {name: TextSource(home / "indexes" / "text" / name, embedder) for name in SETS}
         self._records = {name: read_lines(data / "qa" / f"{stem}_questions.jsonl") for name, stem in SETS.items()}
         held = (r for records in self._records.values() for r in development_part(records))
         self.held_titles = {name_key(title) for record in held for title in record["gold_titles"]}

@@ -90,7 +90,7 @@ def mine(given: argparse.Namespace, embedder: SentenceEmbedder) -> Iterator[Grou
         random.Random(given.seed).shuffle(fit)
         chosen = [q for kind in ("question", "hop") for q in [q for q in fit if q.kind == kind][: given.limit]]
         print(f"{name}: {len(chosen)} of {len(fit)} questions and hops; {len(held)} passages held back", flush=True)
-        source = TextSource.open(directory, embedder)
+        source = TextSource(directory, embedder)
         yield from filter(None, (mined(query, source) for query in chosen))
         source.close()
 

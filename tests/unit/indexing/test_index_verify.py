@@ -275,7 +275,7 @@ def flip(file: Path, chance: random.Random) -> None:
 
 
 def found(directory: Path) -> list[str]:
-    with closing(TextSource.open(directory, FakeEmbedder())) as source:
+    with closing(TextSource(directory, FakeEmbedder())) as source:
         return [
             item.text
             for item in source.retrieve(Request("lake3 river5", "lake3 river5", top_k=9), Cancellation()).evidence
@@ -373,7 +373,7 @@ def test_a_panic_of_a_library_is_an_error_in_words(text: Path, monkeypatch: pyte
     def gives_up(*_: object) -> None:
         raise panic("index out of bounds: the len is 3 but the index is 7")
 
-    source = TextSource.open(text, FakeEmbedder())
+    source = TextSource(text, FakeEmbedder())
     monkeypatch.setattr(source, "_search", gives_up)
     with closing(source), pytest.raises(SourceError, match="cannot be searched: index out of bounds") as caught:
         source.retrieve(Request("lake", "lake"), Cancellation())

@@ -346,7 +346,7 @@ def titles(source: TextSource, request: Request) -> list[str]:
 
 def test_the_reranker_orders_what_was_found(directory: Path) -> None:
     fake = FakeReranker()
-    source = TextSource.open(directory, FakeEmbedder(), reranker=fake)
+    source = TextSource(directory, FakeEmbedder(), reranker=fake)
     found = titles(source, Request("which lake?", "lake", top_k=10))
     lengths = [len(title) for title in found]
     assert lengths == sorted(lengths, reverse=True)
@@ -357,20 +357,20 @@ def test_the_reranker_orders_what_was_found(directory: Path) -> None:
 
 
 def test_the_page_of_the_entity_stays_first(directory: Path) -> None:
-    source = TextSource.open(directory, FakeEmbedder(), reranker=FakeReranker())
+    source = TextSource(directory, FakeEmbedder(), reranker=FakeReranker())
     request = Request("how high is it?", "hill lake", Operator.RELATE, (Value("Hill"),), 3)
     assert titles(source, request)[0] == "Hill"
-    plain = TextSource.open(directory, FakeEmbedder(), page_first=False, reranker=FakeReranker())
+    plain = TextSource(directory, FakeEmbedder(), page_first=False, reranker=FakeReranker())
     assert titles(plain, request)[0] != "Hill"
 
 
 def test_a_real_cross_encoder_orders_a_search(directory: Path, reranker: CrossEncoderReranker) -> None:
-    source = TextSource.open(directory, FakeEmbedder(), reranker=reranker)
+    source = TextSource(directory, FakeEmbedder(), reranker=reranker)
     found = source.retrieve(Request(QUERY, QUERY, top_k=10), Cancellation()).evidence
     given = scores(reranker, [f"{item.title}: {item.text}" for item in found])
     assert len(found) == len(TEXTS) - 1
     assert given == sorted(given, reverse=True)
-    without = TextSource.open(directory, FakeEmbedder())
+    without = TextSource(directory, FakeEmbedder())
     assert titles(without, Request(QUERY, QUERY, top_k=10)) != [item.title for item in found]
 
 

@@ -62,7 +62,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedd
 
 @pytest.fixture(scope="module")
 def source(directory: Path, embedder: SentenceEmbedder) -> TextSource:
-    return TextSource.open(directory, embedder)
+    return TextSource(directory, embedder)
 
 
 def find(source: TextSource, query: str, top_k: int = 3, head: str = "") -> list[str]:
@@ -116,7 +116,7 @@ def test_first_in_one_search_goes_before_middling_in_both(tmp_path: Path) -> Non
     file = tmp_path / "corpus.jsonl"
     file.write_text("\n".join(json.dumps({"id": t, "title": t, "text": x}) for t, x in texts.items()))
     build_text_index([file], "ranks", embedder=FakeEmbedder())
-    source = TextSource.open(store.index_path("text", "ranks"), FakeEmbedder())
+    source = TextSource(store.index_path("text", "ranks"), FakeEmbedder())
     found = source.retrieve(Request("common words quokka", "common words quokka"), Cancellation()).evidence
     assert "Wanted" in [item.title for item in found]
     assert [item.score for item in found] == [round(1 / (60 + place), 6) for place in (1, 2, 3)]
@@ -186,7 +186,7 @@ def test_cancelled_before_it_starts(source: TextSource) -> None:
 
 def test_another_embedder_is_refused(directory: Path) -> None:
     with pytest.raises(KnowledgeIndexError, match="'small' was built with another embedder") as caught:
-        TextSource.open(directory, FakeEmbedder())
+        TextSource(directory, FakeEmbedder())
     assert "embedder" in caught.value.hint
 
 
@@ -194,12 +194,12 @@ def test_nothing_lost_or_damaged_opens_without_a_word(
     directory: Path, embedder: SentenceEmbedder, tmp_path: Path
 ) -> None:
     with pytest.raises(KnowledgeIndexError, match="no finished index"):
-        TextSource.open(tmp_path / "absent", embedder)
+        TextSource(tmp_path / "absent", embedder)
     without_table = tmp_path / "without_table"
     without_table.mkdir()
     shutil.copy(directory / store.MANIFEST, without_table)
     with pytest.raises(KnowledgeIndexError, match="cannot be opened"):
-        TextSource.open(without_table, embedder)
+        TextSource(without_table, embedder)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_damaged_table_is_told_as_such(
     for file in files:
         damage(file)
     with pytest.raises((KnowledgeIndexError, SourceError)) as caught:
-        TextSource.open(copy, embedder).retrieve(Request("lake", "lake"), Cancellation())
+        TextSource(copy, embedder).retrieve(Request("lake", "lake"), Cancellation())
     assert "build it again: atomr text build" in caught.value.hint
     assert ".rs:" not in caught.value.message and "LanceError" not in caught.value.message
 
@@ -226,13 +226,13 @@ def test_a_failing_embedder_keeps_its_own_error(directory: Path, embedder: Sente
         def encode(self, texts):
             raise MissingPartError("sentence-transformers cannot be loaded")
 
-    source = TextSource.open(directory, FakeMissingEmbedder(embedder.identity))
+    source = TextSource(directory, FakeMissingEmbedder(embedder.identity))
     with pytest.raises(MissingPartError):
         source.retrieve(Request("lake", "lake"), Cancellation())
 
 
 def test_closed(directory: Path, embedder: SentenceEmbedder) -> None:
-    source = TextSource.open(directory, embedder)
+    source = TextSource(directory, embedder)
     source.close()
     with pytest.raises(SourceError):
         source.retrieve(Request("lake", "lake"), Cancellation())
@@ -262,7 +262,7 @@ def wiki(tmp_path: Path) -> TextSource:
     file = tmp_path / "dump.xml"
     file.write_text(DUMP.format(pages=pages), encoding="utf-8")
     build_text_index([file], "wiki", embedder=FakeEmbedder())
-    return TextSource.open(store.index_path("text", "wiki"), FakeEmbedder())
+    return TextSource(store.index_path("text", "wiki"), FakeEmbedder())
 
 
 def test_a_redirect_leads_to_its_page(wiki: TextSource) -> None:
@@ -293,7 +293,7 @@ def test_what_says_the_same_is_folded_and_what_differs_in_a_number_is_not(tmp_pa
     file = tmp_path / "corpus.jsonl"
     file.write_text("\n".join(json.dumps({"id": t, "title": t, "text": x}) for t, x in texts.items()))
     build_text_index([file], "alike", embedder=FakeEmbedder())
-    source = TextSource.open(store.index_path("text", "alike"), FakeEmbedder())
+    source = TextSource(store.index_path("text", "alike"), FakeEmbedder())
     found = find(source, f"{words[0]} {words[1]} village", top_k=10)
     assert len({"Page", "Mirror"} & set(found)) == 1
     assert {"Other", "Next", "Short one", "Short two"} <= set(found)
@@ -318,7 +318,7 @@ def test_an_index_of_an_earlier_version_is_searched_as_it_is(
     (old / "articles.sqlite").unlink()
     (old / "digests.json").unlink()
     connect(old).open_table("passages").drop_columns(["section"])
-    source = TextSource.open(old, embedder)
+    source = TextSource(old, embedder)
     assert find(source, "birthplace of Chopin")[0] == "Żelazowa Wola"
     assert find(source, "Hook", head="Hook") == ["Hook", "Hook (film)", "Hook Norton"]
     # Though the words are those of its namesake: a name that a plan goes on with is a page's title.

@@ -143,7 +143,7 @@ class TestOnOneMachine:
         for query in ("Page 7 begins", "word13 word14", "something else"):
             found = []
             for name in ("local", "ray"):
-                source = TextSource.open(store.index_path("text", name), embedder)
+                source = TextSource(store.index_path("text", name), embedder)
                 evidence = source.retrieve(Request(query, query, top_k=10), Cancellation()).evidence
                 found.append([(item.locator["passage"], item.text, round(item.score, 4)) for item in evidence])
                 source.close()
