@@ -184,12 +184,12 @@ async def test_what_is_at_hand_is_offered_and_something_else_can_be_typed(own_ho
         await pilot.pause()
         assert app.form.focused is model.query_one(Input)
         await pilot.press(*"nowhere")
-        assert "no model named 'nowhere'" in model.problem
+        assert "no model named 'nowhere'" in model.entry.problem
         model = await enter(pilot, "model", str(own_home / "absent.gguf"))
-        assert "there is no file" in model.problem
+        assert "there is no file" in model.entry.problem
         (own_home / "there.gguf").write_bytes(b"GGUF")
         model = await enter(pilot, "model", str(own_home / "there.gguf"))
-        assert model.problem == ""
+        assert model.entry.problem == ""
         strategy = await app.row("strategy")
         await pilot.pause()
         await pilot.click(strategy, offset=(30, 0))
@@ -408,9 +408,9 @@ async def test_the_sections_are_gone_through_by_key() -> None:
         await settle(pilot)
         groups = list(dict.fromkeys(entry.field.group for entry in app.form.entries.values()))
         await pilot.press("ctrl+pagedown")
-        assert app.form._row_in_focus().field.group == groups[1]
+        assert app.form._row_in_focus().entry.field.group == groups[1]
         await pilot.press("ctrl+pageup", "ctrl+pageup")
-        assert app.form._row_in_focus().field.group == groups[-1]
+        assert app.form._row_in_focus().entry.field.group == groups[-1]
         await pilot.click("#settings-sections", offset=(3, 1))
         await pilot.pause()
-        assert app.form._row_in_focus().field.group == groups[1]
+        assert app.form._row_in_focus().entry.field.group == groups[1]
