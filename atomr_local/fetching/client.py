@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -80,6 +81,7 @@ class Limiter:
             self._sleep(self._free_at - now)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Client:
     """See the module. Not thread-safe.
 
@@ -95,29 +97,19 @@ class Client:
         notify: is given one line for the user where there is something to report.
     """
 
-    def __init__(
-        self,
-        *,
-        contact: str = "",
-        tries: int = 8,
-        timeout: float = 60.0,
-        rate: float = 0.0,
-        use_proxy: bool = False,
-        base_url: str = "",
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-        notify: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        self._agent = user_agent(contact)
-        self._has_contact = bool(contact)
-        self._tries = tries
-        self._timeout = timeout
-        self._use_proxy = use_proxy
-        self._trusted = checked_url(base_url).hostname if base_url else None
-        self.sleep = sleep
-        self.notify = notify
-        self.clock = clock
-        self.limiter = Limiter(rate, clock, sleep)
+    contact: str = ""
+    tries: int = 8
+    timeout: float = 60.0
+    rate: float = 0.0
+    use_proxy: bool = False
+    base_url: str = ""
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    notify: Callable[[str], None] = lambda _: None
+
+    def __post_init__(self) -> None:
+        self._trusted = checked_url(self.base_url).hostname if self.base_url else None
+        self.limiter = Limiter(self.rate, self.clock, self.sleep)
         self._clients: dict[bool, httpx.Client] = {}
         self._transport = PublicTransport(_certificates(), self._own)
 
@@ -163,7 +155,7 @@ class Client:
                     self._transport.network.deadline = None  # a large file takes as long as it takes
                     redirects = response.status_code in _REDIRECTS
                     if not redirects:
-                        _check_status(response, url, accepted, self._has_contact)
+                        _check_status(response, url, accepted, bool(self.contact))
                     if not redirects or enough(response.headers):
                         yield response
                         return
@@ -234,7 +226,7 @@ class Client:
                 now = gained() if gained else 0
                 failures = 1 if now > before else failures + 1
                 before = max(before, now)
-                if failures >= self._tries:
+                if failures >= self.tries:
                     raise FetchError(
                         f"{fault} ({failures} tries)",
                         hint="The downloaded data is kept. Run the same command again later to resume.",
@@ -269,11 +261,11 @@ class Client:
         return parts
 
     def _client(self, parts: SplitResult) -> httpx.Client:
-        proxied = self._use_proxy and not names_private(parts.hostname)  # a proxy knows nothing of this machine
+        proxied = self.use_proxy and not names_private(parts.hostname)  # a proxy knows nothing of this machine
         if proxied not in self._clients:
             self._clients[proxied] = httpx.Client(
-                headers={"user-agent": self._agent, "accept-encoding": "gzip"},
-                timeout=self._timeout,
+                headers={"user-agent": user_agent(self.contact), "accept-encoding": "gzip"},
+                timeout=self.timeout,
                 limits=httpx.Limits(max_connections=1),
                 follow_redirects=False,
                 verify=_certificates(),

@@ -32,7 +32,7 @@ class WebPage:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)  # the proxy may hold a password
 class PublicClient:
     """Gets pages of named hosts, one after the other.
 
