@@ -74,11 +74,14 @@ class _LazyGroup(click.Group):
     show_envvar=True,
     help="How much to write to the log file; `atomr doctor` names it.",
 )
+@click.option(
+    "--plain", is_flag=True, help="Work line by line, without a screen: for screen readers, simple terminals and pipes."
+)
 @click.pass_context
-def atomr(ctx: click.Context, log_level: LogLevel) -> None:
+def atomr(ctx: click.Context, log_level: LogLevel, plain: bool) -> None:
     """Ask questions on your own machine and check the answers.
 
-    Without a command, the terminal UI opens.
+    Without a command, the terminal UI opens; with --plain, a session without a screen.
 
     Example: atomr ask "Which country is Lake Como in?"
     """
@@ -95,11 +98,19 @@ def atomr(ctx: click.Context, log_level: LogLevel) -> None:
         for warning in unknown_variables(Settings):
             click.echo(sanitize(warning), err=True)
     _note_old_names()
-    if ctx.invoked_subcommand is None:
+    if plain and ctx.invoked_subcommand is not None:
+        raise click.UsageError(f"--plain takes no command; `atomr {ctx.invoked_subcommand}` has no screen anyway")
+    if plain:
+        from atomr_local.assistant import Assistant
+        from atomr_local.cli.plain.session import run_plain
+
+        with Assistant.open() as assistant:
+            run_plain(assistant)
+    elif ctx.invoked_subcommand is None:
         from atomr_local.cli.terminal import no_terminal
 
         if problem := no_terminal():
-            raise click.UsageError(f'{problem}. Ask with `atomr ask "…"` instead.')
+            raise click.UsageError(f'{problem}. Use `atomr --plain`, or ask with `atomr ask "…"`.')
         from atomr_local.cli.crash_monitor import full_screen
         from atomr_local.tui.app import run
 

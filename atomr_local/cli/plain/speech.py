@@ -1,0 +1,170 @@
+"""What plain mode prints: whole sentences, one fact a line, no box drawing, no colour. All of it is sanitised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, confidence_word, status_word
+from atomr_local.reasoning.trace.events import NodeFinished
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
+from atomr_local.sanitize import sanitize_line
+from atomr_local.tree.nodes import ROOT_ID, Tree
+
+COMMANDS = {
+    "/tree": "List the steps with their answers.",
+    "/step N": "Tell all about step N: question, sources, answer, confidence.",
+    "/evidence": "Read the evidence that the answer rests on.",
+    "/evidence N": "Read the evidence that step N found.",
+    "/guess": "Tell the best guess, if the answer was not found.",
+    "/correct N TEXT": "Give step N an answer of your own (several separated by ;) and answer again.",
+    "/rerun": "Answer the last question again.",
+    "/rerun N": "Run step N again, and what depends on it.",
+    "/plan": "Print the plan.",
+    "/edit": "Type a new plan, one step a line; a line with a single dot runs it.",
+    "/new": "Begin a new conversation. Without it, a question may refer to the ones before.",
+    "/web on, /web off": "Turn web search on or off.",
+    "/history": "List the latest questions with their numbers.",
+    "/open N": "Open question N of the history, to read it and to continue from it.",
+    "/export FILE": "Write the last answer with its evidence as Markdown.",
+    "/help": "List these commands.",
+    "/quit": "End the program.",
+}
+
+
+def help_lines() -> list[str]:
+    lines = ["Type a question and press Enter. A line that begins with a slash is a command:"]
+    return lines + [f"{command}: {what}" for command, what in COMMANDS.items()]
+
+
+def plan_lines(tree: Tree) -> list[str]:
+    """How many steps there are; the steps themselves are told as they end."""
+    steps = sum(1 for node in tree.nodes() if node.id != ROOT_ID)
+    if not steps:
+        return ["The question is answered in one step."]
+    return [f"The question is broken down into {steps} step{'s' if steps > 1 else ''}."]
+
+
+def ended_step(event: NodeFinished, question: str) -> str:
+    """One line for a step that has ended."""
+    if event.error is not None:
+        return f"Step {event.node_id}: {_clean(question)} Failed: {_clean(event.error['message'])}"
+    if not event.answers:
+        return f"Step {event.node_id}: {_clean(question)} {NOT_FOUND.capitalize()}."
+    return f"Step {event.node_id}: {_clean(question)} Answer: {_clean(event.answer)}{_how_sure(event.confidence)}"
+
+
+def answer_lines(trace: Trace, earlier: Mapping[str, str]) -> list[str]:
+    """The answer and what it rests on, or why there is none.
+
+    Args:
+        earlier: questions of the conversation by trace id.
+    """
+    lines = []
+    if meant := understood(trace):
+        lines.append(f"Understood as: {meant}")
+        lines += [f"Taken from: {question}" for question in taken_from(trace, earlier)]
+    if trace.status == "answered":
+        lines.append(_clean(trace.answer))
+        if trace.confidence is not None:
+            lines.append(f"How sure: {confidence_text(trace.confidence)}.")
+        lines += [f"It rests on {_source(item)}." for item in _cited(trace, ROOT_ID)]
+    elif trace.status == "unknown":
+        lines.append(f"{NOT_FOUND.capitalize()}: {_clean(trace.reason or trace.answer)}")
+        lines += [f"You can: {_clean(item)}" for item in trace.advice]
+        if trace.guess is not None and trace.guess.answers:
+            lines.append("There is a guess: /guess tells it.")
+    else:
+        lines.append(_clean(trace.answer))
+    lines += [f"Note: {_clean(warning)}" for warning in dict.fromkeys(trace.warnings)]
+    if sent := _clean(left_machine(trace.left_machine)):
+        lines.append(f"Left the machine: {sent}")
+    return lines
+
+
+def guess_lines(trace: Trace) -> list[str]:
+    if trace.guess is None or not trace.guess.answers:
+        return ["There is no guess."]
+    whence = " from the model's own knowledge" if trace.guess.basis == "model" else ""
+    lines = [f"A guess{whence}, not an answer: {_clean(trace.guess.text)}{_how_sure(trace.guess.confidence)}"]
+    return lines + [f"It rests on {_source(item)}." for item in _cited(trace, ROOT_ID)]
+
+
+def tree_lines(trace: Trace) -> list[str]:
+    """Each step on a line, parents before children, with the step that it belongs to."""
+    lines = []
+    for node in trace.nodes:
+        if node.id != ROOT_ID:
+            part = "" if node.parent in (None, ROOT_ID) else f", part of step {node.parent}"
+            lines.append(f"Step {node.id}{part}: {_question(node)} {_outcome(node)}")
+    return lines or ["The question was answered in one step."]
+
+
+def step_lines(trace: Trace, node: NodeTrace) -> list[str]:
+    """All that is known of one step."""
+    lines = [f"Step {node.id}: {_question(node)}", _outcome(node)]
+    if node.sources:
+        lines.append(f"Sources: {', '.join(map(_clean, node.sources))}.")
+    if node.computation:
+        lines.append(f"Computed: {_clean(node.computation)}")
+    if node.supported is not None:
+        contains = "contains" if node.supported else "does not contain"
+        lines.append(f"Check: the cited evidence {contains} this answer.")
+    lines += [f"Left out: {_clean(item)}" for item in node.dropped]
+    lines += [f"It rests on {_source(item)}." for item in _cited(trace, node.id)]
+    if node.evidence:
+        lines.append(f"Evidence found: {len(node.evidence)}, cited: {len(node.cited)}. /evidence {node.id} reads it.")
+    return lines
+
+
+def evidence_lines(trace: Trace, node: NodeTrace) -> list[str]:
+    """The step's evidence in full, what it cites first."""
+    by_id = {item.id: item for item in trace.evidence}
+    wanted = [*node.cited, *(item for item in node.evidence if item not in node.cited)]
+    lines = []
+    for place, item in enumerate((by_id[name] for name in wanted if name in by_id), start=1):
+        cited = ", cited" if item.id in node.cited else ""
+        lines.append(f"Evidence {place} of {len(wanted)}{cited}, from the {_source(item)}.")
+        lines.append(_clean(item.text))
+        if url := item.locator.get("url"):
+            lines.append(f"Address: {_clean(str(url))}")
+    return lines or ["No evidence was found."]
+
+
+def turns_lines(questions: Sequence[tuple[int, str, str, str]]) -> list[str]:
+    """Questions of the history: number, question, status and answer."""
+    lines = []
+    for number, question, status, answer in questions:
+        ended = _clean(answer) if answer and status == "answered" else f"{status_word(status).capitalize()}."
+        lines.append(f"{number}. {_clean(question)} {ended}")
+    return lines or ["No questions are kept yet."]
+
+
+def _question(node: NodeTrace) -> str:
+    return _clean(node.resolved_question or node.question)
+
+
+def _outcome(node: NodeTrace) -> str:
+    if node.error:
+        return f"Failed: {_clean(node.error['message'])}"
+    if node.outcome == "not found" or not node.answers:
+        reason = f": {_clean(node.reason)}" if node.reason else "."
+        return f"{NOT_FOUND.capitalize()}{reason}"
+    return f"Answer: {_clean(node.answer)}{_how_sure(node.confidence)}"
+
+
+def _how_sure(confidence: float | None) -> str:
+    return "." if confidence is None else f", {confidence_word(confidence)}."
+
+
+def _cited(trace: Trace, node_id: int) -> list[EvidenceTrace]:
+    by_id = {item.id: item for item in trace.evidence}
+    cited = next((node.cited for node in trace.nodes if node.id == node_id), [])
+    return [by_id[item] for item in cited if item in by_id]
+
+
+def _source(item: EvidenceTrace) -> str:
+    return f"{_clean(item.source)}: {_clean(item.title)}"
+
+
+def _clean(text: str) -> str:
+    return sanitize_line(text)

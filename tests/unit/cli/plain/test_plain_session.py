@@ -1,0 +1,213 @@
+"""Plain mode on fakes: what is typed line by line, and what is printed for it."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
+
+from atomr_local.assistant import Assistant
+from atomr_local.cli.plain.session import PlainSession
+from atomr_local.reasoning.trace.events import PlanReady
+from atomr_local.settings.schema import load_settings
+
+QUESTION = "Who is the father of Ann Lee?"
+PLAN = '1. Who is Ann Lee? = Search("Ann Lee")\n2. Who is the father of [1]? = Relate([1], "father")\n'
+
+
+class Typed:
+    """Gives the lines one after the other, then the end of the input; keeps what is printed."""
+
+    def __init__(self, *lines: str | BaseException) -> None:
+        self.lines = list(lines)
+        self.printed: list[str] = []
+
+    def read(self, prompt: str) -> str:
+        if not self.lines:
+            raise EOFError
+        line = self.lines.pop(0)
+        if isinstance(line, BaseException):
+            raise line
+        self.printed.append(f"<{line}>")
+        return line
+
+    def after(self, line: str) -> list[str]:
+        """What was printed between this line and the next one."""
+        start = self.printed.index(f"<{line}>") + 1
+        rest = self.printed[start:]
+        end = next((place for place, text in enumerate(rest) if text.startswith("<")), len(rest))
+        return rest[:end]
+
+
+def assistant(*replies: Any) -> Assistant:
+    backbone = FakeBackbone(*(replies or (PLAN, reply("Bob \x1b[31mLee", evidence=[1]))))
+    text = FakeSource(
+        "text", {"Ann Lee father": passages(("Bob\x1b]0;x\x07 Lee", "Bob Lee \x1b[2Jis the father of Ann."))}
+    )
+    graph = FakeSource("graph", {"Ann Lee": rows("Ann Lee", entity("Ann Lee"))})
+    made = Assistant(load_settings(), backbone)  # type: ignore[arg-type]
+    made.parts.sources = {text.name: text, graph.name: graph}  # type: ignore[dict-item]
+    return made
+
+
+def session(*lines: str | BaseException, made: Assistant | None = None) -> Typed:
+    typed = Typed(*lines)
+    with made or assistant() as opened:
+        PlainSession(opened, read=typed.read, write=typed.printed.append).run()
+    told = [line for line in typed.printed if not line.startswith("<")]
+    assert not any(character in line for line in told for character in "\x1b\n\x07")
+    return typed
+
+
+def test_a_question_is_answered_step_by_step() -> None:
+    printed = session(QUESTION).after(QUESTION)
+    steps = [line for line in printed if line.startswith("Step ")]
+    assert "The question is broken down into 2 steps." in printed
+    assert steps[0].startswith("Step 1: Who is Ann Lee? Answer: Ann Lee")
+    assert steps[1].startswith("Step 2: Who is the father of Ann Lee? Answer: Bob Lee")
+    assert "The answer is Bob Lee." in printed
+    assert any(line.startswith("How sure: well supported, confidence 0.") for line in printed)
+    assert printed[-1] == "It rests on text: Bob Lee."
+
+
+def test_steps_and_evidence_are_read_on_request() -> None:
+    typed = session(QUESTION, "/tree", "/step 2", "/evidence", "/evidence 1", "/plan")
+    assert [line[:7] for line in typed.after("/tree")] == ["Step 1:", "Step 2:"]
+    assert "Check: the cited evidence contains this answer." in typed.after("/step 2")
+    assert "It rests on text: Bob Lee." in typed.after("/step 2")
+    assert "Bob Lee is the father of Ann." in typed.after("/evidence")
+    assert typed.after("/evidence 1")[0].startswith("Evidence 1 of 1")
+    assert '1. Who is Ann Lee? = Search("Ann Lee")' in typed.after("/plan")
+
+
+def test_a_step_is_corrected_and_what_depends_on_it_runs_again() -> None:
+    made = assistant(PLAN, reply("Bob Lee", evidence=[1]))
+    typed = session(QUESTION, "/correct 2 Tom Lee; Jim Lee", "/step 2", made=made)
+    assert any(line.startswith("Step 2: Who is the father of Ann Lee? Answer: Tom Lee") for line in typed.printed)
+    assert any("Tom Lee" in line and "Jim Lee" in line for line in typed.after("/step 2"))
+
+
+def test_an_edited_plan_is_run_and_a_wrong_one_is_refused_with_nothing_lost() -> None:
+    made = assistant(PLAN, reply("Bob Lee", evidence=[1]), reply("Bob Lee", evidence=[1]))
+    typed = session(
+        QUESTION,
+        "/edit", "1. Who is Ann Lee? = Search(", ".",
+        "/edit", ".",
+        "/edit", '1. Who is Ann Lee? = Search("Ann Lee")', ".",
+        "/tree",
+        made=made,
+    )  # fmt: skip
+    assert any(line.startswith("Plan not usable") or "cannot be read" in line for line in typed.printed)
+    assert "The plan is unchanged." in typed.printed
+    assert "The question is broken down into 1 step." in typed.printed
+    assert [line[:7] for line in typed.after("/tree")] == ["Step 1:"]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("/step", "a number is missing"),
+        ("/step 9", "there is no step 9"),
+        ("/step x\x1b[2J", "is no number"),
+        ("/step ٣", "is no number"),
+        ("/correct 2", "no answer is given"),
+        ("/correct 2 ;;", "no answer is given"),
+        ("/nothing", "there is no command /nothing"),
+        ("/web perhaps", "web is on or off, not perhaps"),
+        ("/open 99", "99"),
+        ("/export", "no file is named"),
+        ("/export /nowhere/answer.md", "there is no directory /nowhere"),
+    ],
+)
+def test_what_cannot_be_done_is_told_and_the_session_goes_on(line: str, told: str) -> None:
+    typed = session(QUESTION, line, "/tree")
+    assert told in typed.after(line)[0]
+    assert len(typed.after("/tree")) == 2
+
+
+@pytest.mark.parametrize(
+    "line", ["/tree", "/step 1", "/evidence", "/guess", "/correct 1 x", "/rerun", "/plan", "/edit"]
+)
+def test_without_a_question_there_is_nothing_to_show(line: str) -> None:
+    assert session(line).after(line)[0] == "Input not usable: no question is open"
+
+
+def test_a_question_without_an_answer_says_why() -> None:
+    typed = session(QUESTION, "/guess", made=assistant(PLAN, *[reply()] * 9))
+    assert any(line.startswith("Not found: ") for line in typed.after(QUESTION))
+    assert typed.after("/guess") == ["There is no guess."]
+
+
+def test_empty_lines_and_ctrl_c_at_the_prompt_end_nothing() -> None:
+    typed = session("", KeyboardInterrupt(), QUESTION)
+    assert typed.after("")[0] == "Type a question, or /help."
+    assert "/quit ends the program." in typed.printed
+    assert "The answer is Bob Lee." in typed.printed
+
+
+def test_ctrl_c_stops_the_question_and_not_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = assistant()
+    asked = made.ask
+
+    def ask(*given: Any, **named: Any) -> Any:
+        for event in asked(*given, **named):
+            if isinstance(event, PlanReady):
+                signal.raise_signal(signal.SIGINT)
+            yield event
+
+    monkeypatch.setattr(made, "ask", ask)
+    before = signal.getsignal(signal.SIGINT)
+    typed = session(QUESTION, "/new", made=made)
+    assert typed.after(QUESTION)[-1] == "Cancelled."
+    assert typed.after("/new") == ["New conversation."]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_questions_are_kept_listed_and_opened_again(tmp_path: Path) -> None:
+    target = tmp_path / "answer.md"
+    first = session(QUESTION, "/history", f"/export {target}")
+    assert first.after("/history") == [f"1. {QUESTION} The answer is Bob Lee."]
+    assert QUESTION in target.read_text()
+    second = session("/history", "/open 1", "/evidence")
+    assert second.after("/history") == [f"1. {QUESTION} The answer is Bob Lee."]
+    assert second.after("/open 1")[:2] == [f"Question: {QUESTION}", "The answer is Bob Lee."]
+    assert "Bob Lee is the father of Ann." in second.after("/evidence")
+
+
+def test_nothing_is_kept_where_the_settings_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATOMR_HISTORY__KEEP", "false")
+    assert session(QUESTION, "/history").after("/history") == ["No questions are kept yet."]
+
+
+def test_a_later_question_follows_the_earlier_until_a_new_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = assistant(PLAN, reply("Bob Lee", evidence=[1]), *[reply()] * 20)
+    given: list[int] = []
+    asked = made.ask
+
+    def ask(*args: Any, conversation: Any = None, **named: Any) -> Any:
+        given.append(len(conversation.turns) if conversation is not None else 0)
+        return asked(*args, conversation=None, **named)
+
+    monkeypatch.setattr(made, "ask", ask)
+    session(QUESTION, "and her mother?", "/new", "Who is Bob Lee?", made=made)
+    assert given[0] == 0 and given[1] == 1 and given[-1] == 0
+
+
+def test_the_web_is_off_until_it_is_turned_on() -> None:
+    made = assistant()
+    typed = session("/web", "/web on", "/web off", made=made)
+    assert typed.after("/web") == ["Web search is off."]
+    assert typed.after("/web on") == ["Web search is on: search words leave this machine."]
+    assert typed.after("/web off") == ["Web search is off."]
+    assert not made.web_enabled
+
+
+def test_help_lists_every_command() -> None:
+    typed = session("/help")
+    named = {word.strip(",:") for line in typed.after("/help")[1:] for word in line.partition(":")[0].split()}
+    made = assistant()
+    commands = set(PlainSession(made, read=typed.read, write=typed.printed.append)._commands) | {"/quit"}
+    assert commands == {word for word in named if word.startswith("/")}
