@@ -32,6 +32,8 @@ def answer_text(trace: Trace, *, guess: bool = False, earlier: Mapping[str, str]
     if cited:
         lines += ["", "Evidence of the guess" if declined else "Evidence"]
         lines += [f"  {_citation(by_id[item])}" for item in cited if item in by_id]
+    if own := [f"step {node.id}" for node in trace.nodes if node.by_user]:
+        lines += ["", f"Your own answers: {', '.join(own)}"]
     if root is not None and len(trace.nodes) > 1:
         lines += ["", "Tree"]
         lines += _branch(trace, root, 0, guess)
@@ -98,9 +100,11 @@ def _branch(trace: Trace, node: NodeTrace, depth: int, guess: bool) -> list[str]
         text = f"  (a guess: {sanitize_line(node.answer)})" if guess and node.answers else ""
         lines = [f"{line}{NOT_FOUND}{text}{error}"]
     else:
-        memory = "  (from the model's own knowledge)" if node.outcome == "memory" else ""
+        whence = "  (your answer)" if node.by_user else ""
+        if node.outcome == "memory":
+            whence = "  (from the model's own knowledge)"
         answer = sanitize_line(node.answer or "—")
-        lines = [line + answer + how + memory + cited + _MARKS[node.supported] + error]
+        lines = [line + answer + how + whence + cited + _MARKS[node.supported] + error]
     for child in trace.nodes:
         if child.parent == node.id:
             lines += _branch(trace, child, depth + 1, guess)

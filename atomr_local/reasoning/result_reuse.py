@@ -86,7 +86,7 @@ class ReusedResults:
         found = self._base[base_id]
         given = self.revision.answers.get(node_id)
         if given is not None:
-            return _by_user(found) and tuple(found.answers) == given
+            return found.by_user and tuple(found.answers) == given
         wanted = self.revision.sources.get(node_id)
         if wanted is None:
             return set(found.sources) <= self._available
@@ -152,7 +152,7 @@ class ReusedResults:
     @property
     def corrected(self) -> bool:
         """Whether an answer is the user's own: no other answer may replace it then."""
-        return bool(self.revision.answers) or any(_by_user(self._base[i]) for i in self.nodes.values())
+        return bool(self.revision.answers) or any(self._base[i].by_user for i in self.nodes.values())
 
 
 def _form(tree: Tree, node: Node, numbers: Mapping[int, int]) -> Any:
@@ -185,10 +185,6 @@ def _form(tree: Tree, node: Node, numbers: Mapping[int, int]) -> Any:
 def _finished(node: NodeTrace) -> bool:
     """Whether the base has a result; a failed node without one runs again."""
     return bool(node.answer) and (node.error is None or bool(node.answers))
-
-
-def _by_user(node: NodeTrace) -> bool:
-    return node.method is None and bool(node.answers)
 
 
 def _computed(node: NodeTrace) -> bool:

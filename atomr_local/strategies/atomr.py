@@ -48,10 +48,10 @@ class AtomR:
         selection = AnswerSelection(
             tools.operators,
             tools.reader,
-            # The user's own answer is neither weighed nor replaced by a direct one.
-            None if reused is not None and reused.corrected else tools.calibration,
+            tools.calibration,
             direct=features.rival and bool(tools.sources),
             guess=features.guess,
+            corrected=reused is not None and reused.corrected,
         )
         executor = Executor(
             ready.tree,

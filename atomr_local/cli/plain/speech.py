@@ -50,6 +50,8 @@ def ended_step(event: NodeFinished, question: str) -> str:
         return f"Step {event.node_id}: {_clean(question)} Failed: {_clean(event.error['message'])}"
     if not event.answers:
         return f"Step {event.node_id}: {_clean(question)} {NOT_FOUND.capitalize()}."
+    if event.method is None:
+        return f"Step {event.node_id}: {_clean(question)} Your answer: {_clean(event.answer)}."
     return f"Step {event.node_id}: {_clean(question)} Answer: {_clean(event.answer)}{_how_sure(event.confidence)}"
 
 
@@ -68,6 +70,7 @@ def answer_lines(trace: Trace, earlier: Mapping[str, str]) -> list[str]:
         if trace.confidence is not None:
             lines.append(f"How sure: {confidence_text(trace.confidence)}.")
         lines += [f"It rests on {_source(item)}." for item in _cited(trace, ROOT_ID)]
+        lines += [f"It rests on your answer to step {node.id}." for node in trace.nodes if node.by_user]
     elif trace.status == "unknown":
         lines.append(f"{NOT_FOUND.capitalize()}: {_clean(trace.reason or trace.answer)}")
         lines += [f"You can: {_clean(item)}" for item in trace.advice]
@@ -149,6 +152,8 @@ def _outcome(node: NodeTrace) -> str:
     if node.outcome == "not found" or not node.answers:
         reason = f": {_clean(node.reason)}" if node.reason else "."
         return f"{NOT_FOUND.capitalize()}{reason}"
+    if node.by_user:
+        return f"Your answer: {_clean(node.answer)}."
     return f"Answer: {_clean(node.answer)}{_how_sure(node.confidence)}"
 
 

@@ -143,13 +143,14 @@ def _branch(trace: Trace, node: NodeTrace, numbers: Mapping[str, int], depth: in
     label = f"({node.id}) " if node.parent is not None else ""
     computed = node.method in ("symbolic", "computed")
     how = f", computed: {_code(node.computation)}" if computed and node.computation else ""
+    own = ", the user's own answer" if node.by_user else ""
     unsure = ", not found in the cited evidence" if node.supported is False else ""
     failed = f", failed: {_escaped(node.error['message'])}" if node.error else ""
     question = _escaped(node.resolved_question or node.question)
     answer = f"**{_escaped(node.answer)}**" if sanitize_line(node.answer) else "—"
     if node.outcome == "not found":
         answer = f"*{NOT_FOUND}*"
-    lines = [f"{'  ' * depth}- {label}{question} → {answer}{_cited(node, numbers)}{how}{unsure}{failed}"]
+    lines = [f"{'  ' * depth}- {label}{question} → {answer}{_cited(node, numbers)}{how}{own}{unsure}{failed}"]
     for child in trace.nodes:
         if child.parent == node.id:
             lines += _branch(trace, child, numbers, depth + 1)

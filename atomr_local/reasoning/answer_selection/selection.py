@@ -38,6 +38,7 @@ class AnswerSelection:
             the tree's.
         direct: whether a direct answer may compete with the tree's.
         guess: whether a question that stays Unknown is answered with the most likely words of its evidence.
+        corrected: whether a step's answer is the user's own. It is neither weighed nor outvoted by a direct answer.
     """
 
     operators: Operators
@@ -46,6 +47,7 @@ class AnswerSelection:
     _: KW_ONLY
     direct: bool = True
     guess: bool = True
+    corrected: bool = False
 
     def weigh_step(self, result: Result) -> None:
         """Set the confidence of a step that was looked up or read; without a measured signal it has none."""
@@ -79,7 +81,7 @@ class AnswerSelection:
             result.signals = whole_signals(question, result)
             result.confidence = calibration.of_whole(result.signals)
             return result
-        if tree.is_direct and result.method == "operator":  # a topic's own page, quoted
+        if self.corrected or (tree.is_direct and result.method == "operator"):  # the latter: a topic's own page, quoted
             return result
         result.signals = tree_signals(tree, question, result, results)
         result.confidence = calibration.tree.probability(result.signals)
@@ -90,7 +92,7 @@ class AnswerSelection:
 
     def _direct_instead(self, tree: Tree, asked: str, result: Result) -> Result:
         """A direct answer to the whole question if the tree found none."""
-        if not self.direct or self.calibration is None or not tree.root.children:
+        if not self.direct or self.corrected or self.calibration is None or not tree.root.children:
             return result
         direct = self._direct_answer(tree, asked)
         _share_evidence(result, direct)

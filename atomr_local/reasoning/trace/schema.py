@@ -145,6 +145,11 @@ class NodeTrace:
     scores: list[float] = field(default_factory=list)
     entities: list[str | None] = field(default_factory=list)
 
+    @property
+    def by_user(self) -> bool:
+        """Whether the answer is one that the user gave: the program has found it in no way."""
+        return self.method is None and bool(self.answers)
+
 
 @dataclass
 class EvidenceTrace:

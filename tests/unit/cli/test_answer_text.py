@@ -46,3 +46,17 @@ def test_the_question_as_understood_is_told_where_it_was_typed_otherwise() -> No
     assert "\x1b" not in answer_text(trace)
     trace.understood_as = "who  wrote emma"
     assert "Understood" not in answer_text(trace)
+
+
+def test_the_users_own_answers_are_marked_as_theirs() -> None:
+    nodes = [
+        NodeTrace(0, None, "Where was the director born?", "root", answer="Linz", answers=["Linz"], method="child"),
+        NodeTrace(1, 0, "Who directed it?", "relate", "Who directed it?", answer="Thea", answers=["Thea"]),
+        NodeTrace(2, 0, "Where was [1] born?", "relate", "Where was Thea born?", answer="Linz", answers=["Linz"],
+                  method="operator"),
+    ]  # fmt: skip
+    trace = Trace("Where was the director born?", "atomr", {}, "answered", "The answer is Linz.", ["Linz"], nodes=nodes)
+    lines = answer_text(trace).splitlines()
+    assert "Your own answers: step 1" in lines
+    assert "    1. Who directed it? → Thea  (your answer)" in lines
+    assert "    2. Where was Thea born? → Linz" in lines

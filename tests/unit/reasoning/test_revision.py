@@ -11,7 +11,7 @@ from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, entity, 
 from atomr_local.assistant import Assistant
 from atomr_local.errors import InputError, SourceError
 from atomr_local.history.files.trace_import import parse_trace
-from atomr_local.reasoning.confidence.calibration import Calibration
+from atomr_local.reasoning.confidence.calibration import Calibration, LogisticModel
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.events import (
     EvidenceFound,
@@ -374,6 +374,18 @@ def test_a_persons_answer_is_not_outvoted_by_a_direct_answer() -> None:
     session.text.found[QUESTION] = passages(("Vienna", "He was born in Vienna."))
     trace = session.revise(base, answers={3: ("Linz",)})
     assert trace.answers == ["Linz"] and session.backbone.asked == []
+    assert [node.id for node in trace.nodes if node.by_user] == [3]
+
+
+def test_what_is_read_for_the_whole_question_after_a_correction_is_weighed_as_ever() -> None:
+    session = Session(UNKNOWN, features={"rival": False, "beam": False, "guess": False})
+    base = session.ask()
+    session.text.found[QUESTION] = passages(("Graz", "He was born in Graz."))
+    session.backbone.replies = [UNKNOWN, *[Said(reply("Graz", evidence=[1]), 0.99)] * 9]
+    session.assistant.parts.calibration = Calibration(direct=LogisticModel(-3.0, {}))
+    trace = session.revise(base, answers={2: ("Nobody",)})
+    assert (trace.status, trace.answers) == ("unknown", [])
+    assert trace.guess is not None and trace.guess.answers == ["Graz"]
 
 
 @pytest.mark.parametrize(

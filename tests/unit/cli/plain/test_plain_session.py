@@ -86,8 +86,9 @@ def test_steps_and_evidence_are_read_on_request() -> None:
 def test_a_step_is_corrected_and_what_depends_on_it_runs_again() -> None:
     made = assistant(PLAN, reply("Bob Lee", evidence=[1]))
     typed = session(QUESTION, "/correct 2 Tom Lee; Jim Lee", "/step 2", made=made)
-    assert any(line.startswith("Step 2: Who is the father of Ann Lee? Answer: Tom Lee") for line in typed.printed)
-    assert any("Tom Lee" in line and "Jim Lee" in line for line in typed.after("/step 2"))
+    assert any(line.startswith("Step 2: Who is the father of Ann Lee? Your answer: Tom Lee") for line in typed.printed)
+    assert "Your answer: Tom Lee, Jim Lee." in typed.after("/step 2")
+    assert "It rests on your answer to step 2." in typed.printed
 
 
 def test_an_edited_plan_is_run_and_a_wrong_one_is_refused_with_nothing_lost() -> None:
