@@ -39,6 +39,8 @@ def answer_text(trace: Trace, *, guess: bool = False, earlier: Mapping[str, str]
         lines += _branch(trace, root, 0, guess)
     if trace.plan.origin == "fallback" and trace.strategy == "atomr":
         lines += ["", "No valid plan was found: the question was answered by direct RAG."]
+    if trace.plan.origin == "example":
+        lines += ["", "The plan is one that you kept for this question (`atomr examples`)."]
     lines += [f"Note: {warning}" for warning in _folded(trace.warnings)]
     if text := departures_text(trace):
         lines += ["", text]

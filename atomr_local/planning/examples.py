@@ -22,6 +22,7 @@ from pathlib import Path
 
 from atomr_local.errors import InputError
 from atomr_local.input_files import read_text
+from atomr_local.language.names import name_key
 from atomr_local.output_files import exclusive, not_written, put
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
@@ -38,6 +39,7 @@ _SHAPE_SHARE = 0.7
 _LEAST_GAIN = 1e-9
 # Kinds of questions, each with its menu of examples: few, so that the prefix cache can keep what was read of each.
 _KINDS = 12
+_ARTICLES = frozenset({"a", "an", "the"})
 _Vector = dict[str, float]
 
 
@@ -92,6 +94,11 @@ def check_example(question: str, plan: str) -> Example:
     if problems:
         raise InputError(f"the plan of {question!r} is not valid: {problems[0].message}")
     return Example(question, plan.strip("\n"))
+
+
+def question_key(question: str) -> str:
+    """What the wordings of one question share: its words in order, without case, accents, punctuation and articles."""
+    return " ".join(word for word in name_key(question).split() if word not in _ARTICLES)
 
 
 def read_examples(path: Path) -> tuple[list[Example], list[str]]:
@@ -188,8 +195,11 @@ def example_line(example: Example) -> str:
 
 
 class ExampleLibrary:
-    def __init__(self, examples: Iterable[Example]) -> None:
+    """Worked examples to show to the planner, and plans of the user's own to take as they are."""
+
+    def __init__(self, examples: Iterable[Example], own: Iterable[Example] = ()) -> None:
         self._examples = tuple(examples)
+        self._own = {question_key(example.question): example for example in own}
         frequency = Counter(term for example in self._examples for term in example.terms)
         total = len(self._examples)
         self._weights = {term: math.log(1 + total / count) for term, count in frequency.items()}
@@ -210,7 +220,11 @@ class ExampleLibrary:
             InputError: the file cannot be read.
         """
         own, _ = read_examples(path)
-        return cls({example.question: example for example in (*_shipped(), *own)}.values())
+        return cls({example.question: example for example in (*_shipped(), *own)}.values(), own)
+
+    def kept(self, question: str) -> Example | None:
+        """The user's own example for this very question, in these or nearly these words."""
+        return self._own.get(question_key(question))
 
     def __len__(self) -> int:
         return len(self._examples)

@@ -49,7 +49,8 @@ _OPERATOR = re.compile(r" = (?:Search|Relate|Filter)\(")
 class PlanningResult:
     """A plan and how it was made.
 
-    A tree of the root alone is answered by one direct look-up; the model chose that if `origin` is "model".
+    A tree of the root alone is answered by one direct look-up; the model chose that if `origin` is "model". A plan that
+    the user has kept for the question has the origin "example".
 
     Attributes:
         attempts: number of model calls.
@@ -58,7 +59,7 @@ class PlanningResult:
     """
 
     tree: Tree
-    origin: Literal["model", "fallback"]
+    origin: Literal["model", "fallback", "example"]
     attempts: int
     problems: tuple[str, ...] = ()
     confidence: float | None = None
@@ -155,6 +156,10 @@ class Planner:
             ModelError: the model failed.
             Cancelled: the question was cancelled.
         """
+        if (own := self.examples.kept(question)) is not None:
+            tree = parse_compact(own.plan, question)  # checked when it was read
+            if not any(problem.fatal for problem in validate(tree, self.limits)):
+                return PlanningResult(tree, "example", 0)
         problems: list[str] = []
         prompt = self._prompt(question)
         grammar = Grammar(plan_grammar(question))

@@ -62,6 +62,8 @@ def answer_lines(trace: Trace, earlier: Mapping[str, str]) -> list[str]:
         earlier: questions of the conversation by trace id.
     """
     lines = []
+    if trace.plan.origin == "example":
+        lines.append("The plan is one that you kept for this question.")
     if meant := understood(trace):
         lines.append(f"Understood as: {meant}")
         lines += [f"Taken from: {question}" for question in taken_from(trace, earlier)]

@@ -14,7 +14,7 @@ SCHEMA = "atomr.trace/1"
 Status = Literal["answered", "unknown", "cancelled", "failed", "interrupted"]
 Basis = Literal["evidence", "model"]
 Method = Literal["operator", "child", "sibling", "symbolic", "computed", "direct_rag", "closed_book"]
-PlanOrigin = Literal["model", "user", "file", "fallback"]
+PlanOrigin = Literal["model", "user", "file", "fallback", "example"]
 Outcome = Literal["found", "computed", "memory", "not found"]
 
 
@@ -45,7 +45,8 @@ class PlanTrace:
 
     Attributes:
         compact: the plan in compact notation.
-        origin: who made it; "fallback" is the question alone, after no plan could be used.
+        origin: who made it; "fallback" is the question alone, after no plan could be used; "example" is a plan
+            that the user kept for this question.
         attempts: how often the model was asked for a plan.
         problems: what was wrong with rejected plans, in words.
     """

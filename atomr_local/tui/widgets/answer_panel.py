@@ -85,6 +85,8 @@ def answer_of(state: QuestionState) -> str:
             blocks.append("⚠ This is the model's own knowledge: no evidence supports it.")
         if state.origin == "fallback":
             blocks.append("⚠ No valid plan was found; the question was answered in one step.")
+        if state.origin == "example":
+            blocks.append("The plan is the one that you kept for this question (F6 lists kept plans).")
     blocks.extend(f"⚠ {plain(warning)}" for warning in gathered(state.warnings))
     if text := state.left_machine:
         blocks.append(f"Left the machine: {plain(text)}")

@@ -202,3 +202,30 @@ def test_an_example_from_before_line_0_is_shown_with_one() -> None:
     Planner(backbone, ExampleLibrary([Example(QUESTION, GOOD.strip())]), Limits()).plan("Who is the mother of Ann Lee?")
     shown = [message.content for message in backbone.prompts[0].messages if message.role == "assistant"]
     assert shown == [f"0. {QUESTION} = Answer(thing)\n{GOOD.strip()}"]
+
+
+@pytest.mark.parametrize(
+    "asked", ["Who is the father of Ann Lee?", "who is father of ann lee", "Who is the father of Ánn Lee ?"]
+)
+def test_a_plan_that_the_user_kept_is_taken_without_the_model(asked: str) -> None:
+    kept = Example("Who is the father of Ann Lee?", '1. Who is Ann Lee? = Search("Ann Lee")')
+    backbone = FakeBackbone()
+    made = Planner(backbone, ExampleLibrary([], [kept]), Limits(), style="lean").plan(asked)
+    assert (made.origin, made.attempts, made.compact) == ("example", 0, kept.plan)
+    assert backbone.asked == []
+
+
+@pytest.mark.parametrize(
+    "asked", ["Who is the father of Ann Ley?", "Who is the mother of Ann Lee?", "Is Ann Lee the father of who?"]
+)
+def test_a_kept_plan_is_not_taken_for_another_question(asked: str) -> None:
+    kept = Example("Who is the father of Ann Lee?", '1. Who is Ann Lee? = Search("Ann Lee")')
+    backbone = FakeBackbone(GOOD, GOOD)
+    assert Planner(backbone, ExampleLibrary([], [kept]), Limits()).plan(asked).origin != "example"
+
+
+def test_a_kept_plan_larger_than_the_limits_is_planned_anew() -> None:
+    backbone = FakeBackbone(GOOD)
+    kept = Example(QUESTION, "\n".join(f'{i}. Who is Ann Lee? = Search("Ann Lee")' for i in range(1, 9)))
+    made = Planner(backbone, ExampleLibrary([], [kept]), Limits(nodes=4)).plan(QUESTION)
+    assert made.origin == "model"

@@ -116,7 +116,7 @@ class PlanEditor(Screen["Tree | None"]):
         except AtomrError as error:
             self.app.push_screen(ErrorScreen(error))
         else:
-            self.notify("Kept as an example for the planner. A model with an adapter plans without examples.")
+            self.notify("Kept. This question will be planned like this from now on.")
 
     def action_leave(self) -> None:
         leave = partial(self.dismiss, None)
