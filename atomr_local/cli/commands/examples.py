@@ -22,9 +22,10 @@ from atomr_local.sanitize import sanitize
 
 @click.group()
 def examples() -> None:
-    """Keep your own example plans. The planner sees the ones most like the question.
+    """Keep plans of your own.
 
-    They are used together with the examples that ship. A model with an adapter needs no examples.
+    When the question of a kept plan comes again, in the same or nearly the same words, the plan is used as it is. For
+    other questions, a model without an adapter is shown the most similar kept plans, beside the ones that ship.
 
     Example: atomr examples list
     """
