@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from atomr_local.errors import ModelError
 from atomr_local.language.names import base_key, comparable, name_key
-from atomr_local.reasoning.confidence.signals import AGREE, worst
+from atomr_local.reasoning.confidence.signals import AGREE, FAILED_SOURCE, worst
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reading.citation_verification import agreement, holds
 from atomr_local.reasoning.reading.reader import Reader
@@ -139,6 +139,8 @@ class Operators:
         if not result.values and not self._settled_empty(operator, gathered):
             self._direct_rag(node_id, question, result)
         problems = [problem for found in gathered for problem in found.problems]
+        if problems:
+            result.signals[FAILED_SOURCE] = 1.0
         if problems and not result.values:
             result.error = {"title": "Source failed", "message": "; ".join(problems)}
         if len(combinations) > 1:
@@ -155,6 +157,8 @@ class Operators:
         result = Result(evidence=list(found.evidence))
         self._direct_rag(node_id, question, result)
         compared(result)
+        if found.problems:
+            result.signals[FAILED_SOURCE] = 1.0
         result.dropped = [*found.dropped, *result.dropped]
         return result
 

@@ -236,6 +236,8 @@ class Retriever:
 
     def _ask(self, node_id: int, request: Request, chosen: Sequence[str], probe: Gathered | None) -> Gathered:
         merged = Gathered(probed=probe.graph if probe is not None else None)
+        if probe is not None and SourceName.GRAPH not in chosen:
+            merged.problems.extend(probe.problems)
 
         def one(name: str) -> Gathered:
             return probe if name == SourceName.GRAPH and probe is not None else self._one(node_id, name, request)

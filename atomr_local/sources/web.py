@@ -128,8 +128,9 @@ class WebSource:
             except Exception as error:  # DDGSException, or lxml's for a page that is none
                 if _UNREACHED.search(str(error)):
                     raise SourceError(
-                        f"no connection to the search engine ({SEARCH_HOST})",
-                        hint="Check the connection, or turn web search off.",
+                        "web search was skipped",
+                        title="No network",
+                        hint=f"Check the connection to {SEARCH_HOST}, or turn web search off.",
                     ) from error
                 raise SourceError(
                     f"the web search failed: {sanitize_line(str(error))[:200]}", hint="Check the connection."

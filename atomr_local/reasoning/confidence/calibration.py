@@ -24,6 +24,9 @@ _MOST_TERMS = 64
 _MOST_KNOTS = 200
 # The limit for fitted probabilities: more likely right than wrong.
 _ACCEPT = 0.5
+# An answer that was found while a source had failed is never "well supported". No questions with failing sources were
+# measured: the factor is set by hand.
+_WITHOUT_SOURCE = 0.79
 
 
 def _logit(share: float) -> float:
@@ -93,13 +96,17 @@ class LogisticModel:
     knots: tuple[tuple[float, float], ...] = ()
 
     def probability(self, given: Mapping[str, float]) -> float:
-        """The probability of being right, given these signals; signals unknown to the model are ignored."""
+        """The probability of being right, given these signals; signals unknown to the model are ignored.
+
+        If a source failed, the probability is lower: what that source would have said is unknown.
+        """
         z = self.intercept
         for term in self.terms:
             value = given.get(term.name, math.nan)
             known = math.isfinite(value)
             z += term.coefficient * (FEATURES[term.name](value) - term.mean) if known else term.missing
-        return self._isotonic(1.0 / (1.0 + math.exp(-max(min(z, 60.0), -60.0))))
+        found = self._isotonic(1.0 / (1.0 + math.exp(-max(min(z, 60.0), -60.0))))
+        return found * _WITHOUT_SOURCE if given.get(names.FAILED_SOURCE) else found
 
     def uses(self, name: str) -> bool:
         return any(term.name == name for term in self.terms)

@@ -36,6 +36,9 @@ GUESS = "guess"
 # 1 if the model answered from its own knowledge.
 MEMORY = "memory"
 
+# 1 if a source that was chosen failed: what it would have said is unknown.
+FAILED_SOURCE = "failed_source"
+
 # For an answer that depends on several steps; each signal above is then the worst one of the steps.
 # Product of the confidences of everything that was looked up or read.
 LEAVES = "leaves"
@@ -57,7 +60,7 @@ RIVAL = "rival"
 OTHER = "other."
 
 # Signals whose larger values are worse.
-_AGAINST = frozenset({NULL, GUESS, MEMORY})
+_AGAINST = frozenset({NULL, GUESS, MEMORY, FAILED_SOURCE})
 
 
 def worst(several: Iterable[Mapping[str, float]]) -> dict[str, float]:

@@ -233,6 +233,7 @@ def test_a_failing_source_is_a_warning_and_the_others_go_on() -> None:
     assert run.result.texts == ("painter",)
     assert run.trace.warnings == ["step 1: Source failed: the store is damaged"]
     assert len(run.of_type(WarningRaised)) == 1
+    assert run.node(1).signals["failed_source"] == 1.0
 
 
 def test_a_source_that_fails_alone_is_the_nodes_error_and_the_root_still_ends() -> None:

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from atomr_local.reasoning.confidence import signals as names
 from atomr_local.reasoning.confidence.calibration import FEATURES, Calibration, LogisticModel, LogisticTerm
+from atomr_local.reasoning.confidence.words import confidence_word
 
 GOOD = {"reading": 0.95, "null": 0.02, "verify": 0.97, "support": 1.0, "agree": 1.0, "named": 0.0}
 BAD = {"reading": 0.4, "null": 0.7, "verify": 0.2, "support": 0.0, "agree": 0.0, "named": 0.0}
@@ -110,3 +112,11 @@ def test_without_a_card_good_signals_are_surer_than_bad_ones(way: str) -> None:
 def test_every_feature_takes_every_number_that_a_signal_may_be() -> None:
     for feature in FEATURES.values():
         assert all(math.isfinite(feature(value)) for value in (-1.0, 0.0, 0.5, 1.0, 1e9))
+
+
+@pytest.mark.parametrize("model", [Calibration().tree, Calibration().direct, Calibration().step, LogisticModel(60.0)])
+def test_an_answer_despite_a_failed_source_is_never_well_supported(model: LogisticModel) -> None:
+    given = {names.READING: 1.0, names.LINK: 1.0, names.RELATION: 1.0, names.LEAVES: 1.0, names.SUPPORT: 1.0}
+    assert model.probability({**given, names.FAILED_SOURCE: 1.0}) < model.probability(given)
+    assert confidence_word(model.probability({**given, names.FAILED_SOURCE: 1.0})) != "well supported"
+    assert model.probability({**given, names.FAILED_SOURCE: 0.0}) == model.probability(given)
