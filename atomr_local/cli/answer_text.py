@@ -103,10 +103,11 @@ def _branch(trace: Trace, node: NodeTrace, depth: int, guess: bool) -> list[str]
         lines = [f"{line}{NOT_FOUND}{text}{error}"]
     else:
         whence = "  (your answer)" if node.by_user else ""
+        misfit = "  (not the kind of answer asked for)" if node.misfit else ""
         if node.outcome == "memory":
             whence = "  (from the model's own knowledge)"
         answer = sanitize_line(node.answer or "—")
-        lines = [line + answer + how + whence + cited + _MARKS[node.supported] + error]
+        lines = [line + answer + how + whence + cited + _MARKS[node.supported] + misfit + error]
     for child in trace.nodes:
         if child.parent == node.id:
             lines += _branch(trace, child, depth + 1, guess)

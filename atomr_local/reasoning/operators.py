@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from atomr_local.errors import ModelError
 from atomr_local.language.names import base_key, comparable, name_key
-from atomr_local.reasoning.confidence.signals import AGREE, FAILED_SOURCE, worst
+from atomr_local.reasoning.confidence.signals import AGREE, FAILED_SOURCE, TYPE_FIT, worst
 from atomr_local.reasoning.parallel import run_each
+from atomr_local.reasoning.reading.answer_fit import misfit
 from atomr_local.reasoning.reading.citation_verification import agreement, holds
 from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.reading.reading import Reading
@@ -145,6 +146,7 @@ class Operators:
             result.error = {"title": "Source failed", "message": "; ".join(problems)}
         if len(combinations) > 1:
             result.others = ()
+        _check_kind(question, result)
         return result
 
     def direct_rag(self, node_id: int, question: str, *, everywhere: bool = False) -> Result:
@@ -160,6 +162,7 @@ class Operators:
         if found.problems:
             result.signals[FAILED_SOURCE] = 1.0
         result.dropped = [*found.dropped, *result.dropped]
+        _check_kind(question, result)
         return result
 
     def summary(self, node_id: int, question: str, typed: str = "", *, alone: bool = False) -> Result:
@@ -359,3 +362,9 @@ def compared(result: Result) -> None:
     share = agreement(result.texts, result.evidence)
     if share is not None:
         result.signals[AGREE] = share
+
+
+def _check_kind(question: str, result: Result) -> None:
+    """An answer of another kind than the question asks for does not fit, whatever evidence contains it."""
+    if misfit(question, result.texts):
+        result.signals[TYPE_FIT] = 0.0

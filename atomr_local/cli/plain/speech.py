@@ -114,6 +114,8 @@ def step_lines(trace: Trace, node: NodeTrace) -> list[str]:
     if node.supported is not None:
         contains = "contains" if node.supported else "does not contain"
         lines.append(f"Check: the cited evidence {contains} this answer.")
+    if node.misfit:
+        lines.append("Check: this is not the kind of answer that is asked for.")
     lines += [f"Left out: {_clean(item)}" for item in node.dropped]
     lines += [f"It rests on {_source(item)}." for item in _cited(trace, node.id)]
     if node.evidence:

@@ -151,6 +151,11 @@ class NodeTrace:
         """Whether the answer is one that the user gave: the program has found it in no way."""
         return self.method is None and bool(self.answers)
 
+    @property
+    def misfit(self) -> bool:
+        """Whether the answer is of another kind than the question asks for, such as a length for a count."""
+        return bool(self.answers) and self.signals.get("type_fit") == 0.0
+
 
 @dataclass
 class EvidenceTrace:

@@ -236,6 +236,18 @@ def test_a_failing_source_is_a_warning_and_the_others_go_on() -> None:
     assert run.node(1).signals["failed_source"] == 1.0
 
 
+def test_an_answer_of_another_kind_is_marked_and_less_sure() -> None:
+    def ask(answer: str) -> Run:
+        text = FakeSource("text", {"Lyon population": passages(("Lyon", "Lyon: 48 km, 520,000 people."))})
+        plan = '1. How many people live in Lyon? = Relate("Lyon", "population")'
+        return Run("How many people live in Lyon?", plan, FakeBackbone(reply(answer, evidence=[1])), text)
+
+    wrong, right = ask("48 km").node(1), ask("520,000").node(1)
+    assert wrong.supported and right.supported  # the passage contains both
+    assert wrong.misfit and not right.misfit
+    assert (wrong.confidence or 0.0) < (right.confidence or 0.0)
+
+
 def test_a_source_that_fails_alone_is_the_nodes_error_and_the_root_still_ends() -> None:
     failing = FakeSource("text", {"Ann job": SourceError("time-out")})
     run = Run("What is it?", '1. What is the job of Ann? = Relate("Ann", "job")', FakeBackbone(UNKNOWN), failing)

@@ -1,0 +1,48 @@
+"""An answer of another kind than the question asks for is told; what may fit never is."""
+
+from __future__ import annotations
+
+import pytest
+
+from atomr_local.reasoning.reading.answer_fit import misfit
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many people live in Lyon?", "47.87 km²"),
+        ("How many children did Bach have?", "12 km"),
+        ("Who wrote Emma?", "1815"),
+        ("Who is the father of Ann Lee?", "3 May 1901"),
+        ("Where was Franz Liszt born?", "22 October 1811"),
+        ("When was Emma published?", "350 kg"),
+    ],
+)
+def test_another_kind_does_not_fit(question: str, answer: str) -> None:
+    assert misfit(question, [answer])
+    assert misfit(question, ["Vienna" if question.startswith("W") else "7", answer])
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many people live in Lyon?", "522,250"),
+        ("How many people live in Lyon?", "522,250 people"),
+        ("How many kilometres long is the Rhine?", "764 miles"),
+        ("How many square miles is Wales?", "20,779 km²"),
+        ("How many years later did he die?", "12 years"),
+        ("How many minutes does the film last?", "2 hours"),
+        ("How long is the Rhine?", "1,233 km"),
+        ("How old was Mozart when he died?", "35 years"),
+        ("Who recorded In da Club?", "50 Cent"),
+        ("Who sang Kryptonite?", "3 Doors Down"),
+        ("When was Emma published?", "1815"),
+        ("When did Rome fall?", "the 5th century"),
+        ("Which novel did Orwell write in 1948?", "1984"),
+        ("Emma", "3 May 1901"),
+        ("", ""),
+    ],
+)
+def test_what_may_fit_is_left_alone(question: str, answer: str) -> None:
+    assert not misfit(question, [answer])
+    assert not misfit(question, [])
