@@ -157,9 +157,9 @@ class Planner:
             Cancelled: the question was cancelled.
         """
         if (own := self.examples.kept(question)) is not None:
-            tree = parse_compact(own.plan, question)  # checked when it was read
-            if not any(problem.fatal for problem in validate(tree, self.limits)):
-                return PlanningResult(tree, "example", 0)
+            plan = parse_compact(own.plan, question)  # checked when it was read
+            if not any(problem.fatal for problem in validate(plan, self.limits)):
+                return PlanningResult(plan, "example", 0)
         problems: list[str] = []
         prompt = self._prompt(question)
         grammar = Grammar(plan_grammar(question))
