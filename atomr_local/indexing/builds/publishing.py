@@ -19,33 +19,23 @@ from pathlib import Path
 
 from atomr_local import paths
 from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing import store
 from atomr_local.indexing.builds import digests
-from atomr_local.indexing.store import (
-    DIGESTS,
-    KINDS,
-    MANIFEST,
-    NAME,
-    IndexKind,
-    Manifest,
-    directory_size,
-    index_path,
-    subdirectories,
-)
 from atomr_local.output_files import process_alive, put, sync_directory
 
 LEDGER = "ledger.json"  # of an unfinished build, see ledger.py
 LOCK = "building.lock"  # held while a build runs
 # A build over several runs; or a build, an index set aside or one to be removed, of one process.
-_HIDDEN = re.compile(rf"\.(?P<name>{NAME.pattern})\.(?:building|(?P<what>building|old|removed)-(?P<pid>\d+)-\w+)")
+_HIDDEN = re.compile(rf"\.(?P<name>{store.NAME.pattern})\.(?:building|(?P<what>building|old|removed)-(?P<pid>\d+)-\w+)")
 
 
-def unfinished_path(kind: IndexKind, name: str) -> Path:
+def unfinished_path(kind: store.IndexKind, name: str) -> Path:
     """Where :func:`resumable` builds the index `name`."""
-    return index_path(kind, name).with_name(f".{name}.building")
+    return store.index_path(kind, name).with_name(f".{name}.building")
 
 
 @contextlib.contextmanager
-def resumable(kind: IndexKind, name: str) -> Iterator[Path]:
+def resumable(kind: store.IndexKind, name: str) -> Iterator[Path]:
     """The directory in which the index `name` is built over several runs, if need be; held while this lasts.
 
     It is the same directory each time. When the block ends without :func:`publish`, by an error or a kill, it stays if
@@ -55,7 +45,7 @@ def resumable(kind: IndexKind, name: str) -> Iterator[Path]:
         KnowledgeIndexError: another process is building this index.
         OSError: the directory cannot be made.
     """
-    destination = index_path(kind, name)
+    destination = store.index_path(kind, name)
     destination.parent.mkdir(parents=True, exist_ok=True)
     scratch = unfinished_path(kind, name)
     with _held(scratch, kind, name):
@@ -67,21 +57,21 @@ def resumable(kind: IndexKind, name: str) -> Iterator[Path]:
                 shutil.rmtree(scratch, ignore_errors=True)
 
 
-def publish(scratch: Path, manifest: Manifest) -> Path:
+def publish(scratch: Path, manifest: store.Manifest) -> Path:
     """Write the manifest into `scratch` and put it in the index's place, replacing an older one.
 
     Returns:
         The index's directory.
     """
-    destination = index_path(manifest.kind, manifest.name)
+    destination = store.index_path(manifest.kind, manifest.name)
     for left in scratch.glob("*.lance/**/.tmp*"):  # of LanceDB's writers that were killed
         left.unlink()
-    helpers = (LEDGER, LOCK, MANIFEST, DIGESTS)
+    helpers = (LEDGER, LOCK, store.MANIFEST, store.DIGESTS)
     size = sum((scratch / name).stat().st_size for name in helpers if (scratch / name).is_file())
-    data = asdict(manifest) | {"bytes": directory_size(scratch) - size}
+    data = asdict(manifest) | {"bytes": store.directory_size(scratch) - size}
     text = json.dumps(data, ensure_ascii=False, indent=1)
     digests.record(scratch, text, base=destination if destination.exists() else None)
-    put(scratch / MANIFEST, text.encode())
+    put(scratch / store.MANIFEST, text.encode())
     # The name tells who set it aside, so that it is put back when that process dies before the next line.
     old = scratch.with_name(f".{manifest.name}.old-{os.getpid()}-{uuid.uuid4().hex[:8]}")
     if destination.exists():
@@ -108,7 +98,7 @@ def share(source: str | Path, destination: str | Path) -> None:
         shutil.copy2(source, destination)
 
 
-def put_back(kind: IndexKind, name: str) -> None:
+def put_back(kind: store.IndexKind, name: str) -> None:
     """Put the index `name` back where a process that died had set it aside and nothing has taken its place since.
 
     Raises:
@@ -132,7 +122,7 @@ class Unfinished:
         set_aside: the index itself, which a process that died had moved out of the way of a new one.
     """
 
-    kind: IndexKind
+    kind: store.IndexKind
     name: str
     path: Path
     resumable: bool
@@ -148,9 +138,9 @@ def list_unfinished() -> list[Unfinished]:
         KnowledgeIndexError: the directory of the indexes cannot be read.
     """
     found = []
-    for kind in KINDS:
+    for kind in store.KINDS:
         base = paths.indexes_dir() / kind
-        for directory in subdirectories(base):
+        for directory in store.subdirectories(base):
             if (match := _HIDDEN.fullmatch(directory.name)) is None:
                 continue
             resumable = match["pid"] is None
@@ -158,12 +148,12 @@ def list_unfinished() -> list[Unfinished]:
             set_aside = match["what"] == "old" and not (base / match["name"]).exists()
             size = 0
             with contextlib.suppress(OSError):  # a process at work there takes files away
-                size = directory_size(directory)
+                size = store.directory_size(directory)
             found.append(Unfinished(kind, match["name"], directory, resumable, running, size, set_aside))
     return found
 
 
-def remove(kind: IndexKind, name: str, *, unfinished_only: bool = False) -> int:
+def remove(kind: store.IndexKind, name: str, *, unfinished_only: bool = False) -> int:
     """Remove an index and what unfinished builds of it left; the index goes at once or not at all.
 
     Args:
@@ -175,7 +165,7 @@ def remove(kind: IndexKind, name: str, *, unfinished_only: bool = False) -> int:
     Raises:
         KnowledgeIndexError: there is nothing of this name, it is being built, or it cannot be removed.
     """
-    destination = index_path(kind, name)
+    destination = store.index_path(kind, name)
     scratch = unfinished_path(kind, name)
     left = [item for item in list_unfinished() if (item.kind, item.name) == (kind, name)]
     there = not unfinished_only and (destination.is_dir() or destination.is_symlink())
@@ -188,7 +178,7 @@ def remove(kind: IndexKind, name: str, *, unfinished_only: bool = False) -> int:
     try:
         with _held(scratch, kind, name):
             if there:
-                freed += directory_size(destination)
+                freed += store.directory_size(destination)
                 gone = destination.with_name(f".{name}.removed-{os.getpid()}-{uuid.uuid4().hex[:8]}")
                 destination.rename(gone)
                 gone.unlink() if gone.is_symlink() else shutil.rmtree(gone)
@@ -200,7 +190,7 @@ def remove(kind: IndexKind, name: str, *, unfinished_only: bool = False) -> int:
 
 
 @contextlib.contextmanager
-def _held(scratch: Path, kind: IndexKind, name: str) -> Iterator[None]:
+def _held(scratch: Path, kind: store.IndexKind, name: str) -> Iterator[None]:
     """Hold the lock file in `scratch`, which is made."""
     while True:
         scratch.mkdir(exist_ok=True)

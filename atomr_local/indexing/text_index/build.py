@@ -101,39 +101,31 @@ class State:
     skipped: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass
 class TextBuild:
     """One run, in the directory of its ledger.
 
-    Args:
+    Attributes:
         trained: rows that the vector index of the index that is added to was trained on.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        files: Sequence[Path],
-        embedder: Embedder,
-        selection: ArticleSelection,
-        progress: Callable[[TextBuildProgress], None],
-        cancellation: Cancellation,
-        *,
-        trained: int = 0,
-    ) -> None:
-        self._ledger = ledger
-        self._files = files
-        self._embedder = embedder
-        self._selection = selection
-        self._progress = progress
-        self._cancellation = cancellation
-        self._trained = trained
-        self._total = sum(item.size for item in ledger.inputs)
+    ledger: Ledger
+    files: Sequence[Path]
+    embedder: Embedder
+    selection: ArticleSelection
+    progress: Callable[[TextBuildProgress], None]
+    cancellation: Cancellation
+    trained: int = 0
+    state: State = field(default_factory=State, init=False)
+    skipped: Skipped = field(default_factory=Skipped, init=False)
+
+    def __post_init__(self) -> None:
+        self._total = sum(item.size for item in self.ledger.inputs)
         self._pending: list[dict[str, Any]] = []
         self._obsolete: list[str] = []
         self._quiet = self._flushes = self._fragments = 0
         self._table: PassageTable
         self._catalog: Catalog
-        self.state = State()
-        self.skipped = Skipped()
 
     def run(self) -> None:
         """Read, index and tidy, from where the ledger stands.
@@ -150,7 +142,7 @@ class TextBuild:
                 self._commit(stage="indexing")
             if self.state.stage == "indexing":
                 self._report("indexing")
-                self._cancellation.check()
+                self.cancellation.check()
                 self._require_space(finishing=True)
                 trained = self._table.index(self.state.trained)
                 self._commit(stage="tidying", trained=trained)
@@ -163,21 +155,21 @@ class TextBuild:
 
     def counts(self) -> dict[str, int]:
         """What the index holds in all."""
-        with closing(Catalog(self._ledger.directory)) as catalog:
+        with closing(Catalog(self.ledger.directory)) as catalog:
             return catalog.counts()
 
     def _open(self) -> None:
-        directory = self._ledger.directory
-        self._table = PassageTable(directory, self._embedder.dimensions)
+        directory = self.ledger.directory
+        self._table = PassageTable(directory, self.embedder.dimensions)
         self._catalog = Catalog(directory)
-        if not self._ledger.state:
+        if not self.ledger.state:
             base = self._catalog.last()
             self.state = State(
-                version=self._table.version, rows=self._table.rows, seq=base, base=base, trained=self._trained
+                version=self._table.version, rows=self._table.rows, seq=base, base=base, trained=self.trained
             )
             return
         try:
-            state = self.state = State(**self._ledger.state)
+            state = self.state = State(**self.ledger.state)
             self.skipped = Skipped.restored(state.skipped)
         except (KeyError, TypeError, ValueError) as error:
             raise _damaged(directory, "its ledger makes no sense") from error
@@ -193,8 +185,8 @@ class TextBuild:
 
     def _read(self) -> None:
         self._require_space()
-        first, before = self.state.file, sum(item.size for item in self._ledger.inputs[: self.state.file])
-        for number in range(first, len(self._files)):
+        first, before = self.state.file, sum(item.size for item in self.ledger.inputs[: self.state.file])
+        for number in range(first, len(self.files)):
             if self._enough():
                 break
             state = self.state
@@ -209,25 +201,25 @@ class TextBuild:
                     self._take(item, cut, number, state.taken if item.record == partial else 0)
                     if self._enough():
                         break
-            before += self._ledger.inputs[number].size
+            before += self.ledger.inputs[number].size
             if not self._enough():
                 state.file, state.record, state.taken, state.done = number + 1, 0, 0, before
         self._flush()
 
     def _records(self, number: int, after: int) -> Iterator[Read]:
         """What file `number` holds after the record `after`; records that cannot be used are noted."""
-        reader = open_articles(self._files[number], self._selection.format)
+        reader = open_articles(self.files[number], self.selection.format)
         for item in reader.records(self.skipped, after=after):
             yield item, None, reader.position
 
     def _enough(self) -> bool:
-        limit = self._selection.limit
+        limit = self.selection.limit
         return limit is not None and self.state.articles >= limit and not self.state.taken
 
     def _take(self, article: Article, cut: list[Passage] | None, number: int, taken: int) -> None:
         """Take an article in, cut into passages or not yet; `taken` of them are in the table already."""
         state = self.state
-        if not self._selection.wants(article):
+        if not self.selection.wants(article):
             self._went(article.record)
             return
         if cut is None:
@@ -254,7 +246,7 @@ class TextBuild:
         known = self._catalog.find(article.id)
         if known is not None and known.seq > state.base:
             reason = f'an article before it has the id "{article.id}"'
-            self.skipped.add(self._files[number], article.record, reason)
+            self.skipped.add(self.files[number], article.record, reason)
             return False
         digest = content_hash(article)
         state.seq += 1
@@ -278,7 +270,7 @@ class TextBuild:
 
     def _flush(self) -> None:
         """Write what is pending and commit it."""
-        self._cancellation.check()
+        self.cancellation.check()
         batch, self._pending = self._pending, []
         self._embed(batch)
         self._require_space()
@@ -301,7 +293,7 @@ class TextBuild:
             self._commit(forgetting=False)
 
     def _embed(self, batch: list[dict[str, Any]]) -> None:
-        for row, vector in zip(batch, encode_all(self._embedder, [row[SEARCHED] for row in batch]), strict=True):
+        for row, vector in zip(batch, encode_all(self.embedder, [row[SEARCHED] for row in batch]), strict=True):
             row[VECTOR] = vector
 
     def _append(self, batch: list[dict[str, Any]]) -> None:
@@ -313,7 +305,7 @@ class TextBuild:
             setattr(state, name, value)
         state.version, state.rows, state.skipped = self._table.version, self._table.rows, asdict(self.skipped)
         try:
-            self._ledger.commit(asdict(state))
+            self.ledger.commit(asdict(state))
         except OSError as error:
             raise write_error("the ledger of the text index", error, resumable=True) from error
 
@@ -321,28 +313,28 @@ class TextBuild:
         parts = self._catalog.counts()["passages"]
         if parts != self._table.rows:
             problem = f"it has {self._table.rows} passages where its articles have {parts}"
-            raise _damaged(self._ledger.directory, problem)
+            raise _damaged(self.ledger.directory, problem)
 
     def _require_space(self, *, finishing: bool = False) -> None:
         """Room for a second copy of what there is, which compaction and indexes make, and for the rest of the input."""
-        directory = self._ledger.directory
+        directory = self.ledger.directory
         # Asking for the size of a large directory takes longer than one batch is worth.
         if self._flushes % 16 and not finishing:
             require_space(directory, 0, "the next passages")
             return
         size = store.directory_size(directory)
         share = min(1.0, self.state.done / self._total) if self._total else 1.0
-        everything = self._selection.limit is None and self._selection.titles is None
+        everything = self.selection.limit is None and self.selection.titles is None
         whole = size / share if share > 0.05 else max(size, _BYTES_PER_INPUT_BYTE * self._total)
         whole = whole if everything else size
         require_space(directory, int(whole - size + whole), "this index")
 
     def _report(self, stage: str) -> None:
-        state, limit = self.state, self._selection.limit
+        state, limit = self.state, self.selection.limit
         done, total = (state.articles, limit) if limit is not None else (state.done, self._total)
         if stage == "indexing":
             done = total
-        self._progress(TextBuildProgress(stage, state.passages, min(done, total), total))
+        self.progress(TextBuildProgress(stage, state.passages, min(done, total), total))
 
 
 def cut_article(article: Article) -> list[Passage]:

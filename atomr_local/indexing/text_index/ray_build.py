@@ -92,9 +92,9 @@ class RayTextBuild(TextBuild):
         return min(build.BATCH * _BLOCKS * self._cores, _WAVE)
 
     def _records(self, number: int, after: int) -> Iterator[Read]:
-        last = len(self._files) - 1
+        last = len(self.files) - 1
         # A limit is reached in the middle of a file, as a rule; and one file is read by one process in any case.
-        if self._selection.limit is not None or (self._files_read is None and number == last):
+        if self.selection.limit is not None or (self._files_read is None and number == last):
             yield from super()._records(number, after)
             return
         if self._files_read is None:
@@ -114,17 +114,17 @@ class RayTextBuild(TextBuild):
         """
         import ray.data
 
-        for begin in range(first, len(self._files), self._cores):
-            numbers = range(begin, min(begin + self._cores, len(self._files)))
+        for begin in range(first, len(self.files), self._cores):
+            numbers = range(begin, min(begin + self._cores, len(self.files)))
             items = [
-                {"number": n, "path": str(self._files[n].absolute()), "shown": str(self._files[n])}
+                {"number": n, "path": str(self.files[n].absolute()), "shown": str(self.files[n])}
                 | {"after": after if n == first else 0}
                 for n in numbers
             ]
-            self._cancellation.check()
+            self.cancellation.check()
             read = (
                 ray.data.from_items(items, override_num_blocks=len(items))
-                .map_batches(_read_file, batch_size=1, fn_kwargs={"selection": self._selection})
+                .map_batches(_read_file, batch_size=1, fn_kwargs={"selection": self.selection})
                 .materialize()
             )
             yield from _by_file(read.to_arrow_refs())
@@ -147,7 +147,7 @@ class RayTextBuild(TextBuild):
             _embedded,
             batch_size=None,
             batch_format="pyarrow",
-            fn_kwargs={"embedder": pickle.dumps(self._embedder), "vector": schema.field(VECTOR)},
+            fn_kwargs={"embedder": pickle.dumps(self.embedder), "vector": schema.field(VECTOR)},
         )
         # A fragment for each block: the write is then done by the task that embeds.
         lance_ray.write_lance(passages, str(table.path.absolute()), mode="append", schema=schema, min_rows_per_file=1)

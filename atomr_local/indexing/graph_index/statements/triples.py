@@ -21,13 +21,7 @@ from atomr_local.indexing.graph_index.qualifiers import (
     best,
     qualifier_triples,
 )
-from atomr_local.indexing.graph_index.statements.terms import (
-    NAMING,
-    LabelWords,
-    iri_term,
-    range_of,
-    take_name,
-)
+from atomr_local.indexing.graph_index.statements.terms import NAMING, LabelWords, iri_term, range_of, take_name
 from atomr_local.indexing.graph_index.subset import Role, Subset
 from atomr_local.language.properties import ENTITY, PROPERTY
 
