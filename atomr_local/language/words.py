@@ -1,4 +1,8 @@
-"""English words and phrases in small letters, from `en/*.json`; the files say what each list is for."""
+"""English words and phrases in small letters, from `en/*.json`, and stems: what the inflections of a word share.
+
+The files say what each list is for. Evidence and descriptions are compared by the first letters, which also join
+"director" with "directed"; wordings of properties by their suffix, because there the first letters join too much.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+_SUFFIXES = ("ing", "ers", "ors", "er", "or", "ed", "es", "s", "e")
+_SHORTEST_STEM = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +164,19 @@ def relation_words() -> RelationWords:
 def any_of(phrases: Iterable[str]) -> str:
     """A regular expression for one of the phrases, the longest first."""
     return "(?:" + "|".join(re.escape(phrase) for phrase in sorted(phrases, key=lambda text: (-len(text), text))) + ")"
+
+
+def first_letters(word: str, count: int = 5) -> str:
+    """The beginning of a word: "direc" of "directed" and "director"."""
+    return word[:count]
+
+
+def without_suffix(word: str) -> str:
+    """The word without its ending, if at least four letters are left."""
+    for suffix in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= _SHORTEST_STEM:
+            return word.removesuffix(suffix)
+    return word
 
 
 def _lists(name: str) -> dict[str, Any]:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from atomr_local.language.literals import parse_date
 from atomr_local.language.names import name_key, words
-from atomr_local.language.stemming import first_letters
-from atomr_local.language.words import english
+from atomr_local.language.words import english, first_letters
 from atomr_local.sources.protocol import Evidence
 
 _VERDICTS = {"yes", "no"}

@@ -10,8 +10,7 @@ from functools import lru_cache
 from atomr_local.indexing.graph_index.names.database import EntityRow, NameRow
 from atomr_local.language.names import base_key, name_key, split_qualifier, words
 from atomr_local.language.properties import property_table
-from atomr_local.language.stemming import first_letters
-from atomr_local.language.words import relation_words
+from atomr_local.language.words import first_letters, relation_words
 from atomr_local.sources.graph.knowledge_graph import TYPE_PROPERTIES, KnowledgeGraph, term_iri
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
 from atomr_local.sources.graph.spelling import WORD, one_slip_away, parted, similarity

@@ -84,17 +84,15 @@ class FactStatements:
         known, predicate = self._property(fact, key)
         adjectival = known is not None and known.adjectival
         literal = None if fact.object.qid else _literal(fact, known)
+        entity = None
         if literal is None:
             entity = self._entity(fact.object, _ADJECTIVE if adjectival else OBJECT)
-            term, value_range = iri_term(entity), "entities"
             # The label chosen in the end may be another one, so the wording of this statement is always kept.
+            literal = iri_term(entity), "entities", ""
+        term, value_range, normal = literal
+        if normal != fact.object.label:
             self._names.statement_text(subject, predicate, term, fact.object.label)
-            self._names.statement(subject, predicate, entity, value_range)
-        else:
-            term, value_range, normal = literal
-            if normal != fact.object.label:
-                self._names.statement_text(subject, predicate, term, fact.object.label)
-            self._names.statement(subject, predicate, None, value_range)
+        self._names.statement(subject, predicate, entity, value_range)
         yield f"{iri_term(subject)} {iri_term(predicate)} {term} .\n"
 
     def _entity(self, term: Term, weight: int) -> str:

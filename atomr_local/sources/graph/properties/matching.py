@@ -14,7 +14,7 @@ from rapidfuzz.distance import DamerauLevenshtein
 from atomr_local.indexing.graph_index.names.database import PropertyRow
 from atomr_local.language.names import name_key
 from atomr_local.language.properties import KnownProperty, property_table
-from atomr_local.language.stemming import without_suffix
+from atomr_local.language.words import without_suffix
 from atomr_local.sources.graph.properties.phrases import SMALL, TYPES, expected_kind, with_kind, without
 from atomr_local.sources.graph.properties.question_matching import (
     PropertyName,

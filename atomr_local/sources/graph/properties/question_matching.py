@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from atomr_local.language.names import words
-from atomr_local.language.stemming import without_suffix
-from atomr_local.language.words import relation_words
+from atomr_local.language.words import relation_words, without_suffix
 from atomr_local.sources.graph.properties.phrases import SMALL, expected_kind, with_kind
 
 PropertyPath = tuple[str, bool]
