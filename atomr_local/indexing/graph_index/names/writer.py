@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -268,16 +269,9 @@ class NamesWriter:
             "SELECT entity.id, entity.iri, label, description, name.text FROM entity "
             "LEFT JOIN name ON name.entity = entity.id WHERE entity.id > ? ORDER BY entity.id, name.id"
         )
-        current: tuple[int, str, str, str, list[str]] | None = None
-        for number, iri, label, description, text in self._db.execute(query, (after,)):
-            if current is None or current[0] != number:
-                if current is not None:
-                    yield current
-                current = (number, iri, label, description, [])
-            if text and text != label:
-                current[4].append(text)
-        if current is not None:
-            yield current
+        for entity, rows in groupby(self._db.execute(query, (after,)), key=lambda row: row[:4]):
+            number, iri, label, description = entity
+            yield number, iri, label, description, [text for *_, text in rows if text and text != label]
 
     def label_triples(self) -> int:
         """How many triples :meth:`labelled` comes to: a label and a description an entity, and its other names."""

@@ -33,6 +33,8 @@ _LEFTOVER = re.compile(
     re.I,
 )
 _DELIMITER = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}|<!--|-->|</?([a-zA-Z]+)|/?>|\[(?:https?:)?//|\]")
+# Tokens that open an argument or a comment, which show nothing → those that close it.
+_SKIPPED = {"ArgumentOpen": "ArgumentClose", "CommentStart": "CommentEnd"}
 _SINGLE = "<single"
 _CLOSES = {"}}": "{{", "]]": "[[", "|}": "{|", "-->": "<!--", ">": "<", "/>": "<", "]": "["}
 # The tokeniser reads on from every opening that is never closed: this many characters in all take some seconds.
@@ -113,6 +115,8 @@ class _Walker:
                 out.append(token["text"])
             elif name in stops:
                 return name
+            elif name in _SKIPPED:
+                self._skip(name, _SKIPPED[name])
             elif (handler := _HANDLERS.get(name)) is not None:
                 handler(self, token, out)
         return ""
@@ -150,12 +154,6 @@ class _Walker:
                     continue
             positional.append(text.strip())
         out.append(kept_text(name, positional))
-
-    def _argument(self, _token: Any, _out: list[Any]) -> None:
-        self._skip("ArgumentOpen", "ArgumentClose")
-
-    def _comment(self, _token: Any, _out: list[Any]) -> None:
-        self._skip("CommentStart", "CommentEnd")
 
     def _wikilink(self, _token: Any, out: list[Any]) -> None:
         title, stop = self._rendered("WikilinkSeparator", "WikilinkClose")
@@ -229,8 +227,6 @@ class _Walker:
 
 _HANDLERS = {
     "TemplateOpen": _Walker._template,
-    "ArgumentOpen": _Walker._argument,
-    "CommentStart": _Walker._comment,
     "WikilinkOpen": _Walker._wikilink,
     "ExternalLinkOpen": _Walker._external_link,
     "HTMLEntityStart": _Walker._entity,
