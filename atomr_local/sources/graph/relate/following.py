@@ -1,16 +1,17 @@
-"""The values of one property of an entity, with their evidence."""
+"""The values of one property of an entity, each once, dates as precise as they are known, with their evidence."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from atomr_local.indexing.graph_index.statements.terms import local_name
+from atomr_local.language.literals import parse_date
 from atomr_local.language.properties import PROPERTY
 from atomr_local.sources.graph.knowledge_graph import ROW_LIMIT, KnowledgeGraph, Statement, term_iri
 from atomr_local.sources.graph.properties.matching import PropertyMatch
 from atomr_local.sources.graph.qualified_statements import QualifiedStatement, TimeConstraint, qualified_statements
 from atomr_local.sources.graph.relate.heads import Head
-from atomr_local.sources.graph.relate.values import distinct_values, most_precise
 from atomr_local.sources.protocol import Evidence, Request, Value, ValueKind
 
 _SHOWN = 12
@@ -87,7 +88,7 @@ class PropertyFollower:
                 value = graph.value(Statement(head.iri, match.property, row["value"]), score, known)
             if value is not None and self._fits(value, match.gender):
                 values.append(value)
-        values = most_precise(distinct_values(values))
+        values = _most_precise(distinct_values(values))
         values.sort(key=lambda value: value.text)
         if answer.cut:
             found.dropped.append(f"more than {ROW_LIMIT} values of {label}; the rest were left out")
@@ -106,3 +107,21 @@ class PropertyFollower:
             return True
         stated = self._graph.statements(value.iri, _GENDER_PROPERTY, limit=1)
         return not stated or self._graph.value(stated[0]).text.casefold() == gender
+
+
+def distinct_values(values: Sequence[Value]) -> list[Value]:
+    """Values in order, each once: by entity where known, else by text without regard to case."""
+    return list({(value.iri or value.text.casefold()): value for value in reversed(values)}.values())[::-1]
+
+
+def _most_precise(values: list[Value]) -> list[Value]:
+    """Without the dates that another one says more precisely ("1950" beside "2 March 1950")."""
+    dates = {value.text: parse_date(value.text) for value in values if value.kind is ValueKind.DATE}
+    normal = {text: str(date) for text, date in dates.items() if date}
+    if len(normal) < 2:
+        return values
+    return [
+        value
+        for value in values
+        if not any(other.startswith(normal.get(value.text, "?") + "-") for other in normal.values())
+    ]

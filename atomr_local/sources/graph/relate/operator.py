@@ -22,10 +22,9 @@ from atomr_local.sources.graph.qualified_statements import (
 from atomr_local.sources.graph.relate.class_members import ClassMembers
 from atomr_local.sources.graph.relate.containment import Containment, Level, requested_level
 from atomr_local.sources.graph.relate.counting import asks_how_many, countable, counted, whose_number
-from atomr_local.sources.graph.relate.following import FollowedValues, PropertyFollower
+from atomr_local.sources.graph.relate.following import FollowedValues, PropertyFollower, distinct_values
 from atomr_local.sources.graph.relate.heads import Head, HeadLinker
 from atomr_local.sources.graph.relate.ordering import ordered_values, requested_order
-from atomr_local.sources.graph.relate.values import distinct_values
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, Value, ValueKind
 
 _BEHIND_BEST = 0.22

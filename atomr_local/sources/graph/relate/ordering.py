@@ -18,7 +18,7 @@ from atomr_local.language.literals import Date
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, Statement, term_iri, term_text
 from atomr_local.sources.graph.properties.matching import PropertyMatch
 from atomr_local.sources.graph.qualified_statements import QualifiedStatement, QualifiedStatements, qualified_statements
-from atomr_local.sources.graph.relate.values import distinct_values
+from atomr_local.sources.graph.relate.following import distinct_values
 from atomr_local.sources.protocol import Request, Retrieval
 
 LAST, NOW = -1, 0
