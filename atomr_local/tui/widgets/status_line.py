@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -51,19 +51,19 @@ class SourceSwitches(Horizontal):
         new = [_Switch(name, source) for name, source in sources.items() if name not in there]
         self.mount_all(new, before="#web")
 
-    def show(self, *, running: bool | None = None, **on: bool) -> None:
+    def show(self, on: Collection[str], running: bool | None = None) -> None:
         """Show what holds now: the running question keeps the web as it was when it was asked.
 
         Args:
-            on: by the name of each source, whether the next question may use it. A name that is left out counts as off.
+            on: names of the sources that the next question may use.
             running: whether the running question uses the web; None if none runs.
         """
         # The clock may tick before the switches are there, or after they have gone.
         for switch in self.query(_Switch):
             if switch.name == "web":
-                switch.show_web(on["web"], running)
+                switch.show_web("web" in on, running)
             else:
-                switch.show(on.get(switch.name or "", False), web=on["web"])
+                switch.show(switch.name in on, web="web" in on)
 
 
 class _Switch(Static):
@@ -127,8 +127,8 @@ class StatusLine(Horizontal):
             static.tooltip = f"Questions and evidence leave this machine → {host}" if host else None
         shown = host if len(host) <= _LONGEST_HOST else f"{host[: _LONGEST_HOST - 1]}…"
         show_text(self, "#remote", Text(f"Model → {sanitize_line(shown)}"))
-        local = dict.fromkeys(assistant.settings.sources, True)
-        self.query_one(SourceSwitches).show(running=running_web, **local, web=assistant.web_enabled)
+        on = [*assistant.settings.sources, *(["web"] if assistant.web_enabled else [])]
+        self.query_one(SourceSwitches).show(on, running_web)
         return host
 
     def show(self, stage: str) -> None:

@@ -161,6 +161,19 @@ async def test_the_worked_example_has_a_switch_and_a_command(example: None, own_
         assert "Turn Notes on or off" in [command.title for command in app.get_system_commands(app.screen)]
 
 
+async def test_a_switched_on_source_that_waits_for_the_web_is_shown_so(others: list[str]) -> None:
+    assistant = FakeAssistant()
+    assistant.settings = load_settings(sources=("text", "wiki"))
+    app = AtomrApp(assistant)  # type: ignore[arg-type]
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settle(pilot)
+        wiki = app.screen.query_one("#source-wiki")
+        assert str(wiki.render()) == "[-] Wiki" and "queries go to wiki.example" in str(wiki.tooltip)
+        await pilot.press("f2")
+        await settle(pilot)
+        assert str(wiki.render()) == "[x] Wiki"
+
+
 def test_a_source_that_uses_the_network_is_not_asked_while_the_web_is_off(
     others: list[str], answer: Callable[..., Trace]
 ) -> None:
