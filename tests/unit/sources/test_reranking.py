@@ -24,6 +24,7 @@ from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.parts import Parts
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Request, Value
+from atomr_local.sources.registry import open_source
 from atomr_local.sources.reranking import CrossEncoderReranker, check_cross_encoder
 from atomr_local.sources.reranking_bert import BertPairs
 from atomr_local.sources.text import TextSource
@@ -155,6 +156,7 @@ def refuse(*_, **__):
     raise AssertionError("a socket")
 socket.socket = socket.create_connection = socket.getaddrinfo = refuse
 from atomr_local.cancellation import Cancellation
+from atomr_local.sources.registry import open_source
 from atomr_local.sources.reranking import CrossEncoderReranker
 CrossEncoderReranker(Path({str(saved)!r})).scores("who", ["lake"], Cancellation())
 print(*{{"torch", "transformers", "sentence_transformers", "huggingface_hub"}} & set(sys.modules))
@@ -378,4 +380,4 @@ def test_the_setting_names_the_directory(directory: Path, saved: Path, tmp_path:
     assert load_settings().retrieval.reranker == ""
     parts = Parts(load_settings(text_index="lakes", retrieval={"reranker": str(tmp_path / "nowhere")}))
     with pytest.raises(MissingPartError, match="nowhere is not a directory"):
-        parts._open_text(lambda _: None)
+        open_source("text", parts._source_tools(lambda _: None))
