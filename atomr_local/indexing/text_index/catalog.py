@@ -150,13 +150,13 @@ class CatalogReader:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._file = directory / CATALOG
-        if not self._file.is_file():
-            raise KnowledgeIndexError(f"{self._file} is missing", hint="Build the index again.")
-        self._pool = ReadOnlyPool(self._file)
+        file = directory / CATALOG
+        if not file.is_file():
+            raise KnowledgeIndexError(f"{file} is missing", hint="Build the index again.")
+        self._pool = ReadOnlyPool(file)
 
     def _rows(self, query: str, parameters: Sequence[object] = ()) -> list[Any]:
-        with _sqlite(self._file):
+        with _sqlite(reading=True):
             return self._pool.rows(query, parameters)
 
     def close(self) -> None:
@@ -175,7 +175,7 @@ class CatalogReader:
 
     def check(self) -> str:
         """What SQLite finds wrong with the file; "" when it is whole."""
-        with _sqlite(self._file):
+        with _sqlite(reading=True):
             return self._pool.check()
 
     def targets(self, name: str, limit: int = 3) -> list[str]:
@@ -199,13 +199,13 @@ def _counts(rows: Sequence[tuple[int, int, int]]) -> dict[str, int]:
 
 
 @contextmanager
-def _sqlite(file: Path | None = None) -> Iterator[None]:
+def _sqlite(*, reading: bool = False) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        if file is not None or not isinstance(error, sqlite3.OperationalError):
+        if reading or not isinstance(error, sqlite3.OperationalError):
             raise KnowledgeIndexError(
-                f"the index's list of articles ({file or CATALOG}) cannot be read: {error}",
+                f"the index's list of articles ({CATALOG}) cannot be read: {error}",
                 hint="Build the index again.",
             ) from error
         raise write_error("the index's list of articles", error, resumable=True) from error
