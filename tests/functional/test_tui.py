@@ -75,6 +75,7 @@ async def test_selecting_a_node_shows_its_evidence() -> None:
         assert "Where was Fritz Lang born?" in text
 
 
+@pytest.mark.slow
 async def test_a_step_chosen_in_the_same_frame_as_the_cursor_moves_stays_chosen() -> None:
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=(160, 48)) as pilot:
@@ -120,6 +121,7 @@ async def test_second_question_replaces_the_first_and_history_recalls_it() -> No
         assert app.query_one(QuestionBox).value == QUESTION
 
 
+@pytest.mark.slow
 async def test_a_question_while_one_runs_is_refused() -> None:
     app = AtomrApp(FakeAssistant(hold=4))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -295,6 +297,7 @@ async def test_help_lists_the_bindings() -> None:
         assert "Stop the running question" in text
 
 
+@pytest.mark.slow
 async def test_example_is_asked_when_picked() -> None:
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=(120, 40)) as pilot:

@@ -140,6 +140,7 @@ async def test_the_panes_are_resized_by_keys_and_mouse_and_stay_so() -> None:
     assert load_settings().ui.tree_share == share
 
 
+@pytest.mark.slow
 async def test_keys_are_remapped_by_the_settings() -> None:
     fake = FakeAssistant()
     fake.settings = load_settings(ui={"keys": {"web.toggle": "f12"}})

@@ -79,6 +79,7 @@ async def test_from_a_citation_to_its_evidence_and_to_the_steps_that_use_it() ->
         await until(pilot, lambda: app.ask_screen.view.selected == 0)
 
 
+@pytest.mark.slow
 async def test_a_click_on_a_citation_goes_to_its_evidence() -> None:
     app = AtomrApp(GraphAssistant())
     async with app.run_test(size=SIZE) as pilot:
@@ -133,6 +134,7 @@ async def test_the_console_tells_what_is_wrong_and_stops_a_slow_query() -> None:
         assert isinstance(app.screen, ConsoleScreen)
 
 
+@pytest.mark.slow
 async def test_rows_that_come_after_a_query_was_stopped_are_not_shown() -> None:
     fake = GraphAssistant()
     app = AtomrApp(fake)
@@ -203,6 +205,7 @@ async def test_a_web_page_is_opened_only_after_asking(url: str, offered: bool, m
             assert isinstance(app.screen, EvidenceScreen)
 
 
+@pytest.mark.slow
 async def test_jump_mode_gives_every_place_a_letter() -> None:
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=SIZE) as pilot:

@@ -94,6 +94,7 @@ def test_a_path_starts_where_it_is_offered(tmp_path: Path, monkeypatch: pytest.M
     assert path_from("~/y.md", tmp_path) == tmp_path / "home" / "y.md"
 
 
+@pytest.mark.slow
 async def test_a_file_is_asked_for_completed_and_given(tmp_path: Path) -> None:
     (tmp_path / "shared.json").touch()
     app, given = Bare(), list[Path | None]()

@@ -109,6 +109,7 @@ async def test_the_operator_of_a_step_can_be_changed() -> None:
         assert 'Filter([1], "born in Vienna")' in to_compact(fake.extras[1]["plan"])
 
 
+@pytest.mark.slow
 async def test_no_label_of_the_step_editor_is_cut_on_a_small_terminal() -> None:
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=(80, 24)) as pilot:
@@ -119,6 +120,7 @@ async def test_no_label_of_the_step_editor_is_cut_on_a_small_terminal() -> None:
         check_labels(app)
 
 
+@pytest.mark.slow
 async def test_a_step_is_run_again() -> None:
     fake = FakeAssistant()
     app = AtomrApp(fake)

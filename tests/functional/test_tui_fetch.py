@@ -212,6 +212,7 @@ async def test_an_offered_language_is_completed_or_named() -> None:
     assert understood(app.got[0])["language"] == "de"
 
 
+@pytest.mark.slow
 async def test_a_whole_wikipedia() -> None:
     app = Alone()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -235,6 +236,7 @@ async def test_a_whole_wikipedia() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ALL_SIZES)
 async def test_facts_for_a_text_index(size: tuple[int, int]) -> None:
     app = Alone()

@@ -19,6 +19,7 @@ class Alone(App[None]):
         self.push_screen(FetchScreen(find=lambda: [TextIndex("simple", 20_000, "simplewiki")]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("keys", "size"),
     [([], SMALL), (["end", "up"], SMALL), (["end"], SMALL), (["end", "up"], MIDDLE)],

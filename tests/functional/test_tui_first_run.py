@@ -30,6 +30,7 @@ def made(home: Path) -> bool:
     return file.exists() and bool(tomllib.loads(file.read_text()).get("ui", {}).get("first_run_done"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ALL_SIZES)
 async def test_the_choice_is_shown_and_a_question_can_be_typed_at_once(size: tuple[int, int], own_home: Path) -> None:
     app = AtomrApp(FakeAssistant())

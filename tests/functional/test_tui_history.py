@@ -72,6 +72,7 @@ async def test_enter_opens_the_trace_and_a_asks_again() -> None:
         assert app.given == [HistoryChoice(kind, trace, (trace,))]  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 async def test_a_question_is_opened_with_the_mouse() -> None:
     keep(*QUESTIONS)
     app = Bare()
@@ -169,6 +170,7 @@ async def test_deleting_asks_and_says_that_it_is_for_good(key: str, left: int) -
         assert {item.id for item in history.entries()} == (set(numbers) if left == 4 else set(numbers) - {numbers[2]})
 
 
+@pytest.mark.slow
 async def test_the_last_one_deleted_leaves_an_empty_history() -> None:
     keep(QUESTIONS[0])
     app = Bare()
@@ -274,6 +276,7 @@ async def test_a_damaged_question_is_told_beside_the_others() -> None:
         await until(pilot, lambda: bool(app.given))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["newer", "directory"])
 async def test_a_history_that_cannot_be_read_is_a_panel(damage: str) -> None:
     keep(QUESTIONS[0])

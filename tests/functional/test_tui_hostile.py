@@ -177,6 +177,7 @@ async def main_screen(
             fake.cancel()
 
 
+@pytest.mark.slow
 async def test_what_streams_in_is_harmless() -> None:
     async with main_screen(FakeAssistant(events(), hold=held(PlanFragment))) as (app, pilot):
         await ask(pilot)
@@ -434,6 +435,7 @@ async def test_a_screen_given_hostile_text_is_harmless(name: str, size: tuple[in
 ENTERED = ["console", "plan", "step", "export", "path", "build"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENTERED)
 async def test_what_is_pasted_is_harmless(name: str) -> None:
     app = Alone(SCREENS[name].make())
@@ -465,6 +467,7 @@ async def test_a_question_that_is_pasted_is_harmless() -> None:
         assert "\x1b" not in app.assistant.questions[0]
 
 
+@pytest.mark.slow
 async def test_hostile_lines_of_the_examples_file_are_harmless() -> None:
     file = paths.examples_file()
     file.parent.mkdir(parents=True, exist_ok=True)

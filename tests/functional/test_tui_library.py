@@ -130,6 +130,7 @@ async def test_no_label_of_the_build_form_is_cut_on_a_small_terminal(kind: str) 
         check_labels(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["model", "index"])
 async def test_what_is_no_index_is_not_removed_and_the_user_is_told(kind: str) -> None:
     app = AtomrApp(FakeAssistant())

@@ -31,6 +31,7 @@ def declined() -> list[Event]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_guess_is_one_key_away_and_never_shown_as_the_answer(size: tuple[int, int]) -> None:
     app = AtomrApp(FakeAssistant(declined()))

@@ -55,6 +55,7 @@ async def test_an_answer_says_what_left_the_machine() -> None:
         assert "Left the machine: question, evidence → api.example.org" in words(app)
 
 
+@pytest.mark.slow
 async def test_the_settings_show_no_secret(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (own_home / "config.toml").write_text(
         f"[endpoint]\nurl = 'https://{CANARY}:{CANARY}@host/v1?api_key={CANARY}'\napi_key = '{CANARY}'\n",

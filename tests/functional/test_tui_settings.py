@@ -76,6 +76,7 @@ async def test_only_the_section_shown_is_mounted_and_what_was_entered_stays_in_t
         assert on_file(own_home) == {"limits": {"nodes": 50}}
 
 
+@pytest.mark.slow
 async def test_only_what_was_changed_is_saved_and_told(own_home: Path) -> None:
     (own_home / "config.toml").write_text("# mine\nmodel = 'starter'\n", encoding="utf-8")
     app = Form()
@@ -127,6 +128,7 @@ async def test_a_wrong_value_is_told_under_its_field_and_not_saved(own_home: Pat
         assert app.form.focused is app.there()["web.region"].query_one(Input)
 
 
+@pytest.mark.slow
 async def test_origins_are_shown_and_the_environment_said_to_win(
     own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +204,7 @@ async def test_what_is_at_hand_is_offered_and_something_else_can_be_typed(own_ho
         assert saved == {"model": str(own_home / "there.gguf"), "strategy": "rag"}
 
 
+@pytest.mark.slow
 async def test_keys_are_a_table_and_checked_line_by_line(own_home: Path) -> None:
     app = Form()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -354,6 +357,7 @@ async def test_a_file_that_cannot_be_written_is_told_and_nothing_is_lost() -> No
         assert app.form.entries["top_k"].changed
 
 
+@pytest.mark.slow
 async def test_what_is_at_hand_cannot_be_told() -> None:
     def fail() -> Choices:
         raise InputError("the models cannot be listed")

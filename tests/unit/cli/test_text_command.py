@@ -40,6 +40,7 @@ def corpus(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_build_then_search(embedder: None, corpus: Path, capsys: Capture) -> None:
     assert atomr("text", "build", str(corpus), "--name", "mine") == 0
     out, err = capsys.readouterr()

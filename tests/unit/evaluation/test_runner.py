@@ -220,6 +220,7 @@ def test_text_that_is_not_unicode_survives(tmp_path: Path) -> None:
     assert go(tmp_path).asked == []
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on(tmp_path: Path) -> None:
     out = tmp_path / "run"
     script = textwrap.dedent(

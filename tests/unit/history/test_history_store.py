@@ -163,6 +163,7 @@ def test_deleting_beside_a_reader_says_that_the_log_remains(file: Path, monkeypa
     assert b"xylophonist" not in bytes_of(file).lower()
 
 
+@pytest.mark.slow
 def test_a_killed_writer_loses_nothing_that_it_was_told_is_kept(file: Path) -> None:
     choose = random.Random(1)
     acknowledged: list[int] = []

@@ -34,6 +34,7 @@ def test_every_development_question_has_a_plan_that_holds() -> None:
     assert all(bool(line["answers"]) == line["answerable"] for line in known)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data")
 def test_the_same_seed_gives_the_same_questions_and_each_holds() -> None:
     lines, _ = build(DATA, STARTER, 150, 3)

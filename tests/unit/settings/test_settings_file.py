@@ -162,6 +162,7 @@ def test_settings_in_force_change_by_name_and_none_brings_the_files_value_back(f
         changed_settings(settings, {"nope": 1})
 
 
+@pytest.mark.slow
 def test_settings_that_several_processes_save_at_once_are_all_kept(file: Path) -> None:
     script = (
         "import sys\nfrom atomr_local.settings.file import save_settings\n"

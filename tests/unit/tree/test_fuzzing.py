@@ -102,6 +102,7 @@ def _use(tree: Tree) -> None:
     assert parse_paper(entries) == published(tree)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutate", [_mutated, _mutated_bytes])
 def test_mutated_outlines(mutate: object) -> None:
     assert callable(mutate)

@@ -103,6 +103,7 @@ def test_check_names_five_problems_at_most() -> None:
         check(tree)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=100)
 @given(trees())
 def test_messages_are_one_printable_line(tree: Tree) -> None:

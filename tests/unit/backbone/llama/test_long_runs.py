@@ -28,6 +28,7 @@ thread.join()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pre", ["gpt-4o", "deepseek-v3", "default"])
 def test_a_run_of_60000_characters(tmp_path: Path, pre: str) -> None:
     pytest.importorskip("llama_cpp")

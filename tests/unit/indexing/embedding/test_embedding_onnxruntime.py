@@ -80,6 +80,7 @@ print(*{{"torch", "transformers", "sentence_transformers", "huggingface_hub"}} &
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_vector_does_not_depend_on_its_company(directory: Path) -> None:
     embedder = SentenceEmbedder(directory, runtime="onnxruntime")
     together = embedder.encode(TEXTS * 3)

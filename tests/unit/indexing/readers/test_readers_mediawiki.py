@@ -166,6 +166,7 @@ def test_packed_dumps_read_like_plain_ones(tmp_path: Path, pack: Callable[[bytes
     assert sum(isinstance(record, Redirect) for record in records) == 6
 
 
+@pytest.mark.slow
 def test_reading_goes_on_after_any_record(tmp_path: Path) -> None:
     path = dump(
         tmp_path / "d",

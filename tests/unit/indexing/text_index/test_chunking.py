@@ -42,6 +42,7 @@ def test_no_passage_of_nothing(text: str) -> None:
     assert list(passages(text)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["x" * 1_000_000, "." * 1_000_000, "a." + " " * 1_000_000, '."' * 500_000, "\n" * 1_000_000 + "a", "a " * 500_000],

@@ -111,6 +111,7 @@ class TestWithoutRay:
         assert "--engine [local|ray]" in told
         assert "opens network sockets" in told
 
+    @pytest.mark.slow
     def test_an_embedder_is_sent_without_its_model(self, monkeypatch: pytest.MonkeyPatch) -> None:
         import pickle
 

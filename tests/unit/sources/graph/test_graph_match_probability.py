@@ -66,6 +66,7 @@ def ask(request: pytest.FixtureRequest, world: GraphSource) -> Asker:
     return Asker(GraphSource(world.graph, lambda: embedder))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("head", "relation", "question"),
     [

@@ -200,6 +200,7 @@ def starter() -> Any:
         pytest.skip(f"no embedder: {error}")
 
 
+@pytest.mark.slow
 def test_what_is_asked_for_is_judged_by_meaning_too() -> None:
     embedder = starter()
     matcher = PropertyMatcher(rows(), SemanticSimilarity(lambda: embedder))
@@ -225,6 +226,7 @@ def test_the_starter_s_embedder_tells_namesakes_apart(world: GraphSource) -> Non
     assert first(source, "Mercury", "mythological figure") == "Mercury (god)"
 
 
+@pytest.mark.slow
 def test_relate_takes_what_the_question_means(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
     embedder = starter()
