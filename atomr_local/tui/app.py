@@ -20,6 +20,7 @@ from textual.widgets import TextArea
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.registry import SOURCES, SourceType
+from atomr_local.tui.colours import ReadableColours
 from atomr_local.tui.internal_errors import internal_error
 from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.screens.ask.keys import GROUPS
@@ -30,8 +31,9 @@ from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.status_line import SourceSwitches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from textual.filter import LineFilter
     from textual.screen import Screen
 
     from atomr_local.assistant import Assistant
@@ -92,6 +94,7 @@ class AtomrApp(App[None]):
         self._opened: Assistant | None = None
         self._sources: Mapping[str, SourceType] = SOURCES
         self._first_run_open = False  # the first start's choice is open
+        self.readable = ReadableColours()
         register(self)
         self.theme = choose("")
 
@@ -100,6 +103,9 @@ class AtomrApp(App[None]):
         """The assistant; what needs it is dimmed until it is there."""
         assert self._opened is not None
         return self._opened
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [*super().get_line_filters(), *self.readable.of(self)]
 
     def get_default_screen(self) -> Screen[None]:
         return self.ask_screen

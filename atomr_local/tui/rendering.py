@@ -41,6 +41,11 @@ def short_line(text: str, longest: int = _LONGEST) -> str:
     return sanitize_line(text[: 2 * longest])[:longest]
 
 
+def coloured(text: str, style: str) -> Text:
+    """The text in a named colour of the theme: Textual takes the style of a whole text for one of the web's colours."""
+    return Text.assemble((text, style))
+
+
 def plain(text: str) -> str:
     """The text on one line, sanitised, with every character that Markdown could read escaped."""
     return _MARKUP.sub(r"\\\1", sanitize_line(text))
@@ -110,7 +115,7 @@ def place_of(locator: Mapping[str, Any]) -> RenderableType:
             place += f", characters {sanitize_line(str(span[0]))}–{sanitize_line(str(span[1]))}"
         return Text(place, "dim")
     if "url" in locator:
-        return Text(sanitize_line(f"{locator['url']}, retrieved {locator.get('retrieved_at', '')}"), "blue")
+        return coloured(sanitize_line(f"{locator['url']}, retrieved {locator.get('retrieved_at', '')}"), "blue")
     if "sparql" in locator:
         names, rows = table_of(locator.get("rows", ()))
         query = highlighted(str(locator["sparql"]))

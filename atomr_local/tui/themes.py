@@ -25,7 +25,15 @@ THEMES = (
         background="#12161C",
         surface="#1A2029",
         panel="#252D39",
-        variables={"border-blurred": "#4A5668", "footer-key-foreground": "#4FD1C5"},
+        variables={
+            "border-blurred": "#7E8B9E",
+            "footer-key-foreground": "#4FD1C5",
+            "block-cursor-foreground": "#0B0E12",
+            "block-cursor-blurred-background": "#2B3C51",
+            "input-selection-background": "#2F5C92",
+            "scrollbar": "#7E8B9E",
+            "scrollbar-background": "#1A2029",
+        },
     ),
     Theme(
         name=LIGHT,
@@ -40,7 +48,15 @@ THEMES = (
         background="#FBFBF9",
         surface="#F1F2F0",
         panel="#E2E5E6",
-        variables={"border-blurred": "#8B959E", "footer-key-foreground": "#00695F"},
+        variables={
+            "border-blurred": "#6F7983",
+            "footer-key-foreground": "#00695F",
+            "block-cursor-foreground": "#FFFFFF",
+            "block-cursor-blurred-background": "#CBDCEE",
+            "input-selection-background": "#A9CBEE",
+            "scrollbar": "#6F7983",
+            "scrollbar-background": "#E2E5E6",
+        },
     ),
     Theme(
         name=HIGH_CONTRAST,

@@ -30,8 +30,8 @@ _PREFIX = "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
 class ConsoleScreen(Screen[None]):
     DEFAULT_CSS = """
     #console-title { height: 1; background: $panel; padding: 0 1; }
-    #console-query { height: 2fr; border: round $panel-lighten-2; }
-    #console-query:focus { border: round $accent; }
+    #console-query { height: 2fr; border: round $border-blurred; }
+    #console-query:focus { border: heavy $accent; }
     #console-status { height: 1; padding: 0 1; color: $text-muted; }
     #console-rows { height: 3fr; }
     """
@@ -51,7 +51,7 @@ class ConsoleScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield Static(Text("SPARQL console: read-only, on the graph index in use", "bold"), id="console-title")
-        yield CleanArea.code_editor(self._first, language=None, tab_behavior="indent", id="console-query")
+        yield CleanArea.code_editor(self._first, language=None, theme="css", tab_behavior="indent", id="console-query")
         yield Static(id="console-status", markup=False)
         yield RowsTable(id="console-rows")
         yield Footer(show_command_palette=False)

@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.tui.rendering import coloured
 
 
 class ErrorScreen(ModalScreen[None]):
@@ -24,14 +25,14 @@ class ErrorScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="error"):
-            yield Static(Text(sanitize(self._error.title), "bold red"))
+            yield Static(coloured(sanitize(self._error.title), "bold red"))
             yield Static(Text(sanitize(self._error.message)))
             if self._error.hint:
-                yield Static(Text(f"→ {sanitize(self._error.hint)}", "cyan"))
+                yield Static(coloured(f"→ {sanitize(self._error.hint)}", "cyan"))
             yield Static(Text("\nEscape closes this.", "dim"))
 
 
 def error_line(error: AtomrError) -> Text:
     """What is wrong with a form and what to do about it, on one line."""
     hint = f" → {sanitize_line(error.hint)}" if error.hint else ""
-    return Text(f"✗ {sanitize_line(error.message)}{hint}", "red")
+    return coloured(f"✗ {sanitize_line(error.message)}{hint}", "red")

@@ -27,9 +27,9 @@ _EMPTY = "None yet. Correct a plan (p on the main screen) and keep it with F6."
 class ExamplesScreen(Screen[None]):
     DEFAULT_CSS = """
     #examples-title { background: $panel; padding: 0 1; height: auto; }
-    #own-examples { width: 1fr; height: 1fr; border: round $panel-lighten-2; }
-    #own-examples:focus { border: round $accent; }
-    #example-plan { width: 1fr; height: 1fr; border: round $panel-lighten-2; padding: 0 1; }
+    #own-examples { width: 1fr; height: 1fr; border: round $border-blurred; }
+    #own-examples:focus { border: heavy $accent; }
+    #example-plan { width: 1fr; height: 1fr; border: round $border-blurred; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "Close", id="examples.close"),

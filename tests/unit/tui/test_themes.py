@@ -42,6 +42,16 @@ def test_every_colour_is_readable_on_every_ground(theme: Theme) -> None:
         assert not low, f"on {ground}"
 
 
+@pytest.mark.parametrize("theme", themes.THEMES, ids=lambda theme: theme.name)
+def test_frames_scrollbars_and_the_line_under_the_cursor_stand_out(theme: Theme) -> None:
+    colours = theme.to_color_system().generate()
+    for ground in (theme.background, theme.surface):
+        for name in ("border-blurred", "accent", "block-cursor-background"):
+            assert contrast(colours[name], ground) >= 3, f"{name} on {ground}"
+    assert contrast(colours["scrollbar"], colours["scrollbar-background"]) >= 3
+    assert contrast(colours["input-selection-background"], colours["input-selection-foreground"]) >= LEAST[theme.name]
+
+
 @pytest.mark.parametrize(
     ("name", "environment", "chosen"),
     [

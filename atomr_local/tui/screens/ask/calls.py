@@ -15,6 +15,7 @@ from textual.widgets import Footer, Static
 from atomr_local.reasoning.trace.events import ModelCalled
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.clipboard import copy_text
+from atomr_local.tui.rendering import coloured
 
 
 class CallsScreen(ModalScreen[None]):
@@ -56,9 +57,9 @@ class CallsScreen(ModalScreen[None]):
                         "dim",
                     )
                 )
-                yield Static(Text("prompt", "cyan"))
+                yield Static(coloured("prompt", "cyan"))
                 yield Static(Text(sanitize(call.prompt)))
-                yield Static(Text("output", "cyan"))
+                yield Static(coloured("output", "cyan"))
                 yield Static(Text(sanitize(made.text) or "(nothing)", "bold"))
                 yield Static(Text(""))
         yield Footer(show_command_palette=False)

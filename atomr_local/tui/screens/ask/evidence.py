@@ -41,7 +41,7 @@ class EvidenceScreen(ModalScreen[int | str | None]):
     #piece Static { width: 100%; height: auto; }
     #piece-body { height: 1fr; scrollbar-size-vertical: 1; }
     #piece-rows { height: auto; max-height: 12; margin: 1 0; }
-    #piece-users { height: auto; max-height: 8; border: round $panel-lighten-2; }
+    #piece-users { height: auto; max-height: 8; border: round $border-blurred; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "Close", id="piece.close"),

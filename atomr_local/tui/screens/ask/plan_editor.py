@@ -24,6 +24,7 @@ from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import ROOT_ID, Operator, Tree
 from atomr_local.tree.operations import Operation
 from atomr_local.tui.question.correction import DIRECT, CheckedPlan, check_plan, check_tree, operation_of, with_step
+from atomr_local.tui.rendering import coloured
 from atomr_local.tui.screens.confirm import confirm
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.widgets.clean_text import CleanArea, CleanInput
@@ -43,7 +44,7 @@ _NO_OPERATOR = "none"
 def _findings(checked: CheckedPlan, fine: str) -> Text:
     """What is wrong, each on a line; `fine` where nothing is."""
     lines = [f"{'⚠' if checked.tree else '✗'} {sanitize_line(problem)}" for problem in checked.problems]
-    return Text("\n".join(lines) or f"✓ {fine}", "green" if checked.tree else "red")
+    return coloured("\n".join(lines) or f"✓ {fine}", "green" if checked.tree else "red")
 
 
 def _plan_text(tree: Tree, question: str) -> str:
@@ -57,8 +58,8 @@ class PlanEditor(Screen["Tree | None"]):
     DEFAULT_CSS = """
     #plan-title { background: $panel; padding: 0 1; height: auto; }
     #plan-help { padding: 0 1; color: $text-muted; height: auto; }
-    #plan-text { height: 1fr; border: round $panel-lighten-2; }
-    #plan-text:focus { border: round $accent; }
+    #plan-text { height: 1fr; border: round $border-blurred; }
+    #plan-text:focus { border: heavy $accent; }
     #plan-check { height: auto; max-height: 6; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -221,7 +222,7 @@ class NodeEditor(ModalScreen[StepChange | None]):
         chosen = tuple(name for name in self._sources if self.query_one(f"#step-source-{name}", Checkbox).value)
         answers = [sanitize_line(part) for part in self.query_one("#step-answer", Input).value.split(";")]
         if not chosen:
-            self.query_one("#step-check", Static).update(Text("✗ choose at least one source", "red"))
+            self.query_one("#step-check", Static).update(coloured("✗ choose at least one source", "red"))
             return
         narrowed = chosen if set(chosen) != set(self._sources) else ()
         self.dismiss(

@@ -12,7 +12,7 @@ from atomr_local.history.entries import QuestionSummary, StoredQuestion
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, status_word
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace, understood
 from atomr_local.sanitize import sanitize, sanitize_line
-from atomr_local.tui.rendering import short_line
+from atomr_local.tui.rendering import coloured, short_line
 
 MARKS = {
     "answered": ("●", "green"),
@@ -79,7 +79,7 @@ def _blocks(kept: StoredQuestion) -> Iterator[RenderableType]:
     else:
         yield Text.assemble(_bounded(trace.answer) or "—", (_sure(trace.confidence), "dim"))
     if trace.basis == "model" and trace.answers:
-        yield Text("⚠ The model's own knowledge: no evidence supports it.", "yellow")
+        yield coloured("⚠ The model's own knowledge: no evidence supports it.", "yellow")
     pieces = cited(trace)
     if pieces:
         yield Text("\nCitations", "bold")
@@ -102,7 +102,7 @@ def _blocks(kept: StoredQuestion) -> Iterator[RenderableType]:
 def _not_found(trace: Trace) -> Iterator[RenderableType]:
     yield Text.assemble((f"{NOT_FOUND.capitalize()}: ", "bold"), _bounded(trace.reason))
     for item in trace.advice[:_MOST_PIECES]:
-        yield Text(f"→ {short_line(item)}", "cyan")
+        yield coloured(f"→ {short_line(item)}", "cyan")
     if trace.guess is not None and trace.guess.answers:
         whence = " from the model's own knowledge" if trace.guess.basis == "model" else ""
         guess = short_line(trace.guess.text)

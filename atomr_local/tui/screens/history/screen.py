@@ -86,9 +86,9 @@ class HistoryScreen(Screen[HistoryChoice | None]):
     HistoryScreen #body { height: 1fr; layout: horizontal; }
     HistoryScreen.narrow #body { layout: vertical; }
     HistoryScreen #list, HistoryScreen #message, HistoryScreen #preview { width: 1fr; height: 1fr; padding: 0 1;
-        border: round $panel-lighten-2; scrollbar-size-vertical: 1; overflow-x: hidden; }
+        border: round $border-blurred; scrollbar-size-vertical: 1; overflow-x: hidden; }
     HistoryScreen #list { text-wrap: nowrap; text-overflow: ellipsis; }
-    HistoryScreen #list:focus, HistoryScreen #preview:focus { border: round $accent; }
+    HistoryScreen #list:focus, HistoryScreen #preview:focus { border: heavy $accent; }
     HistoryScreen #message { display: none; color: $text-muted; }
     HistoryScreen #preview Static { width: 100%; height: auto; }
     """

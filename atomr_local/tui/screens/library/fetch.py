@@ -60,7 +60,7 @@ class FetchScreen(ModalScreen[Command | None]):
     #fetch-forms Label { color: $text-muted; width: auto; margin-right: 1; }
     #fetch-forms Input { width: 1fr; height: 1; border: none; background: $boost; margin-right: 2; }
     #fetch-forms Select { width: 1fr; margin-right: 2; }
-    #fetch-details { height: auto; max-height: 6; border-top: solid $panel-lighten-2; }
+    #fetch-details { height: auto; max-height: 6; border-top: solid $border-blurred; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close", tooltip="Get nothing", id="fetch.close"),

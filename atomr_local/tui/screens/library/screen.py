@@ -34,8 +34,8 @@ class LibraryScreen(Screen[None]):
     DEFAULT_CSS = """
     #library-title { background: $panel; padding: 0 1; height: 1; }
     #library-table { height: 1fr; }
-    #library-details { height: auto; max-height: 7; padding: 0 1; border-top: solid $panel-lighten-2; }
-    #library-jobs { height: auto; max-height: 10; padding: 0 1; border-top: solid $panel-lighten-2; }
+    #library-details { height: auto; max-height: 7; padding: 0 1; border-top: solid $border-blurred; }
+    #library-jobs { height: auto; max-height: 10; padding: 0 1; border-top: solid $border-blurred; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "Close", id="library.close"),

@@ -34,7 +34,7 @@ class Picker(Widget, can_focus=True):
     Picker { height: 1; width: 1fr; padding: 0 1; background: $boost; pointer: pointer; }
     Picker.-other { width: 14; }
     Picker:hover { background: $primary 15%; }
-    Picker:focus { background: $primary 25%; text-style: bold; }
+    Picker:focus { background: $primary 20%; text-style: bold; }
     """
 
     @dataclass

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""A long day in one process of the terminal UI: what memory, threads and open files the questions leave behind.
+
+    nice -n 10 scripts/bench/long_day.py --home DIR [--questions 40] [--after 10] [--every 5]
+
+The app runs headless on the starter and is asked the starter's questions one after another, in one conversation, as a
+user does who never starts a new one. Each row is taken when a question has ended: resident memory in MiB, what of it is
+the heap (anonymous) and what is mapped files (model, indexes: the system takes them back when memory is short), threads
+and open files. It fails (exit 1) when, after the first `--after` questions, memory grows by more than a tenth, when
+threads or files are left behind, or when more memory is resident than `--most` MiB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from atomr_local import paths
+
+_PATIENCE = 300.0  # seconds for one question
+_GROWTH = 0.1
+_NAMES = {"VmRSS": "rss", "RssAnon": "heap", "RssFile": "mapped"}
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the process holds at one moment; memory in MiB."""
+
+    rss: float
+    heap: float
+    mapped: float
+    threads: int
+    files: int
+
+    @classmethod
+    def now(cls) -> Held:
+        memory = dict.fromkeys(_NAMES.values(), 0.0)
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            name, _, value = line.partition(":")
+            if name in _NAMES:
+                memory[_NAMES[name]] = int(value.split()[0]) / 1024
+        files = len(os.listdir("/proc/self/fd")) - 1  # noqa: PTH208 - one of them is the listing's own
+        return cls(**memory, threads=threading.active_count(), files=files)
+
+
+def left_behind(first: Held, last: Held, most: float) -> list[str]:
+    """What is wrong with the end of the day, measured against its beginning."""
+    problems = []
+    if last.rss > first.rss * (1 + _GROWTH):
+        problems.append(f"memory grew from {first.rss:.0f} to {last.rss:.0f} MiB")
+    if last.rss > most:
+        problems.append(f"{last.rss:.0f} MiB are resident, {most:.0f} at most are wanted")
+    if last.threads > first.threads + 2:  # the pool of asyncio grows by one now and then
+        problems.append(f"{last.threads - first.threads} threads more than at the beginning")
+    if last.files > first.files + 5:
+        problems.append(f"{last.files - first.files} open files more than at the beginning")
+    return problems
+
+
+async def spend(questions: int, after: int, every: int, most: float) -> list[str]:
+    """Ask them all and print the rows; what is wrong at the end."""
+    from atomr_local.assistant import Assistant
+    from atomr_local.tui.app import AtomrApp
+    from atomr_local.tui.widgets.question_box import QuestionBox
+
+    lines = (paths.starter_knowledge_dir() / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    asked = [str(json.loads(line)["question"]) for line in lines]
+    print("questions     RSS    heap  mapped  threads  files  seconds", flush=True)
+    began, first, last = time.monotonic(), None, Held.now()
+
+    def show(number: int, held: Held) -> None:
+        print(
+            f"{number:9} {held.rss:7.0f} {held.heap:7.0f} {held.mapped:7.0f}  {held.threads:7} {held.files:6}"
+            f"  {time.monotonic() - began:7.0f}", flush=True,
+        )  # fmt: skip
+
+    with Assistant.open() as assistant:
+        app = AtomrApp(assistant)
+        async with app.run_test(size=(100, 30)) as pilot:
+            while not (app.ask_screen.widgets_mounted and app.ask_screen.loading_stage == ""):
+                if app.ask_screen.loading_stage == "not ready":
+                    return ["the model or an index cannot be used"]
+                await asyncio.sleep(0.1)
+            show(0, Held.now())
+            for number in range(1, questions + 1):
+                box = app.ask_screen.query_one(QuestionBox)
+                box.value = asked[(number - 1) % len(asked)]
+                box.focus()
+                await pilot.press("enter")
+                started = time.monotonic()
+                while app.ask_screen.state.trace is None or app.ask_screen.state.running:
+                    if time.monotonic() - started > _PATIENCE:
+                        return [f"no answer in time: {box.value}"]
+                    await asyncio.sleep(0.05)
+                await asyncio.sleep(0.2)  # the history takes it
+                last = Held.now()
+                if number == after:
+                    first = last
+                if number % every == 0 or number in {1, after, questions}:
+                    show(number, last)
+    return left_behind(first or last, last, most)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--questions", type=int, default=40)
+    parser.add_argument("--after", type=int, default=10, help="questions that count as the beginning")
+    parser.add_argument("--every", type=int, default=5, help="questions between two rows")
+    parser.add_argument("--most", type=float, default=900.0, help="MiB that may be resident")
+    parser.add_argument("--home", type=Path, help="its ATOMR_HOME (default: a temporary one)")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        home = given.home or Path(temporary)
+        home.mkdir(parents=True, exist_ok=True)
+        os.environ["ATOMR_HOME"] = str(home)
+        problems = asyncio.run(spend(given.questions, given.after, given.every, given.most))
+    for problem in problems:
+        print(f"PROBLEM {problem}")
+    sys.exit(bool(problems))
+
+
+if __name__ == "__main__":
+    main()
