@@ -3,14 +3,15 @@
 
     scripts/contrast.py [--all] [--theme NAME ...] [--main]
 
-The app runs headless and is taken through its screens. Of each piece of text that is seen, letters need 4.5 : 1 against
-what lies behind them, and lines, blocks and marks 3 : 1 (WCAG 2.1, AA). The program's own themes are measured as they are
-(`as written`), then every theme as the terminal shows it: `truecolor`, `256`, `16` (the lowest of two palettes in use) and
-the three under NO_COLOR. It prints what is too low, with the widget and a sample, and then fails (exit 1).
+The app runs headless and is taken through its screens. Of each piece of text that is seen, letters need 4.5 : 1
+against what lies behind them, and lines, blocks and marks 3 : 1 (WCAG 2.1, AA). The program's own themes are measured
+as they are (`as written`), then every theme as the terminal shows it: `truecolor`, `256`, `16` (the lowest of two
+palettes in use) and the three under NO_COLOR. It prints what is too low, with the widget and a sample, and then fails
+(exit 1).
 
-Not measured as written: what lies behind a window, and the line under a cursor; both are made readable as they are shown
-(`atomr_local/tui/colours.py`). Not measured at all: what is turned off (WCAG excepts it), the raised edges of buttons and
-check boxes (their words and their ground tell them), and themes that leave the colours to the terminal.
+Not measured as written: what lies behind a window, and the line under a cursor; both are made readable as they are
+shown (`atomr_local/tui/colours.py`). Not measured at all: what is turned off (WCAG excepts it), the raised edges of
+buttons and check boxes (their words and their ground tell them), and themes that leave the colours to the terminal.
 """
 
 from __future__ import annotations
@@ -216,7 +217,7 @@ async def windows(app: AtomrApp, pilot: Pilot[None], look: Look) -> None:
     await pilot.pause()
     await look("error")
     await close()
-    for window in (Confirm("Remove it?", "It is gone then."), UnsavedChanges("Not saved."), RewordScreen("Who?", "Who?")):
+    for window in (Confirm("Remove it?", "It is gone."), UnsavedChanges("Not saved."), RewordScreen("Who?", "Who?")):
         app.push_screen(window)  # type: ignore[arg-type]
         await pilot.pause()
         await look(type(window).__name__)

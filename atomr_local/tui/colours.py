@@ -25,7 +25,8 @@ Rgb = tuple[int, int, int]
 TEXT, GRAPHIC = 4.5, 3.0  # WCAG 2.1, level AA: text (1.4.3), and borders, marks and what shows the focus (1.4.11)
 UNSEEN = 1.05  # of a line that is only there to keep its place free
 _STEPS = 20  # from a colour to black or white
-_SYSTEMS = {"standard": ColorSystem.STANDARD, "windows": ColorSystem.STANDARD, "256": ColorSystem.EIGHT_BIT}  # by Rich's names
+# By Rich's names.
+_SYSTEMS = {"standard": ColorSystem.STANDARD, "windows": ColorSystem.STANDARD, "256": ColorSystem.EIGHT_BIT}
 _BOX = range(0x2500, 0x2580)
 _BLOCKS = range(0x2580, 0x25A0)
 
@@ -183,4 +184,3 @@ class ReadableColours(LineFilter):
         if self.system is ColorSystem.TRUECOLOR and any(ord(mark) in _BLOCKS for mark in text):
             return 0.0 if least == GRAPHIC else least
         return least
-
