@@ -217,8 +217,8 @@ async def windows(app: AtomrApp, pilot: Pilot[None], look: Look) -> None:
     await pilot.pause()
     await look("error")
     await close()
-    for window in (Confirm("Remove it?", "It is gone."), UnsavedChanges("Not saved."), RewordScreen("Who?", "Who?")):
-        app.push_screen(window)  # type: ignore[arg-type]
+    for window in (Confirm("Remove it?", "It is gone."), UnsavedChanges(2), RewordScreen("Who?", "Who?")):
+        app.push_screen(window)
         await pilot.pause()
         await look(type(window).__name__)
         await close()

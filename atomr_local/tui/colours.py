@@ -59,7 +59,7 @@ def rgb_contrast(one: Rgb, other: Rgb) -> float:
 def looks(colour: Color) -> tuple[Rgb, ...]:
     """What the colour looks like: of the first 16 on more than one terminal."""
     if colour.triplet is not None:
-        return (tuple(colour.triplet),)
+        return ((colour.triplet.red, colour.triplet.green, colour.triplet.blue),)
     number = colour.number or 0
     if number < 16:
         return _STANDARD[number], _XTERM[number]
