@@ -10,6 +10,7 @@ import pytest
 from support.tui.fake_assistant import FakeAssistant, finished, passage, script
 from support.tui.hostile import HOSTILE
 from support.tui.screens import ask, done, screen_text, until
+from textual.widgets import DataTable, TextArea
 
 from atomr_local.backbone.protocol import Generation
 from atomr_local.errors import InputError
@@ -113,6 +114,56 @@ async def test_a_graph_query_is_run_again_and_opened_in_the_console() -> None:
 
 
 @pytest.mark.slow
+async def test_a_wrong_query_is_told_in_place_without_the_rows_of_the_one_before() -> None:
+    app = AtomrApp(GraphAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        app.ask_screen.windows.open_console()
+        await pilot.pause()
+        console = app.screen
+        assert isinstance(console, ConsoleScreen)
+        console.action_run()
+        await until(pilot, lambda: "Vienna" in screen_text(app))
+        console.query_one(TextArea).text = "bad"
+        console.action_run()
+        await until(pilot, lambda: "the query is not valid" in screen_text(app))
+        assert app.screen is console
+        assert "Mend it." in screen_text(app)
+        assert "Vienna" not in screen_text(app)
+        assert console.query_one(DataTable).row_count == 0
+        console.query_one(TextArea).text = "SELECT ?good"
+        console.action_run()
+        await until(pilot, lambda: "Vienna" in screen_text(app))
+        assert "the query is not valid" not in screen_text(app)
+
+
+@pytest.mark.slow
+async def test_an_edited_query_is_there_when_the_console_is_opened_again() -> None:
+    app = AtomrApp(GraphAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+
+        async def opened(sparql: str = "") -> TextArea:
+            app.ask_screen.windows.open_console(sparql)
+            await until(pilot, lambda: isinstance(app.screen, ConsoleScreen))
+            return app.screen.query_one(TextArea)
+
+        async def close() -> None:
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is app.ask_screen)
+
+        first = (await opened()).text
+        await close()
+        query = await opened()
+        assert query.text == first
+        query.text = "SELECT   ?mine"
+        await close()
+        assert "?other" in (await opened("SELECT ?other")).text  # looked at, not edited
+        await close()
+        assert (await opened()).text == "SELECT   ?mine"
+
+
+@pytest.mark.slow
 async def test_the_console_tells_what_is_wrong_and_stops_a_slow_query() -> None:
     fake = GraphAssistant()
     app = AtomrApp(fake)
@@ -122,7 +173,7 @@ async def test_the_console_tells_what_is_wrong_and_stops_a_slow_query() -> None:
         await pilot.pause()
         await pilot.press("f5")
         await until(pilot, lambda: "the query is not valid" in screen_text(app))
-        await pilot.press("escape", "escape")
+        await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.ask_screen)
         app.ask_screen.windows.open_console("slow")
         await pilot.pause()

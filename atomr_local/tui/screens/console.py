@@ -15,7 +15,7 @@ from atomr_local.errors import AtomrError
 from atomr_local.tui.background import in_background
 from atomr_local.tui.clipboard import copy_text
 from atomr_local.tui.rendering import formatted
-from atomr_local.tui.screens.error import ErrorScreen
+from atomr_local.tui.screens.error import error_text
 from atomr_local.tui.widgets.clean_text import CleanArea
 from atomr_local.tui.widgets.rows_table import RowsTable
 
@@ -27,12 +27,14 @@ _FIRST = "SELECT ?label (COUNT(*) AS ?facts) WHERE { ?entity ?p ?o . ?entity rdf
 _PREFIX = "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
 
 
-class ConsoleScreen(Screen[None]):
+class ConsoleScreen(Screen["str | None"]):
+    """Closes with the query as it was edited; None: it was not."""
+
     DEFAULT_CSS = """
     #console-title { height: 1; background: $panel; padding: 0 1; }
     #console-query { height: 2fr; border: round $border-blurred; }
     #console-query:focus { border: heavy $accent; }
-    #console-status { height: 1; padding: 0 1; color: $text-muted; }
+    #console-status { height: auto; min-height: 1; max-height: 6; padding: 0 1; color: $text-muted; }
     #console-rows { height: 3fr; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -42,10 +44,11 @@ class ConsoleScreen(Screen[None]):
         Binding("f10", "copy", "Copy", priority=True, tooltip="Copy the query", id="console.copy"),
     ]
 
-    def __init__(self, assistant: Assistant, sparql: str = "") -> None:
+    def __init__(self, assistant: Assistant, sparql: str = "", *, edited: str = "") -> None:
+        """Make the screen; `edited`: a query that was edited here before, shown as it was left."""
         super().__init__()
         self._assistant = assistant
-        self._first = formatted(sparql) if sparql else _PREFIX + formatted(_FIRST)
+        self._first = edited or (formatted(sparql) if sparql else _PREFIX + formatted(_FIRST))
         self._number = 0
         self._busy = False
 
@@ -71,7 +74,7 @@ class ConsoleScreen(Screen[None]):
         failed = partial(self._failed, number)
         in_background(self, work, partial(self._ran, number), failed=failed, group="console")
 
-    def _ended(self, number: int, text: str) -> bool:
+    def _ended(self, number: int, text: str | Text) -> bool:
         """Whether this is the query that is waited for; it is not any more."""
         if number != self._number or not self._busy:
             return False
@@ -85,8 +88,9 @@ class ConsoleScreen(Screen[None]):
             self.query_one(RowsTable).show(found.columns, found.rows)
 
     def _failed(self, number: int, error: AtomrError) -> None:
-        if self._ended(number, ""):
-            self.app.push_screen(ErrorScreen(error))
+        """Say what is wrong below the query, and show no rows of an earlier one."""
+        if self._ended(number, error_text(error)):
+            self.query_one(RowsTable).show((), ())
 
     def action_format(self) -> None:
         query = self.query_one("#console-query", TextArea)
@@ -101,7 +105,8 @@ class ConsoleScreen(Screen[None]):
             self._assistant.cancel()
             self._show_status("stopped")
         else:
-            self.dismiss()
+            text = self.query_one("#console-query", TextArea).text
+            self.dismiss(text if text != self._first else None)
 
-    def _show_status(self, text: str) -> None:
+    def _show_status(self, text: str | Text) -> None:
         self.query_one("#console-status", Static).update(text)

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize, sanitize_line
-from atomr_local.tui.rendering import coloured
+from atomr_local.tui.rendering import coloured, short_line
 
 
 class ErrorScreen(ModalScreen[None]):
@@ -30,6 +30,14 @@ class ErrorScreen(ModalScreen[None]):
             if self._error.hint:
                 yield Static(coloured(f"→ {sanitize(self._error.hint)}", "cyan"))
             yield Static(Text("\nEscape closes this.", "dim"))
+
+
+def error_text(error: AtomrError) -> Text:
+    """The error where it arose: title and message on a line, what to do on the next."""
+    text = Text.assemble((f"✗ {short_line(error.title, 100)}: ", "bold red"), (short_line(error.message), "red"))
+    if error.hint:
+        text.append(f"\n→ {short_line(error.hint)}", "cyan")
+    return text
 
 
 def error_line(error: AtomrError) -> Text:

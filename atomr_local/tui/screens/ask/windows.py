@@ -20,6 +20,7 @@ class QuestionWindows:
 
     def __init__(self, screen: AskScreen, view: ReasoningView) -> None:
         self._screen, self._view = screen, view
+        self._query = ""  # of the console, as it was left
 
     @property
     def _selected(self) -> NodeView | None:
@@ -47,9 +48,15 @@ class QuestionWindows:
         self._screen.app.push_screen(EvidenceScreen(self._screen.assistant, item, answers, users), chosen)
 
     def open_console(self, sparql: str = "") -> None:
+        """Open the console with this query, or with the one that was edited in it last."""
         from atomr_local.tui.screens.console import ConsoleScreen
 
-        self._screen.app.push_screen(ConsoleScreen(self._screen.assistant, sparql))
+        def left(edited: str | None) -> None:
+            if edited is not None:
+                self._query = edited
+
+        console = ConsoleScreen(self._screen.assistant, sparql, edited="" if sparql else self._query)
+        self._screen.app.push_screen(console, left)
 
     def open_calls(self) -> None:
         """Show what the model was shown for the step, and what it wrote."""
