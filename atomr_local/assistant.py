@@ -177,6 +177,12 @@ class Assistant:
         finally:
             self._queries.discard(cancellation)
 
+    def example_questions(self) -> list[str] | None:
+        """Questions made from what the open indexes hold; None where only the starter's are open."""
+        from atomr_local.sources.example_questions import example_questions
+
+        return example_questions(self.parts.sources, self.parts.index_names)
+
     def preload(self, on_stage: Stage | None = None) -> None:
         """Load the model and the settings' local sources, side by side; returns when both are ready.
 

@@ -93,6 +93,10 @@ class TextSource:
     def name(self) -> str:
         return SourceName.TEXT
 
+    def some_titles(self, number: int) -> list[str]:
+        """Titles of articles that it holds; none of an index without a list of them."""
+        return self._catalog.some_titles(number) if self._catalog is not None else []
+
     def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
         """The passages nearest to the request's query, the page of the entity itself first.
 

@@ -62,7 +62,13 @@ class Startup:
             app.assistant.preload(show)
             gc.freeze()  # looking through all that is there by now would hold up a frame for a tenth of a second
 
-        in_background(app, work, lambda _: app.ask_screen.show_loading(""), failed=self._not_ready, group="load")
+        def loaded(_: None) -> None:
+            app.ask_screen.show_loading("")
+            # What fails there is told when a question is asked.
+            made = app.assistant.example_questions
+            in_background(app, made, app.ask_screen.welcome.offer, failed=lambda _: None, group="made")
+
+        in_background(app, work, loaded, failed=self._not_ready, group="load")
 
     def _not_ready(self, error: AtomrError) -> None:
         self._app.ask_screen.show_loading("not ready")

@@ -97,3 +97,21 @@ def test_who_has_something_of_their_own_is_not_asked(own_home: Path) -> None:
     model = own_home / "models" / "mine.gguf"
     model.write_bytes(gguf_bytes({"general.architecture": "llama"}, {"w.weight": ((4, 2), bytes(32))}))
     assert not only_the_starter(load_settings())
+
+
+@pytest.mark.slow
+async def test_other_indexes_have_examples_of_their_own_and_the_starter_keeps_its(own_home: Path) -> None:
+    fake = FakeAssistant()
+    fake.examples = ["Who is the director of \x1b[31mPetra?", "Who or what is Vienna?"]
+    app = AtomrApp(fake)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "Who or what is Vienna?" in screen_text(app))
+        assert app.ask_screen.welcome.questions == ["Who is the director of Petra?", "Who or what is Vienna?"]
+        fake.examples = []
+        app._startup.load(again=True)
+        await until(pilot, lambda: not app.ask_screen.welcome.questions)
+        assert not app.ask_screen.query_one("#examples").display
+        fake.examples = None
+        app._startup.load(again=True)
+        await until(pilot, lambda: len(app.ask_screen.welcome.questions) == 8)
+        assert app.ask_screen.query_one("#examples").display

@@ -173,6 +173,14 @@ class CatalogReader:
         """As :meth:`Catalog.counts`."""
         return _counts(self._rows(_COUNTS))
 
+    def some_titles(self, number: int) -> list[str]:
+        """Titles from all over the list, those of the longest articles first; read quickly however long it is."""
+        last = self._rows("SELECT max(seq) FROM articles")[0][0] or 0
+        step = max(1, last // number)
+        query = "SELECT title, passages FROM articles WHERE seq >= ? ORDER BY seq LIMIT 1"
+        found = {str(title): int(size) for at in range(1, last + 1, step) for title, size in self._rows(query, (at,))}
+        return sorted(found, key=lambda title: -found[title])[:number]
+
     def check(self) -> str:
         """What SQLite finds wrong with the file; "" when it is whole."""
         with _sqlite(reading=True):

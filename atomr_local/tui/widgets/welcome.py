@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -54,8 +55,17 @@ class Examples(OptionList):
     BORDER_TITLE = "Try one of these"
 
     def __init__(self) -> None:
-        self.questions = example_questions()
-        super().__init__(*(Option(Text(question)) for question in self.questions), id="examples")
+        self.questions: list[str] = []
+        super().__init__(id="examples")
+        self.offer(example_questions())
+
+    def offer(self, questions: Sequence[str]) -> None:
+        """Show these; nothing where there are none."""
+        shown = [sanitize_line(question) for question in questions[:_SHOWN]]
+        if shown != self.questions:
+            self.questions = shown
+            self.set_options(Option(Text(question)) for question in shown)
+        self.display = bool(shown)
 
 
 class FirstRunChoices(OptionList):
@@ -87,7 +97,6 @@ class Welcome(Vertical):
     def __init__(self) -> None:
         super().__init__(id="welcome")
         self._examples = Examples()
-        self._examples.display = bool(self.questions)
 
     @property
     def questions(self) -> list[str]:
@@ -97,6 +106,10 @@ class Welcome(Vertical):
     def compose(self) -> ComposeResult:
         yield Static(Text(_WELCOME), id="about")
         yield self._examples
+
+    def offer(self, questions: Sequence[str] | None) -> None:
+        """Offer questions made from the indexes in use; None: the starter's own."""
+        self._examples.offer(example_questions() if questions is None else questions)
 
     def show_privacy(self, remote: str) -> None:
         """Say what leaves the machine: `remote` is the other machine that the model is on, or empty."""

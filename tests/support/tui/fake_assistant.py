@@ -106,6 +106,7 @@ class FakeAssistant:
         self.extras: list[dict[str, Any]] = []
         self.changes: list[dict[str, Any]] = []
         self.web_enabled = False
+        self.examples: list[str] | None = None
         self.cancelled = threading.Event()
         self.released = threading.Event()
 
@@ -114,6 +115,9 @@ class FakeAssistant:
             on_stage("loading model")
         if self.failure is not None:
             raise self.failure
+
+    def example_questions(self) -> list[str] | None:
+        return self.examples
 
     def ask(self, question: str, **extras: Any) -> Iterator[Event]:
         self.questions.append(question)

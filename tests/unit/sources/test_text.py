@@ -71,6 +71,12 @@ def find(source: TextSource, query: str, top_k: int = 3, head: str = "") -> list
     return [item.title for item in found]
 
 
+def test_some_titles_are_of_articles_that_it_holds(source: TextSource) -> None:
+    assert len(source.some_titles(3)) == 3
+    assert set(source.some_titles(100)) == set(ARTICLES)
+    assert source.some_titles(1)[0] in ARTICLES
+
+
 def test_evidence_is_the_passage_with_its_place(source: TextSource) -> None:
     found = source.retrieve(Request("who discovered radium", "who discovered radium", top_k=1), Cancellation())
     (first,) = found.evidence
