@@ -23,7 +23,7 @@ from atomr_local.sources.registry import SOURCES, SourceType
 from atomr_local.tui.colours import ReadableColours
 from atomr_local.tui.internal_errors import internal_error
 from atomr_local.tui.jobs import Job, Jobs, JobState
-from atomr_local.tui.screens.ask.keys import GROUPS
+from atomr_local.tui.screens.ask.keys import BUSY, GROUPS
 from atomr_local.tui.screens.ask.screen import AskScreen
 from atomr_local.tui.startup import Startup
 from atomr_local.tui.themes import choose, register
@@ -159,7 +159,7 @@ class AtomrApp(App[None]):
         self._remember({"web.enabled": enabled})
         text = "Web search is on: questions may be sent to DuckDuckGo." if enabled else "Web search is off."
         if state.running and state.web != enabled:
-            text += " The running question is not affected" + ("." if enabled else "; Escape cancels it.")
+            text += " The running question is not affected" + ("." if enabled else "; Escape stops it.")
         return text
 
     def _toggle_local(self, name: str) -> str:
@@ -168,7 +168,7 @@ class AtomrApp(App[None]):
         if not left and not self.assistant.web_enabled:
             return "One source must stay on."
         if self.ask_screen.state.running:
-            return "A question is being answered. Switch when it is done, or cancel it with Escape."
+            return f"{BUSY} Switch when it is done, or stop it with Escape."
         try:
             self.assistant.reconfigure(sources=left)
         except AtomrError as error:
@@ -223,9 +223,9 @@ class AtomrApp(App[None]):
             if choice is None:
                 return
             if choice.kind == "open":
-                self.ask_screen.open_trace(choice.trace, choice.conversation)
+                self.ask_screen.turns.open(choice.trace, choice.conversation)
             else:
-                self.ask_screen.ask_again(choice.trace, choice.conversation)
+                self.ask_screen.turns.ask_again(choice.trace, choice.conversation)
 
         self.push_screen(HistoryScreen(keeping=self.assistant.settings.history.keep), chosen)
 
@@ -234,7 +234,7 @@ class AtomrApp(App[None]):
         from atomr_local.tui.screens.settings.screen import SettingsScreen
 
         if self.ask_screen.state.running:
-            self.ask_screen.show_notice("A question is being answered. Escape cancels it.")
+            self.ask_screen.show_notice(f"{BUSY} Escape stops it.")
             return
         self.push_screen(SettingsScreen(self.assistant.settings, save=save_settings), self._settings_changed)
 
@@ -265,7 +265,7 @@ class AtomrApp(App[None]):
     def _use(self, setting: str, name: str) -> None:
         """Take this model or index from now on, and remember it."""
         if self.ask_screen.state.running:
-            self.ask_screen.show_notice("A question is being answered. Escape on the main screen cancels it.")
+            self.ask_screen.show_notice(f"{BUSY} Escape on the main screen stops it.")
             return
         try:
             self.assistant.reconfigure(**{setting: name})

@@ -70,6 +70,7 @@ async def test_a_question_goes_on_with_the_conversation_and_says_what_it_took_fr
         assert f"Understood as: {STANDALONE} · from “{QUESTION}”" in text
         lines = transcript(app)
         assert "→ Vienna" in lines[0]
+        assert lines[0].rstrip().endswith("answered"), "how it ended"
         assert "Where was the director" in lines[0]
         assert "▸" in lines[1]
         assert "→ Pauline" in lines[1]
@@ -138,7 +139,8 @@ async def test_a_running_question_stays_in_its_conversation() -> None:
         assert app.ask_screen.state.running
         await pilot.press("escape")
         await until(pilot, lambda: done(app))
-        assert app.ask_screen.conversation.turns == [], "what was cancelled has no answer to refer to"
+        assert [turn.status for turn in app.ask_screen.conversation.turns] == ["cancelled"]
+        assert app.ask_screen.conversation.context() is None, "what was cancelled has no answer to refer to"
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ class QuestionRequest:
 
 @dataclass
 class ShownTurn:
-    """One question that has its answer, or that was declined.
+    """One question that has ended: answered, not found, cancelled or failed.
 
     Attributes:
         state: as it is shown; None for one of the history that was not looked at yet.
@@ -53,6 +53,21 @@ class ShownTurn:
         if self.trace.status != "answered":
             return ""
         return "; ".join(self.trace.answers) or self.trace.answer
+
+    @property
+    def counts(self) -> bool:
+        """Whether a later question may refer to it."""
+        return self.trace.status in {"answered", "unknown"}
+
+    @property
+    def status(self) -> str:
+        """How it ended, in words: "well supported", "not found", "cancelled"."""
+        from atomr_local.reasoning.confidence.words import confidence_word, status_word
+
+        trace = self.trace
+        if trace.status != "answered":
+            return status_word(trace.status)
+        return status_word(trace.status) if trace.confidence is None else confidence_word(trace.confidence)
 
     def shown(self) -> QuestionState:
         """The state to show; read out of the trace when that is wanted first."""
@@ -76,14 +91,16 @@ class ShownConversation:
         self.turns = [ShownTurn(trace) for trace in counting(traces)]
 
     def take(self, state: QuestionState, again: Trace | None = None) -> None:
-        """Add a question that has ended; cancelled and failed ones are left out.
+        """Add a question that has ended.
 
         Args:
-            again: the earlier form of it, whose place it takes.
+            again: the earlier form of it, whose place it takes if it was not cancelled and did not fail.
         """
-        if state.trace is None or state.trace.status not in {"answered", "unknown"}:
+        if state.trace is None:
             return
         turn, place = ShownTurn(state.trace, state), self.place(again)
+        if place is not None and not turn.counts and self.turns[place].counts:
+            return  # the earlier answer stays
         if place is None:
             self.turns.append(turn)
         else:
@@ -102,7 +119,7 @@ class ShownConversation:
         from atomr_local.reasoning.conversation import Conversation
 
         place = self.place(again)
-        before = self.turns if place is None else self.turns[:place]
+        before = [turn for turn in (self.turns if place is None else self.turns[:place]) if turn.counts]
         return Conversation.of(turn.trace for turn in before) if before else None
 
     def named(self) -> dict[str, str]:

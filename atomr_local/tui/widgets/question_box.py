@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
@@ -27,9 +26,14 @@ class QuestionBox(CleanArea):
 
     @dataclass
     class QuestionSubmitted(Message):
-        """The user wants this answered."""
+        """The user wants this answered.
+
+        Attributes:
+            arrivals: how often the user had gone to the box before Enter, see :meth:`go_to`.
+        """
 
         question: str
+        arrivals: int
 
     def __init__(self) -> None:
         super().__init__(
@@ -39,6 +43,8 @@ class QuestionBox(CleanArea):
             tab_behavior="focus",
             compact=True,
         )
+        self.called = 0  # how often the user has gone to the box with a key
+        self._arrivals = 0  # how often that was, of the keys that the box has dealt with
         self._asked: list[str] = []
         self._place = 0
 
@@ -61,13 +67,22 @@ class QuestionBox(CleanArea):
             self._asked.append(question)
         self._place = len(self._asked)
 
-    async def _on_key(self, event: events.Key) -> None:
-        # Enter asks, by its binding, in its turn among the keys: what was typed before it is in the box by then.
-        if event.key == "enter":
-            event.prevent_default()
+    def go_to(self) -> None:
+        """Take the focus at once; the last question is selected in its turn among the keys that are on their way."""
+        self.called += 1
+        self.screen.set_focus(self)
+        self.call_later(self._arrive, self.called)
+
+    def _arrive(self, arrivals: int) -> None:
+        self._arrivals = arrivals
+        self.select_all()
+
+    def is_left(self, question: str, arrivals: int) -> bool:
+        """Whether nothing was done here since the question was submitted: the focus may go elsewhere."""
+        return self.called == arrivals and self.text == question
 
     def action_submit(self) -> None:
-        self.post_message(self.QuestionSubmitted(self.text))
+        self.post_message(self.QuestionSubmitted(self.text, self._arrivals))
 
     def action_newline(self) -> None:
         self.insert("\n")

@@ -11,12 +11,12 @@ from textual.binding import Binding, BindingType
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from atomr_local.reasoning.confidence.words import NOT_FOUND
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.question.conversation import ShownTurn
 from atomr_local.tui.question.state import QuestionState
 from atomr_local.tui.rendering import short_line
 
+LONGEST_STATUS = "well supported"
 _LONGEST_UNDERSTOOD = 400  # characters of a question
 
 
@@ -24,18 +24,18 @@ class Transcript(OptionList):
     """The turns; Enter opens an earlier answer."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select", "Open", tooltip="Open the earlier answer", id="turns.open")
+        Binding("enter", "select", "Open", tooltip="Open the answer with its steps", id="turns.open")
     ]
 
     def __init__(self) -> None:
         super().__init__(id="transcript", markup=False)
-        self._shown_turns: list[tuple[str, str, bool]] = []
+        self._shown_turns: list[tuple[str, str, str, bool]] = []
         self.display = False
 
     def show(self, turns: Sequence[ShownTurn], shown: int | None) -> None:
         """Show the turns, the one whose answer is on the screen marked; nothing where it is the only one."""
         self.display = len(turns) > (0 if shown is None else 1)
-        lines = [(turn.question, turn.answer, place == shown) for place, turn in enumerate(turns)]
+        lines = [(turn.question, turn.answer, turn.status, place == shown) for place, turn in enumerate(turns)]
         if lines == self._shown_turns:
             return
         self._shown_turns = lines
@@ -45,14 +45,20 @@ class Transcript(OptionList):
             self.call_after_refresh(self.scroll_to_highlight)
 
 
-def _line(question: str, answer: str, shown: bool) -> Table:
-    """Mark, question and answer in columns: a long question leaves room for the answer."""
+def _line(question: str, answer: str, status: str, shown: bool) -> Table:
+    """Mark, question, answer and status in columns: a long question leaves room for the others."""
     table = Table.grid(padding=(0, 1), expand=True)
     table.add_column(width=1)
     for ratio in (3, 2):
         table.add_column(ratio=ratio, no_wrap=True, overflow="ellipsis")
-    found = Text(short_line(answer)) if answer else Text(NOT_FOUND, "magenta")
-    table.add_row(Text("▸" if shown else " "), Text(short_line(question), "dim"), Text.assemble(("→ ", "dim"), found))
+    table.add_column(width=len(LONGEST_STATUS), no_wrap=True)
+    found = Text(short_line(answer)) if answer else Text(status, "magenta")
+    table.add_row(
+        Text("▸" if shown else " "),
+        Text(short_line(question), "dim"),
+        Text.assemble(("→ ", "dim"), found),
+        Text(status if answer else "", "dim"),
+    )
     return table
 
 

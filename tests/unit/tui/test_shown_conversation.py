@@ -21,14 +21,15 @@ def ended(one: Trace) -> QuestionState:
     return QuestionState(question=one.question, trace=one)
 
 
-def test_what_has_no_answer_is_no_turn_and_what_is_asked_again_keeps_its_place() -> None:
+def test_what_has_no_answer_is_listed_but_nothing_refers_to_it_and_what_is_asked_again_keeps_its_place() -> None:
     talk = ShownConversation()
     first, second, again = trace("a?", "1"), trace("b?", "2"), trace("a?", "3")
     for one in (first, trace("c?", "4", "cancelled"), trace("d?", "5", "failed"), second):
         talk.take(ended(one))
-    assert [turn.trace.id for turn in talk.turns] == ["1", "2"]
+    assert [turn.trace.id for turn in talk.turns] == ["1", "4", "5", "2"]
+    assert [turn.status for turn in talk.turns] == ["answered", "cancelled", "failed", "answered"]
     talk.take(ended(again), first)
-    assert [turn.trace.id for turn in talk.turns] == ["3", "2"]
+    assert [turn.trace.id for turn in talk.turns] == ["3", "4", "5", "2"]
     before = talk.context(second)
     assert before is not None
     assert [turn.trace_id for turn in before.turns] == ["3"]
@@ -36,6 +37,14 @@ def test_what_has_no_answer_is_no_turn_and_what_is_asked_again_keeps_its_place()
     everything = talk.context(first)  # which is none of them any more
     assert everything is not None
     assert len(everything.turns) == 2
+
+
+def test_a_stopped_correction_leaves_the_earlier_answer_in_its_place() -> None:
+    talk = ShownConversation()
+    first = trace("a?", "1", confidence=0.9)
+    talk.take(ended(first))
+    talk.take(ended(trace("a?", "2", "cancelled")), first)
+    assert [(turn.trace.id, turn.status) for turn in talk.turns] == [("1", "well supported")]
 
 
 def test_of_a_question_asked_twice_in_a_row_the_later_answer_counts() -> None:

@@ -1,17 +1,20 @@
-"""The keys of the main screen, in the groups that the help shows, and when they do something."""
+"""The keys of the main screen, in the groups that the help shows; when they do something, and if not, why."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from textual.actions import parse
 from textual.binding import Binding
 
 if TYPE_CHECKING:
     from atomr_local.tui.question.state import QuestionState
+    from atomr_local.tui.screens.ask.screen import AskScreen
 
 _STEP = 5  # percent that a key moves the bar between the panes
 GUESS_KEY, REWORD_KEY = "answer.guess", "question.reword"  # ids of keys that texts on the screen name
 REWORD = "w"
+BUSY, STARTING = "A question is being answered.", "The program is starting."
 
 LOOKING = [
     Binding("escape", "cancel", "Cancel", priority=True, tooltip="Stop the running question", id="ask.cancel"),
@@ -63,13 +66,19 @@ GROUPS = {
 }
 
 
-def possible(action: str, state: QuestionState) -> bool | None:
-    """Whether the action does something with this question: None dims its key, False hides it."""
+def possible(action: str, screen: AskScreen) -> bool | None:
+    """Whether the action does something now: None dims its key, False hides it."""
+    state = screen.state
     ended = state.trace is not None
     can_correct = (ended and state.tree is not None) or None
     return {
         "cancel": state.running,
+        "focus_tree": screen.has_question or None,
+        "focus_evidence": screen.has_question or None,
+        "focus_turns": screen.has_turns,
+        "new_conversation": bool(state.question or screen.conversation.turns) and (not state.running or None),
         "next_citation": bool(state.citations),
+        "next_user": screen.focused is not None and screen.focused.id == "evidence",
         "guess": state.has_guess,
         "reword": ended,
         "edit_step": can_correct,
@@ -79,3 +88,48 @@ def possible(action: str, state: QuestionState) -> bool | None:
         "export": ended or None,
         "open_calls": state.tree is not None or None,
     }.get(action, True)
+
+
+def _reason(action: str, state: QuestionState) -> str:
+    """Why the action does nothing with this question now, briefly; empty where nobody would wonder."""
+    if action == "cancel":
+        return ""
+    if action in {"next_user", "focus_turns"}:
+        return {"next_user": "Put the cursor on a piece of evidence first.",
+                "focus_turns": "There is no earlier question in this conversation."}[action]  # fmt: skip
+    if state.running:
+        return "No steps yet." if action == "open_calls" else f"{BUSY} Escape stops it."
+    if not state.question:
+        return "Ask a question first."
+    return {
+        "next_citation": "The answer cites nothing.",
+        "guess": "There is no guess to show.",
+        "edit_step": "This question has no plan.",
+        "edit_plan": "This question has no plan.",
+        "rerun": "This question has no plan.",
+        "open_calls": "This question has no plan.",
+    }.get(action, "The question did not come to its end.")
+
+
+def why_not(screen: AskScreen, key: str) -> str:
+    """Why the key does nothing now, briefly; empty if it does something, or nobody would wonder."""
+    told = ""
+    for node, bindings in screen._binding_chain:
+        for binding in bindings.key_to_bindings.get(key, ()):
+            if screen.app._check_action_state(binding.action, node):
+                return ""
+            if node is screen:
+                told = told or _reason(_name(binding), screen.state)
+            elif node is screen.app:
+                told = told or STARTING
+    return told
+
+
+def _name(binding: Binding) -> str:
+    _, action, parameters = parse(binding.action)
+    return action_name(action, parameters)
+
+
+def action_name(action: str, parameters: tuple[object, ...]) -> str:
+    """What is done: "window('edit_plan')" and "view('widen', 5)" say it by their first argument."""
+    return str(parameters[0]) if action in {"window", "view"} else action

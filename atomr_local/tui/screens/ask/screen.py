@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.events import Paste
+from textual.events import Key, Paste
 from textual.message import Message
 from textual.screen import Screen
 
@@ -17,9 +17,22 @@ from atomr_local.sanitize import sanitize
 from atomr_local.tui.background import in_background
 from atomr_local.tui.question.conversation import QuestionRequest, ShownConversation
 from atomr_local.tui.question.state import QuestionState
-from atomr_local.tui.screens.ask.keys import CONVERSATION, CORRECTING, GUESS_KEY, LOOKING, REWORD, REWORD_KEY, possible
+from atomr_local.tui.screens.ask.keys import (
+    CONVERSATION,
+    CORRECTING,
+    GUESS_KEY,
+    LOOKING,
+    REWORD,
+    REWORD_KEY,
+    STARTING,
+    action_name,
+    possible,
+    why_not,
+)
 from atomr_local.tui.screens.ask.session import EventReceived, HistoryRefused, QuestionFailed, QuestionSession
-from atomr_local.tui.widgets.question_box import LONGEST, QuestionBox
+from atomr_local.tui.screens.ask.turns import Turns
+from atomr_local.tui.screens.ask.waiting import WaitingQuestions
+from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.status_line import StatusLine
 
 if TYPE_CHECKING:
@@ -52,7 +65,8 @@ class AskScreen(Screen[None]):
         self.loading_stage = "loading"  # of the model and the indexes; empty when they are ready
         self.widgets_mounted = False  # all widgets are there
         self._session: QuestionSession | None = None
-        self._waiting: QuestionRequest | None = None
+        self._waiting = WaitingQuestions(self)
+        self.turns = Turns(self)
         self._clock = clock
         self._started = 0.0
         self._number = 0  # of what is shown; events of an earlier question come too late
@@ -102,17 +116,23 @@ class AskScreen(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Which keys do something now; the others are dimmed or, where they never can, hidden."""
-        name = str(parameters[0]) if action in {"window", "view"} else action
-        match name:
-            case "focus_tree" | "focus_evidence":
-                return bool(self._number) or None
-            case "new_conversation":
-                return bool(self.state.question or self.conversation.turns) and not self.state.running
-            case "focus_turns":
-                return self.widgets_mounted and self._transcript.display
-            case "next_user":
-                return self.focused is not None and self.focused.id == "evidence"
-        return possible(name, self.state)
+        return possible(action_name(action, parameters), self)
+
+    def on_key(self, event: Key) -> None:
+        """Say why a key does nothing now."""
+        if told := why_not(self, event.key):
+            event.stop()
+            self.show_notice(told)
+
+    @property
+    def has_question(self) -> bool:
+        """Whether a question is on the screen."""
+        return bool(self._number)
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether the conversation so far is on the screen."""
+        return self.widgets_mounted and self._transcript.display
 
     @property
     def assistant(self) -> Assistant:
@@ -130,9 +150,7 @@ class AskScreen(Screen[None]):
         self.show_switches()
         # What fails there is told when the history itself is opened.
         in_background(self, recall, self._recalled, failed=lambda _: None, group="recall")
-        if self._waiting is not None:
-            waiting, self._waiting = self._waiting, None
-            self.begin(waiting)
+        self._waiting.begin_next()
 
     def _recalled(self, questions: Sequence[str]) -> None:
         self.query_one(QuestionBox).recall(list(reversed(questions)))
@@ -141,22 +159,29 @@ class AskScreen(Screen[None]):
 
     @on(QuestionBox.QuestionSubmitted)
     def _question_submitted(self, message: QuestionBox.QuestionSubmitted) -> None:
-        self.begin(QuestionRequest(message.question))
+        # What was typed since Enter is not what was asked: it stays, and so does the focus.
+        left = self.query_one(QuestionBox).is_left(message.question, message.arrivals)
+        self.begin(QuestionRequest(message.question), waited=not left)
 
-    def begin(self, asked: QuestionRequest) -> None:
-        """Ask the question, or say why that is not possible now."""
+    def begin(self, asked: QuestionRequest, *, waited: bool = False) -> None:
+        """Ask the question, or say why that is not possible now.
+
+        Args:
+            waited: the user has gone on since it was asked: the box and the focus are left as they are.
+        """
         question = asked.question.strip()
         box = self.query_one(QuestionBox)
         if not question:
-            box.value = ""
+            self.show_notice("Type a question first.")
             return
-        if self._is_busy():
+        if self.state.running:
+            self._waiting.offer(asked)
             return
-        if box.value.strip() != question:
+        if not waited and box.value.strip() != question:
             box.value = question
         if self._session is None:
-            self._waiting = asked
-            self.show_notice("The program is starting. The question is asked as soon as it is ready.")
+            self._waiting.add(asked)
+            self.show_notice(f"{STARTING} The question is asked as soon as it is ready.")
             return
         box.remember(question)
         self._started = self._clock()
@@ -168,7 +193,8 @@ class AskScreen(Screen[None]):
         conversation = self.conversation.context(asked.again)
         self._enter(QuestionState(question=question, running=True, stage="starting"))
         self.view.show_plan(None)
-        self.view.steps.focus()
+        if not waited:
+            self.set_focus(self.view.steps)
         self._session.ask(self._number, asked, conversation)
 
     def _enter(self, state: QuestionState) -> None:
@@ -183,14 +209,14 @@ class AskScreen(Screen[None]):
         self._answer.show(state)
         self.refresh_bindings()
 
-    def _show(self, state: QuestionState, selected: int | None) -> None:
+    def show_question(self, state: QuestionState, selected: int | None) -> None:
         """Show a question that does not run, at this node."""
         self._enter(state)
         self.view.show_plan(selected)
         self.show_switches()
         self.show_status()
 
-    def _show_empty(self, state: QuestionState) -> None:
+    def show_empty(self, state: QuestionState) -> None:
         """Show the screen as it was before the first question."""
         self._enter(state)
         self.welcome.display, self.view.display = True, False
@@ -238,6 +264,7 @@ class AskScreen(Screen[None]):
         self.show_conversation()
         self.show_switches()
         self.refresh_bindings()
+        self.call_later(self._waiting.begin_next)
 
     @on(QuestionFailed)
     def _question_failed(self, message: QuestionFailed) -> None:
@@ -256,9 +283,9 @@ class AskScreen(Screen[None]):
         """The question was not even begun: it stays in the box, and what was shown before comes back."""
         self._before = None
         if state.question:
-            self._show(state, selected)
+            self.show_question(state, selected)
         else:
-            self._show_empty(state)
+            self.show_empty(state)
         self.set_focus(self.query_one(QuestionBox))
 
     @on(HistoryRefused)
@@ -267,64 +294,32 @@ class AskScreen(Screen[None]):
             self.show_notice(note)
 
     def action_cancel(self) -> None:
+        """Stop the running question; those that wait for it are not asked."""
+        self._waiting.give_back()
+        self.stop_question()
+
+    def stop_question(self) -> None:
+        """Stop the running question. The next one that waits is asked then."""
         if self.state.running and self._session is not None:
             self.state.stage = "cancelling"
             self._session.stop(self._number)
             self.show_status()
 
-    # The conversation
-
-    def open_trace(self, trace: Trace, conversation: Sequence[Trace] = ()) -> None:
-        """Show an earlier question with its results and continue its conversation, unless a question runs."""
-        if self._is_busy():
-            return
-        from atomr_local.tui.question.replay import replay
-
-        self.conversation.open(conversation or [trace])
-        place = self.conversation.place(trace)
-        self._look_at(replay(trace) if place is None else self.conversation.turns[place].shown())
-
-    def ask_again(self, trace: Trace, conversation: Sequence[Trace] = ()) -> None:
-        """Ask a question of before again, after those that came before it in its conversation."""
-        if not self._is_busy():
-            self.conversation.open(conversation or [trace])
-            self.begin(QuestionRequest(trace.question, again=trace))
-
-    def _look_at(self, state: QuestionState) -> None:
-        self._show(state, 0)
-        self.query_one(QuestionBox).value = state.question[:LONGEST]
-        self.action_focus_tree()
+    # Looking around
 
     def action_focus_turns(self) -> None:
-        if self._transcript.display:
-            self.set_focus(self._transcript)
-        else:
-            self.show_notice("There is no earlier question in this conversation.")
+        self.set_focus(self._transcript)
 
     def action_new_conversation(self) -> None:
-        if self._is_busy():
-            return
-        self.conversation.turns.clear()
-        self._show_empty(QuestionState())
-        box = self.query_one(QuestionBox)
-        box.value = ""
-        self.set_focus(box)
-        self.show_notice("New conversation.")
-
-    def _is_busy(self) -> bool:
-        if self.state.running:
-            self.show_notice("A question is being answered. Escape cancels it.")
-        return self.state.running
-
-    # Looking around
+        self.turns.begin_new()
 
     # Found by its name, it needs no import of what it handles.
     def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
         chooser = message.option_list
         if chooser is self.view.evidence:
             self.windows.open_evidence(message.option_id or "")
-        elif chooser is self._transcript and not self._is_busy():
-            self._look_at(self.conversation.turns[message.option_index].shown())
+        elif chooser is self._transcript:
+            self.turns.reopen(message.option_index)
         elif chooser.id == "examples":
             self.begin(QuestionRequest(self.welcome.questions[message.option_index]))
 
@@ -342,10 +337,7 @@ class AskScreen(Screen[None]):
             self.show_notice("No other step uses this piece of evidence.")
 
     def action_focus_question(self) -> None:
-        # At once, and with the last question selected here: the focus event comes later than what is typed next.
-        box = self.query_one(QuestionBox)
-        self.set_focus(box)
-        box.select_all()
+        self.query_one(QuestionBox).go_to()
 
     def action_focus_tree(self) -> None:
         self.set_focus(self.view.steps)
@@ -394,6 +386,7 @@ class AskScreen(Screen[None]):
         """Show what is going on, and what it took so far."""
         state = self.state
         for line in self.query(StatusLine):
-            line.show(state.stage if state.running else self.loading_stage or "ready")
+            stage = state.stage if state.running else self.loading_stage or "ready"
+            line.show(" · ".join(filter(None, (stage, self._waiting.told))))
         if self.widgets_mounted:
             self._bottom.show(state, self._clock() - self._started)

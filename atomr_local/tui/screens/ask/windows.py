@@ -162,7 +162,7 @@ class QuestionWindows:
 
         screen = self._screen
         if screen.state.trace is not None:
-            conversation = [turn.trace for turn in screen.conversation.turns]
+            conversation = [turn.trace for turn in screen.conversation.turns if turn.counts]
             screen.app.push_screen(ExportScreen(screen.state.trace, conversation=conversation))
 
     def recall(self) -> None:
