@@ -122,7 +122,7 @@ async def test_second_question_replaces_the_first_and_history_recalls_it() -> No
 
 
 @pytest.mark.slow
-async def test_a_question_while_one_runs_is_refused() -> None:
+async def test_a_question_while_one_runs_is_not_asked_before_the_user_says_how() -> None:
     app = AtomrApp(FakeAssistant(hold=4))
     async with app.run_test(size=(120, 40)) as pilot:
         await ask(pilot)
@@ -130,7 +130,7 @@ async def test_a_question_while_one_runs_is_refused() -> None:
         await ask(pilot, "Too early?")
         await pilot.pause()
         assert app.assistant.questions == [QUESTION]
-        await pilot.press("escape")
+        await pilot.press("escape", "escape")  # out of the window that asks, then the question
         await until(pilot, lambda: done(app))
 
 
