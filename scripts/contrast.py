@@ -163,7 +163,7 @@ async def main_screen(app: AtomrApp, pilot: Pilot[None], look: Look) -> None:
     while not (screen.widgets_mounted and app._opened is not None):
         await pilot.pause(0.02)
     await look("empty")
-    screen.open_trace(an_answer())
+    screen.turns.open(an_answer())
     await pilot.pause()
     await look("tree")
     for part in ("focus_evidence", "view('next_citation')", "focus_question"):
