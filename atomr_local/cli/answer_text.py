@@ -7,11 +7,12 @@ from collections.abc import Mapping
 
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
+from atomr_local.reasoning.trace.words import MISFIT, YOUR_ANSWER, check_text, computation_text, warning_text
 from atomr_local.sanitize import sanitize_line
 
 _PASSAGE = 160
 _STEP = re.compile(r"step (\d+): (.*)")
-_MARKS = {True: "", False: "  (not found in the cited evidence)", None: ""}
+_MARKS = {True: "", False: f"  ({check_text(False)})", None: ""}
 
 
 def answer_text(trace: Trace, *, guess: bool = False, earlier: Mapping[str, str] | None = None) -> str:
@@ -38,7 +39,7 @@ def answer_text(trace: Trace, *, guess: bool = False, earlier: Mapping[str, str]
         lines += ["", "Tree"]
         lines += _branch(trace, root, 0, guess)
     if trace.plan.origin == "fallback" and trace.strategy == "atomr":
-        lines += ["", "No valid plan was found: the question was answered by direct RAG."]
+        lines += ["", "No valid plan was found: the question was answered directly from what was found."]
     if trace.plan.origin == "example":
         lines += ["", "The plan is one that you kept for this question (`atomr examples`)."]
     lines += [f"Note: {warning}" for warning in _folded(trace.warnings)]
@@ -73,7 +74,7 @@ def departures_text(trace: Trace) -> str:
 def _folded(warnings: list[str]) -> list[str]:
     """Each warning once, with the steps that met it: an unreachable source fails in every one of them."""
     steps: dict[str, list[str]] = {}
-    for warning in map(sanitize_line, warnings):
+    for warning in map(sanitize_line, map(warning_text, warnings)):
         match = _STEP.fullmatch(warning)
         steps.setdefault(match[2] if match else warning, []).extend([match[1]] if match else [])
     return [
@@ -94,7 +95,7 @@ def _branch(trace: Trace, node: NodeTrace, depth: int, guess: bool) -> list[str]
     lost = node.outcome == "not found"
     cited = "".join(f" [{item}]" for item in node.cited) if node.cited and depth and not lost else ""
     computed = node.method in ("symbolic", "computed")
-    how = f"  ({sanitize_line(node.computation)})" if computed and node.computation else ""
+    how = f"  ({sanitize_line(computation_text(node.computation))})" if computed and node.computation else ""
     label = f"{node.id}. " if node.parent is not None else ""
     error = f"  ! {sanitize_line(node.error['message'])}" if node.error else ""
     line = f"  {'  ' * depth}{label}{sanitize_line(node.resolved_question)} → "
@@ -102,8 +103,8 @@ def _branch(trace: Trace, node: NodeTrace, depth: int, guess: bool) -> list[str]
         text = f"  (a guess: {sanitize_line(node.answer)})" if guess and node.answers else ""
         lines = [f"{line}{NOT_FOUND}{text}{error}"]
     else:
-        whence = "  (your answer)" if node.by_user else ""
-        misfit = "  (not the kind of answer asked for)" if node.misfit else ""
+        whence = f"  ({YOUR_ANSWER})" if node.by_user else ""
+        misfit = f"  ({MISFIT})" if node.misfit else ""
         if node.outcome == "memory":
             whence = "  (from the model's own knowledge)"
         answer = sanitize_line(node.answer or "—")

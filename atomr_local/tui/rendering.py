@@ -106,8 +106,8 @@ def highlighted(sparql: str) -> Text:
     return text
 
 
-def place_of(locator: Mapping[str, Any]) -> RenderableType:
-    """The place in words, sanitised; of a graph query its rows too."""
+def place_text(locator: Mapping[str, Any]) -> Text:
+    """The place in words, sanitised; empty for a graph query."""
     if "passage" in locator:
         place = f"passage {sanitize_line(str(locator['passage']))}"
         span = locator.get("span")
@@ -116,11 +116,13 @@ def place_of(locator: Mapping[str, Any]) -> RenderableType:
         return Text(place, "dim")
     if "url" in locator:
         return coloured(sanitize_line(f"{locator['url']}, retrieved {locator.get('retrieved_at', '')}"), "blue")
-    if "sparql" in locator:
-        names, rows = table_of(locator.get("rows", ()))
-        query = highlighted(str(locator["sparql"]))
-        return Group(query, _table(names, rows)) if rows else query
     return Text()
+
+
+def rows_of(locator: Mapping[str, Any]) -> RenderableType | None:
+    """The rows of a graph query as a table; None if it has none."""
+    names, rows = table_of(locator.get("rows", ()))
+    return _table(names, rows) if rows else None
 
 
 def table_of(rows: Iterable[object]) -> tuple[list[str], list[list[str]]]:
@@ -128,6 +130,19 @@ def table_of(rows: Iterable[object]) -> tuple[list[str], list[list[str]]]:
     kept = [row for row in rows if isinstance(row, Mapping)]
     names = list(dict.fromkeys(str(name) for row in kept for name in row))
     return names, [[str(row.get(name, "")) for name in names] for row in kept]
+
+
+def rows_text(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"
+
+
+def same_rows(columns: Sequence[str], rows: Iterable[Sequence[str]], before: Iterable[object]) -> bool:
+    """Whether the rows of a query are those of the locator, in any order and in the columns that both have."""
+    names, old = table_of(before)
+    both = [name for name in names if name in columns]
+    places, old_places = [list(columns).index(name) for name in both], [names.index(name) for name in both]
+    now = {tuple(row[place] for place in places) for row in rows}
+    return bool(both) and now == {tuple(row[place] for place in old_places) for row in old}
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> RenderableType:

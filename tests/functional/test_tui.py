@@ -67,11 +67,11 @@ async def test_selecting_a_node_shows_its_evidence() -> None:
         await until(pilot, lambda: app.ask_screen.view.selected == 3)
         text = screen_text(app)
         assert "Metropolis is a film directed by Fritz Lang." in text
-        assert "the citation holds" in text
+        assert "✓ the cited passage" in text
         await pilot.press("down", "down")
         await until(pilot, lambda: app.ask_screen.view.selected == 2)
         text = screen_text(app)
-        assert "SELECT ?value" in text
+        assert "▸ asked the graph for: place of birth of Fritz Lang" in text
         assert "Where was Fritz Lang born?" in text
 
 

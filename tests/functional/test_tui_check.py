@@ -75,7 +75,7 @@ async def test_from_a_citation_to_its_evidence_and_to_the_steps_that_use_it() ->
         await until(pilot, lambda: isinstance(app.screen, EvidenceScreen))
         text = screen_text(app)
         assert "Fritz Lang — place of birth: Vienna." in text
-        assert "0. Where was the director of Metropolis born?" in text
+        assert "Answer: Where was the director of Metropolis born?" in text
         await pilot.press("up", "up", "enter")
         await until(pilot, lambda: app.ask_screen.view.selected == 0)
 
@@ -102,14 +102,14 @@ async def test_a_graph_query_is_run_again_and_opened_in_the_console() -> None:
         await pilot.press("c", "enter")
         await until(pilot, lambda: isinstance(app.screen, EvidenceScreen))
         await pilot.press("r")
-        await until(pilot, lambda: "1 rows now, in 12 ms" in screen_text(app))
+        await until(pilot, lambda: "1 row, unchanged (12 ms)" in screen_text(app))
         assert fake.queries == ["SELECT ?value WHERE { ?head ?relation ?value }"]
         assert "\x1b" not in screen_text(app)
         await pilot.press("s")
         await until(pilot, lambda: isinstance(app.screen, ConsoleScreen))
         assert "?head ?relation ?value" in screen_text(app)
         await pilot.press("f5")
-        await until(pilot, lambda: "1 rows in 12 ms" in screen_text(app))
+        await until(pilot, lambda: "1 row (12 ms)" in screen_text(app))
         assert "Vienna" in screen_text(app)
 
 

@@ -66,6 +66,7 @@ from atomr_local.tui.screens.library.screen import LibraryScreen
 from atomr_local.tui.screens.path_dialog import PathDialog
 from atomr_local.tui.screens.settings.choices import SettingChoice
 from atomr_local.tui.screens.settings.screen import SettingsScreen
+from atomr_local.tui.widgets.node_panel import Fold, NodePanel
 from atomr_local.tui.widgets.question_box import QuestionBox
 from atomr_local.tui.widgets.welcome import FirstRunChoices
 
@@ -192,6 +193,18 @@ async def test_the_draft_of_the_answer_is_harmless() -> None:
         assert_harmless(app, "zdraftz", "Search zanswerz")
 
 
+async def unfold(app: AtomrApp, pilot: Pilot[None]) -> None:
+    """Unfold every line of the evidence pane."""
+    panel = app.query_one(NodePanel)
+    for place, option in enumerate(list(panel.options)):
+        if isinstance(option, Fold) and option.key not in panel._unfolded:
+            panel.highlighted = place
+            panel.action_select()
+            await pilot.pause()
+    panel.scroll_home(animate=False)
+    await pilot.pause()
+
+
 PANEL = {
     0: ("zquestionz", "zrootz", "zatitlez", "zatextz", "zbtitlez", "zsparqlz", "zcolz", "zcellz"),
     1: (
@@ -219,6 +232,7 @@ async def test_an_answered_question_is_harmless_at_every_step() -> None:
         for number, tags in PANEL.items():
             app.ask_screen.view.select(number)
             await pilot.pause()
+            await unfold(app, pilot)
             assert_harmless(app)
             seen = screen_text(app)
             app.query_one("#evidence").scroll_end(animate=False)

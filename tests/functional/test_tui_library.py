@@ -140,9 +140,9 @@ async def test_what_is_no_index_is_not_removed_and_the_user_is_told(kind: str) -
         app.push_screen(screen)
         await until(pilot, lambda: bool(screen.is_mounted and screen._items))
         holding = (
-            LibraryItem("model", "tiny", "whole", 5, "", ("/models/[b]tiny.gguf",), "model")
+            LibraryItem("model", "tiny", "OK", 5, "", ("/models/[b]tiny.gguf",), "model")
             if kind == "model"
-            else LibraryItem("text", "wiki", "whole", 5, "", ("/indexes/text/wiki",), "text_index")
+            else LibraryItem("text", "wiki", "OK", 5, "", ("/indexes/text/wiki",), "text_index")
         )
         screen.call_later(screen._show_items, [holding])
         await until(pilot, lambda: screen._items == [holding])

@@ -49,7 +49,7 @@ async def test_the_guess_is_one_key_away_and_never_shown_as_the_answer(size: tup
         assert app.ask_screen.state.citations == []
         await pilot.press("g")
         source = app.query_one(AnswerPanel)._source
-        assert "A guess, not an answer: *Vienna* [\\[e1\\]](evidence:e1)  not sure, confidence 0.30" in source
+        assert "A guess, not an answer: *Vienna* [\\[e1\\]](evidence:e1)  ⚠ not sure (0.30)" in source
         assert app.ask_screen.state.citations == ["e1"]
         await pilot.press("g")
         assert "Vienna" not in app.query_one(AnswerPanel)._source
@@ -66,7 +66,7 @@ async def test_each_outcome_has_a_mark_and_a_word() -> None:
             "? Relate not found",
             "◇ Fritz Lang (from memory)",
             "= Relate 7 (computed)",
-            "outcome: ? not found",
+            "? not found: ",
             "a guess, not an answer: Vienna",
         ):
             assert told in text

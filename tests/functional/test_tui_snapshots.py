@@ -59,11 +59,9 @@ class Assistant(FakeAssistant):
 
 
 LIBRARY = [
-    LibraryItem("model", "starter", "whole", 98_362_432, "", ("135 million parameters, Q4_1",), "model", True),
-    LibraryItem(
-        "adapter", "smollm2-135m-atomr", "whole", 7_185_152, "", ("4 million parameters, F16",), "adapter", True
-    ),
-    LibraryItem("text", "simple-wiki", "whole", 5_000_000, "2026-01-02", ("20,000 articles",), "text_index"),
+    LibraryItem("model", "starter", "OK", 98_362_432, "", ("135 million parameters, Q4_1",), "model", True),
+    LibraryItem("adapter", "smollm2-135m-atomr", "OK", 7_185_152, "", ("4 million parameters, F16",), "adapter", True),
+    LibraryItem("text", "simple-wiki", "OK", 5_000_000, "2026-01-02", ("20,000 articles",), "text_index"),
     LibraryItem("graph", "half", "half-built", 1_000, "", ("The command that began it goes on.",), unfinished=True),
 ]
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, confidence_word, status_word
 from atomr_local.reasoning.trace.events import NodeFinished
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
+from atomr_local.reasoning.trace.words import MISFIT, check_text, computation_text, warning_text
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tree.nodes import ROOT_ID, Tree
 
@@ -80,7 +81,7 @@ def answer_lines(trace: Trace, earlier: Mapping[str, str]) -> list[str]:
             lines.append("There is a guess: /guess tells it.")
     else:
         lines.append(_clean(trace.answer))
-    lines += [f"Note: {_clean(warning)}" for warning in dict.fromkeys(trace.warnings)]
+    lines += [f"Note: {_clean(warning_text(warning))}" for warning in dict.fromkeys(trace.warnings)]
     if sent := _clean(left_machine(trace.left_machine)):
         lines.append(f"Left the machine: {sent}")
     return lines
@@ -110,12 +111,11 @@ def step_lines(trace: Trace, node: NodeTrace) -> list[str]:
     if node.sources:
         lines.append(f"Sources: {', '.join(map(_clean, node.sources))}.")
     if node.computation:
-        lines.append(f"Computed: {_clean(node.computation)}")
+        lines.append(f"Computed: {_clean(computation_text(node.computation))}")
     if node.supported is not None:
-        contains = "contains" if node.supported else "does not contain"
-        lines.append(f"Check: the cited evidence {contains} this answer.")
+        lines.append(f"Check: {check_text(node.supported)}.")
     if node.misfit:
-        lines.append("Check: this is not the kind of answer that is asked for.")
+        lines.append(f"Check: {MISFIT}.")
     lines += [f"Left out: {_clean(item)}" for item in node.dropped]
     lines += [f"It rests on {_source(item)}." for item in _cited(trace, node.id)]
     if node.evidence:

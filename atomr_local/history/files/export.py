@@ -15,6 +15,7 @@ from atomr_local.history.entries import QuestionSummary, StoredQuestion
 from atomr_local.history.trace_encoding import encode
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, confidence_value, status_word
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
+from atomr_local.reasoning.trace.words import MISFIT, YOUR_ANSWER, check_text, computation_text, warning_text
 from atomr_local.sanitize import sanitize, sanitize_line
 
 _ROWS = 20
@@ -84,7 +85,7 @@ def _section(kept: StoredQuestion, earlier: Mapping[str, str], level: int) -> st
     if left := len(trace.evidence) - len(numbers):
         blocks.append(f"Found and not cited: {left} (they stand in the JSON export).")
     if trace.warnings:
-        blocks += [f"{marks}# Notes", "\n".join(f"- {_escaped(warning)}" for warning in trace.warnings)]
+        blocks += [f"{marks}# Notes", "\n".join(f"- {_escaped(warning_text(warning))}" for warning in trace.warnings)]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -142,15 +143,16 @@ def _cited(node: NodeTrace | None, numbers: Mapping[str, int]) -> str:
 def _branch(trace: Trace, node: NodeTrace, numbers: Mapping[str, int], depth: int) -> list[str]:
     label = f"({node.id}) " if node.parent is not None else ""
     computed = node.method in ("symbolic", "computed")
-    how = f", computed: {_code(node.computation)}" if computed and node.computation else ""
-    own = ", the user's own answer" if node.by_user else ""
-    unsure = ", not found in the cited evidence" if node.supported is False else ""
+    how = f", computed: {_code(computation_text(node.computation))}" if computed and node.computation else ""
+    own = f", ✎ {YOUR_ANSWER}" if node.by_user else ""
+    unsure = f", {check_text(False)}" if node.supported is False else ""
+    misfit = f", {MISFIT}" if node.misfit else ""
     failed = f", failed: {_escaped(node.error['message'])}" if node.error else ""
     question = _escaped(node.resolved_question or node.question)
     answer = f"**{_escaped(node.answer)}**" if sanitize_line(node.answer) else "—"
     if node.outcome == "not found":
         answer = f"*{NOT_FOUND}*"
-    lines = [f"{'  ' * depth}- {label}{question} → {answer}{_cited(node, numbers)}{how}{own}{unsure}{failed}"]
+    lines = [f"{'  ' * depth}- {label}{question} → {answer}{_cited(node, numbers)}{how}{own}{unsure}{misfit}{failed}"]
     for child in trace.nodes:
         if child.parent == node.id:
             lines += _branch(trace, child, numbers, depth + 1)

@@ -6,11 +6,17 @@ NOT_FOUND = "not found"
 # Lowest confidence (calibrated, 0 to 1) for each word, highest first; "not sure" below all of them.
 _LEVELS = ((0.8, "well supported"), (0.6, "probably"))
 _LEAST = "not sure"
+_SYMBOLS = {"well supported": "✓", "probably": "≈", _LEAST: "⚠"}
 
 
 def confidence_word(confidence: float) -> str:
     """ "well supported", "probably" or "not sure"."""
     return next((word for least, word in _LEVELS if confidence >= least), _LEAST)
+
+
+def confidence_symbol(confidence: float) -> str:
+    """A sign for the word, for where colour alone would tell it: "✓", "≈" or "⚠"."""
+    return _SYMBOLS[confidence_word(confidence)]
 
 
 def confidence_text(confidence: float | None) -> str:

@@ -8,7 +8,18 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from atomr_local.backbone.protocol import Generation
-from atomr_local.reasoning.trace.schema import Basis, Guess, LlmUse, Method, Outcome, PlanOrigin, Status, Trace
+from atomr_local.reasoning.trace.schema import (
+    Basis,
+    Guess,
+    LlmUse,
+    Method,
+    Outcome,
+    PlanOrigin,
+    Status,
+    Trace,
+    answer_misfits,
+    answered_by_user,
+)
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.nodes import Tree
 
@@ -177,6 +188,16 @@ class NodeFinished(Event):
     of: tuple[tuple[str, ...], ...] = ()
     scores: tuple[float, ...] = ()
     entities: tuple[str | None, ...] = ()
+
+    @property
+    def by_user(self) -> bool:
+        """Whether the answer is one that the user gave."""
+        return answered_by_user(self.method, self.answers)
+
+    @property
+    def misfit(self) -> bool:
+        """Whether the answer is of another kind than the question asks for."""
+        return answer_misfits(self.answers, self.signals)
 
     @classmethod
     def from_fields(cls, node_id: int, source: object, **given: Any) -> NodeFinished:

@@ -76,6 +76,16 @@ class Guess:
         return ", ".join(self.answers)
 
 
+def answered_by_user(method: Method | None, answers: Sequence[str]) -> bool:
+    """Whether a step's answer is one that the user gave: the program has found it in no way."""
+    return method is None and bool(answers)
+
+
+def answer_misfits(answers: Sequence[str], signals: Mapping[str, float]) -> bool:
+    """Whether a step's answer is surely of another kind than its question asks for."""
+    return bool(answers) and signals.get("type_fit") == 0.0
+
+
 @dataclass
 class NodeTrace:
     """One node of the plan and its result.
@@ -149,12 +159,12 @@ class NodeTrace:
     @property
     def by_user(self) -> bool:
         """Whether the answer is one that the user gave: the program has found it in no way."""
-        return self.method is None and bool(self.answers)
+        return answered_by_user(self.method, self.answers)
 
     @property
     def misfit(self) -> bool:
         """Whether the answer is of another kind than the question asks for, such as a length for a count."""
-        return bool(self.answers) and self.signals.get("type_fit") == 0.0
+        return answer_misfits(self.answers, self.signals)
 
 
 @dataclass

@@ -23,6 +23,7 @@ class NodeState(StrEnum):
     UNKNOWN = "not found"
     FAILED = "failed"
     CACHED = "cached"
+    GIVEN = "your answer"
 
 
 @dataclass
@@ -41,6 +42,11 @@ class NodeView:
     @property
     def answer(self) -> str:
         return self.result.answer if self.result is not None else ""
+
+    @property
+    def by_user(self) -> bool:
+        """Whether the answer is one that the user gave."""
+        return self.result is not None and self.result.by_user
 
 
 @dataclass
@@ -110,6 +116,17 @@ class QuestionState:
         from atomr_local.reasoning.trace.schema import Departure, left_machine
 
         return left_machine([Departure(item.what, item.to, "", item.query) for item in self.leaving.values()])
+
+    @property
+    def given_steps(self) -> list[int]:
+        """The steps whose answers the user gave."""
+        return [number for number, view in self.nodes.items() if view.by_user]
+
+    def rank_of(self, evidence_id: str) -> int:
+        """The place of a piece among all that its source found for the same query, from 1."""
+        item = self.evidence[evidence_id]
+        alike = (one for one in self.evidence.values() if (one.source, one.query) == (item.source, item.query))
+        return 1 + sum(one.score > item.score for one in alike)
 
     def users_of(self, evidence_id: str) -> list[int]:
         """The nodes whose evidence holds this piece, in the order of their numbers."""
@@ -201,6 +218,8 @@ def _ended(event: NodeFinished) -> NodeState:
         return NodeState.DONE if event.answers else NodeState.FAILED
     if event.outcome == "not found" or not (event.answers or event.outcome):
         return NodeState.UNKNOWN
+    if event.by_user:
+        return NodeState.GIVEN
     if event.kept:
         return NodeState.CACHED
     return {"computed": NodeState.COMPUTED, "memory": NodeState.MEMORY}.get(event.outcome or "", NodeState.DONE)

@@ -14,7 +14,7 @@ from textual.widgets import Footer, Static, TextArea
 from atomr_local.errors import AtomrError
 from atomr_local.tui.background import in_background
 from atomr_local.tui.clipboard import copy_text
-from atomr_local.tui.rendering import formatted
+from atomr_local.tui.rendering import formatted, rows_text
 from atomr_local.tui.screens.error import error_text
 from atomr_local.tui.widgets.clean_text import CleanArea
 from atomr_local.tui.widgets.rows_table import RowsTable
@@ -84,7 +84,7 @@ class ConsoleScreen(Screen["str | None"]):
 
     def _ran(self, number: int, found: GraphRows) -> None:
         more = ", more were cut off" if found.truncated else ""
-        if self._ended(number, f"{len(found.rows)} rows in {found.seconds * 1000:.0f} ms{more}"):
+        if self._ended(number, f"{rows_text(len(found.rows))} ({found.seconds * 1000:.0f} ms){more}"):
             self.query_one(RowsTable).show(found.columns, found.rows)
 
     def _failed(self, number: int, error: AtomrError) -> None:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from textual.containers import VerticalScroll
 from textual.message import Message
 
-from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text
+from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_symbol, confidence_word
+from atomr_local.reasoning.trace.words import MISFIT, YOUR_ANSWER, check_text, warning_text
+from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tui.question.state import QuestionState
 from atomr_local.tui.rendering import plain
 
@@ -78,16 +80,17 @@ def answer_of(state: QuestionState) -> str:
             said = plain(answer.answer or answer.reason)
             shown = f"**{said}**" if answer.status == "answered" else f"*{said}*"
             blocks.append(f"{shown} {_links(state)}{_sure(answer.confidence)}".strip())
-        if cited := state.citations:
-            rests = ", ".join(f"{plain(state.evidence[item].title)} ({state.evidence[item].source})" for item in cited)
+        blocks += _doubts(state)
+        if rests := _rests_on(state):
             blocks.append(f"{'Rests' if answer.status == 'answered' else 'The guess rests'} on {rests}.")
         if answer.basis == "model" and answer.answers:
             blocks.append("⚠ This is the model's own knowledge: no evidence supports it.")
         if state.origin == "fallback":
-            blocks.append("⚠ No valid plan was found; the question was answered in one step.")
+            blocks.append("⚠ The question could not be broken down; it was answered in one step.")
         if state.origin == "example":
             blocks.append("The plan is the one that you kept for this question (F6 lists kept plans).")
-    blocks.extend(f"⚠ {plain(warning)}" for warning in gathered(state.warnings))
+    others = [text for text in state.warnings if answer is None or warning_text(text) == text]
+    blocks.extend(f"⚠ {plain(warning_text(warning))}" for warning in gathered(others))
     if text := state.left_machine:
         blocks.append(f"Left the machine: {plain(text)}")
     return "\n\n".join(blocks)
@@ -107,12 +110,39 @@ def _not_found(answer: AnswerReady, state: QuestionState) -> Iterable[str]:
     yield f"{said} {_links(state)}{_sure(answer.guess.confidence)}"
 
 
+def _doubts(state: QuestionState) -> Iterable[str]:
+    """What the answer may not fit, beside it."""
+    yield from (f"⚠ {plain(warning_text(text).capitalize())}." for text in _left_out(state.warnings))
+    root = state.nodes.get(ROOT_ID)
+    result = root.result if root is not None and state.answer and state.answer.status == "answered" else None
+    if result is not None and result.misfit:
+        yield f"⚠ This is {MISFIT}."
+    if result is not None and result.supported is False:
+        yield f"⚠ {check_text(False).capitalize()}."
+
+
+def _left_out(warnings: Iterable[str]) -> list[str]:
+    return [text for text in dict.fromkeys(warnings) if warning_text(text) != text]
+
+
+def _rests_on(state: QuestionState) -> str:
+    """The cited pieces, and the answers that the user gave; "" if there are none."""
+    cited = [f"{plain(state.evidence[item].title)} ({state.evidence[item].source})" for item in state.citations]
+    answer = state.answer
+    if answer is None or not (answer.status == "answered" or state.guess_shown):
+        return ""
+    own = [f"✎ {YOUR_ANSWER}" + ("" if number == ROOT_ID else f" to step {number}") for number in state.given_steps]
+    return ", ".join([*cited, *own])
+
+
 def _links(state: QuestionState) -> str:
     return " ".join(f"[\\[{item}\\]]({_SCHEME}{item})" for item in state.citations)
 
 
 def _sure(confidence: float | None) -> str:
-    return "" if confidence is None else f"  {confidence_text(confidence)}"
+    if confidence is None:
+        return ""
+    return f"  {confidence_symbol(confidence)} {confidence_word(confidence)} ({confidence:.2f})"
 
 
 def gathered(warnings: Iterable[str]) -> list[str]:

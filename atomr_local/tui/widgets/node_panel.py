@@ -1,75 +1,69 @@
-"""The selected node: its question, how it was answered, and its evidence."""
+"""The selected step: what its answer rests on first, then how sure it is; everything else folds out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.console import Group, RenderableType
 from rich.text import Text
+from textual import on
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.visual import VisualType
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_value
-from atomr_local.sanitize import sanitize, sanitize_line
-from atomr_local.tree.answer_types import format_expects
 from atomr_local.tree.nodes import ROOT_ID
-from atomr_local.tree.operations import format_operation
-from atomr_local.tui.question.state import NodeState, NodeView, QuestionState
-from atomr_local.tui.rendering import place_of
+from atomr_local.tui.query_words import query_in_words
+from atomr_local.tui.question.state import NodeView, QuestionState
+from atomr_local.tui.rendering import short_line
+from atomr_local.tui.widgets.step_text import describe, outcome, piece, query, verdict
 
 if TYPE_CHECKING:
-    from atomr_local.reasoning.trace.events import NodeFinished
     from atomr_local.sources.protocol import Evidence
 
-_STATES = {
-    NodeState.WAITING: "waits for the steps that it needs",
-    NodeState.RETRIEVING: "looks for evidence",
-    NodeState.REASONING: "reasons",
-}
-METHODS = {
-    "operator": "operator on the evidence",
-    "child": "from the steps below",
-    "sibling": "from earlier steps",
-    "symbolic": "computed",
-    "computed": "computed by the plan's operation",
-    "direct_rag": "direct RAG",
-    "closed_book": "the model's own knowledge, no evidence",
-}
+_DETAILS = "details"
+
+
+class Fold(Option):
+    """A line that unfolds; `key` says which one it is."""
+
+    def __init__(self, content: VisualType, key: str) -> None:
+        super().__init__(content)
+        self.key = key
 
 
 class NodePanel(OptionList):
-    """The node's fields, then its evidence by source; the cursor goes from piece to piece, Enter opens one."""
+    """What the step rests on, then the other evidence by source; Enter opens a piece, or folds and unfolds a line."""
 
     BORDER_TITLE = "Evidence"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select", "Open", tooltip="On a piece of evidence: open it", id="evidence.open"),
+        Binding("enter", "select", "Open", tooltip="On a piece of evidence: open it; on ▸: unfold", id="evidence.open"),
     ]
 
     def __init__(self) -> None:
         super().__init__(id="evidence", compact=True, markup=False)
         self._shown: NodeView | None = None
+        self._state = QuestionState()
+        self._unfolded: set[str] = set()
 
     def show(self, view: NodeView | None, state: QuestionState) -> None:
         """Show the node, or nothing."""
+        if state is not self._state:
+            self._state, self._unfolded = state, self._unfolded & {_DETAILS}  # ids mean other pieces now
+        self.border_title = _title(view)
         if view is None:
-            text = (
-                "The question is being broken down into steps."
-                if state.running
-                else "There is no step to show the evidence of."
-            )
+            text = "The question is being broken down into steps." if state.running else "No steps yet."
             self._shown = None
             self.set_options([Option(Text(text, "dim"), disabled=True)])
             return
-        kept = self.chosen if view is self._shown else None
+        kept = _key(self.highlighted_option) if view is self._shown else None
         at = self.scroll_offset.y
         self._shown = view
-        self.set_options(list(_options(view, state)))
+        self.set_options(list(self._options_for(view)))
         if kept is not None:
-            self.go_to(kept)
+            self.highlighted = next((at for at, option in enumerate(self.options) if _key(option) == kept), None)
             self.scroll_to(y=at, animate=False)
         else:
             self.scroll_home(animate=False)
@@ -92,103 +86,73 @@ class NodePanel(OptionList):
         self.highlighted = self.get_option_index(evidence_id)
         return True
 
+    @on(OptionList.OptionSelected)
+    def _fold(self, message: OptionList.OptionSelected) -> None:
+        option = message.option
+        if isinstance(option, Fold) and self._shown is not None:
+            message.stop()
+            self._unfolded ^= {option.key}
+            self.show(self._shown, self._state)
 
-def _options(view: NodeView, state: QuestionState) -> Iterable[Option]:
-    yield Option(_flat(describe(view, asked=state.question)), disabled=True)
-    result = view.result
-    cited = set(result.cited) if result is not None else set()
-    found = [state.evidence[item] for item in view.evidence if item in state.evidence]
-    found.sort(key=lambda item: item.id not in cited)  # what the answer rests on is read first
-    answers = result.answers if result is not None else ()
-    for source in dict.fromkeys(item.source for item in found):
-        yield Option(Text(f"\n{source.upper()}", "bold underline"), disabled=True)
-        for item in found:
-            if item.source == source:
-                yield Option(_flat(piece(item, item.id in cited, answers, state.users_of(item.id))), id=item.id)
-    if not found and result is not None:
-        yield Option(Text("\nNo evidence was retrieved for this step itself.", "dim"), disabled=True)
+    def _options_for(self, view: NodeView) -> Iterable[Option]:
+        state, result = self._state, view.result
+        cited = list(result.cited) if result is not None and not view.by_user else []
+        known = [state.evidence[item] for item in dict.fromkeys((*cited, *view.evidence)) if item in state.evidence]
+        first = [item for item in known if item.id in cited]
+        others = [item for item in known if item.id not in cited]
+        answers = result.answers if result is not None else ()
+        shown = first and any(answer.casefold() in first[0].text.casefold() for answer in answers)
+        plain = [] if shown and result is not None and not result.error else list(outcome(view))
+        if plain:
+            yield _told(plain)
+        if first:
+            yield from self._piece(first[0], view)
+        yield _told([verdict(view)])
+        yield self._foldable(_DETAILS, "details", Group(*describe(view, asked=state.question)))
+        for item in first[1:]:
+            yield from self._piece(item, view)
+        for source in dict.fromkeys(item.source for item in others):
+            yield Option(Text(f"\n{'ALSO FOUND' if first else 'FOUND'}: {source.upper()}", "bold"), disabled=True)
+            for item in others:
+                if item.source == source:
+                    yield from self._piece(item, view)
+        if not known and result is not None and not view.by_user:
+            yield Option(Text("Nothing was looked up for this step itself.", "dim"), disabled=True)
 
+    def _piece(self, item: Evidence, view: NodeView) -> Iterable[Option]:
+        state, result = self._state, view.result
+        answers = result.answers if result is not None else ()
+        is_cited = result is not None and item.id in result.cited
+        text = piece(item, is_cited, answers, state.users_of(item.id), state.rank_of(item.id))
+        yield Option(_flat(text), id=item.id)
+        if "sparql" in item.locator:
+            said = query_in_words(item.locator, item.title, item.text)
+            yield self._foldable(f"query {item.id}", f"asked the graph for: {said}", query(item))
 
-def _flat(parts: Iterable[RenderableType]) -> VisualType:
-    """The parts one below the other; as one text where all are texts, which is laid out many times faster."""
-    parts = list(parts)
-    texts = [part for part in parts if isinstance(part, Text)]
-    if len(texts) < len(parts):
-        return Group(*parts)
-    return Content.from_rich_text(Text("\n").join(text for text in texts if text))
-
-
-def describe(view: NodeView, asked: str = "") -> Iterable[RenderableType]:
-    """Everything known of the node but its evidence, sanitised.
-
-    Args:
-        asked: what the user typed; shown of the root, where the plan understood it otherwise.
-    """
-    yield Text(sanitize_line(view.node.question), "bold")
-    if asked and view.node.id == ROOT_ID and " ".join(asked.split()) != view.node.question:
-        yield field("asked as", asked)
-    if view.resolved_question and view.resolved_question != view.node.question:
-        yield field("filled in", view.resolved_question)
-    if view.node.operation is not None:
-        yield field("operation", format_operation(view.node.operation))
-    if view.node.expects is not None:
-        yield field("expects", format_expects(view.node.expects))
-    if view.sources:
-        yield field("sources", f"{', '.join(view.sources)} ({view.source_reason})")
-    if view.result is None:
-        yield field("state", _STATES[view.state])
-    else:
-        yield from _outcome(view.result)
-
-
-def _outcome(result: NodeFinished) -> Iterable[RenderableType]:
-    if result.outcome == "not found":
-        yield field("outcome", f"? {NOT_FOUND}", "magenta")
-        if result.reason:
-            yield field("reason", result.reason)
-        if result.answers:
-            yield field("a guess, not an answer", result.answer)
-    else:
-        yield field("answer", result.answer, "bold green" if result.answers else "magenta")
-    if result.confidence is not None and result.outcome != "not found":
-        yield field("confidence", confidence_value(result.confidence))
-    own = {name: value for name, value in sorted(result.signals.items()) if "." not in name}  # others are a rival's
-    if own:
-        yield field("signals", " · ".join(f"{name} {value:.2f}" for name, value in own.items()))
-    if result.method is not None:
-        yield field("method", METHODS[result.method])
-    if result.computation:
-        yield field("computation", result.computation, "cyan")
-    if result.supported is not None:
-        verdict = ("the citation holds", "green") if result.supported else ("not found in the cited evidence", "yellow")
-        yield field("check", *verdict)
-    for note in result.dropped:
-        yield field("left out", note)
-    if result.error:
-        yield field("error", f"{result.error.get('title', '')}: {result.error.get('message', '')}", "red")
+    def _foldable(self, key: str, head: str, body: RenderableType) -> Fold:
+        """A line that stands for `body` until it is unfolded."""
+        if key in self._unfolded:
+            return Fold(Group(Text(f"▾ {head}", "dim"), body), key)
+        return Fold(Content.from_rich_text(Text(f"▸ {head}", "dim")), key)
 
 
-def field(name: str, value: str, style: str = "") -> Text:
-    return Text.assemble((f"{name}: ", "dim"), (sanitize_line(value), style))
+def _title(view: NodeView | None) -> Text:
+    if view is None:
+        return Text(NodePanel.BORDER_TITLE)
+    name = "Answer" if view.node.id == ROOT_ID else f"Step {view.node.id}"
+    return Text(f"{NodePanel.BORDER_TITLE} · {name}: {short_line(view.resolved_question or view.node.question)}")
 
 
-def piece(item: Evidence, is_cited: bool, answers: Sequence[str], users: Sequence[int]) -> Iterable[RenderableType]:
-    """One piece of evidence, the answers marked in it, and which steps use it."""
-    yield Text.assemble(
-        (f"[{item.id}] ", "bold cyan" if is_cited else "dim"),
-        (sanitize_line(item.title), "bold"),
-        (f"  score {item.score:.3f}", "dim"),
-        ("  cited" if is_cited else "", "cyan"),
-    )
-    yield marked(item.text, answers)
-    yield place_of(item.locator)
-    if len(users) > 1:
-        yield Text(f"used by steps {', '.join(map(str, users))}", "dim")
+def _key(option: Option | None) -> tuple[str, str | None] | None:
+    if isinstance(option, Fold):
+        return "fold", option.key
+    return ("piece", option.id) if option is not None else None
 
 
-def marked(text: str, answers: Iterable[str]) -> Text:
-    """The text, sanitised, with the answers reversed in it."""
-    shown = Text(sanitize(text))
-    words = [word for answer in answers if (word := sanitize_line(answer))]
-    shown.highlight_words(words, "reverse", case_sensitive=False)
-    return shown
+def _told(parts: Iterable[Text]) -> Option:
+    return Option(_flat(parts), disabled=True)
+
+
+def _flat(parts: Iterable[Text]) -> VisualType:
+    """The parts one below the other as one text, which is laid out many times faster than a group."""
+    return Content.from_rich_text(Text("\n").join(text for text in parts if text))

@@ -11,8 +11,11 @@ from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
 from atomr_local.reasoning.confidence.words import NOT_FOUND
+from atomr_local.reasoning.trace.words import YOUR_ANSWER
 from atomr_local.sanitize import sanitize_line
+from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tui.question.state import NodeState, NodeView, QuestionState
+from atomr_local.tui.widgets.step_text import sure_text
 
 if TYPE_CHECKING:
     from atomr_local.tree.nodes import Node
@@ -27,6 +30,7 @@ MARKS = {
     NodeState.UNKNOWN: ("?", "magenta"),
     NodeState.FAILED: ("✗", "red"),
     NodeState.CACHED: ("◆", "blue"),
+    NodeState.GIVEN: ("✎", "yellow"),
 }
 _WORDS = {"computed": " (computed)", "memory": " (from memory)"}
 _LEAST_QUESTION = 8  # columns below which a piece of a question tells nothing
@@ -116,17 +120,12 @@ def line_text(text: str) -> str:
 
 
 def label_of(view: NodeView, width: int | None = None) -> Text:
-    """State, operator, answer once there is one, question, confidence and time, sanitised.
+    """Number, state, operator, answer once there is one, question, how sure it is and time, sanitised.
 
     Args:
         width: columns there are. What does not fit is shortened: first the question, then the figures go.
     """
-    mark, style = MARKS[view.state]
-    head = Text(f"{mark} ", style=style, no_wrap=True)
-    if view.node.call is not None:
-        head.append(f"{view.node.call.operator} ", "bold")
-    elif view.node.operation is not None:
-        head.append(f"{view.node.operation.operation} ", "bold")
+    head = _head(view)
     result = view.result
     question = Text(sanitize_line(view.resolved_question), "dim" if view.state is NodeState.WAITING else "")
     figures = Text()
@@ -138,13 +137,14 @@ def label_of(view: NodeView, width: int | None = None) -> Text:
             head.append(
                 "none" if nothing else sanitize_line(result.answer), "bold green" if result.answers else "magenta"
             )
-            head.append(_WORDS.get(result.outcome or "", ""), "dim")
-        if result.supported is False and result.outcome != "not found":
+            head.append(f" ({YOUR_ANSWER})" if view.by_user else _WORDS.get(result.outcome or "", ""), "dim")
+        if (result.supported is False or result.misfit) and result.outcome != "not found":
             head.append(" ⚠", "yellow")
         question = Text.assemble(" ← ", question, style="dim")
-        lost = result.confidence is None or result.outcome == "not found"
-        confidence = "" if lost else f"  {result.confidence:.2f}"
-        figures = Text(f"{confidence}  {result.seconds:.1f}s", "dim")
+        lost = view.by_user or result.outcome == "not found"
+        figures = Text(f"  {result.seconds:.1f}s", "dim")
+        if result.confidence is not None and not lost:
+            figures = Text.assemble("  ", _sure(result.confidence), figures)
     if width is not None:
         room = width - head.cell_len - figures.cell_len
         if room < 0:
@@ -157,3 +157,21 @@ def label_of(view: NodeView, width: int | None = None) -> Text:
     if width is not None:
         label.truncate(width, overflow="ellipsis")
     return label
+
+
+def _sure(confidence: float) -> Text:
+    """Sign and word; of what is well supported the sign alone, so that the others stand out."""
+    text = sure_text(confidence)
+    return text[:1] if text.plain.startswith("✓") else text
+
+
+def _head(view: NodeView) -> Text:
+    """Number, mark and operator."""
+    number = "" if view.node.id == ROOT_ID else f"{view.node.id} "  # texts refer to the steps by their numbers
+    mark, style = MARKS[view.state]
+    head = Text.assemble((number, "dim"), (f"{mark} ", style), no_wrap=True)
+    if view.node.call is not None:
+        head.append(f"{view.node.call.operator} ", "bold")
+    elif view.node.operation is not None:
+        head.append(f"{view.node.operation.operation} ", "bold")
+    return head

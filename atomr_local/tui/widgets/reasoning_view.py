@@ -84,8 +84,12 @@ class ReasoningView(Container):
         view = self._state.nodes.get(node_id) if node_id is not None else None
         if view is not None:
             self.steps.refresh_node(view)
-            if node_id == self.selected:
-                self.evidence.show(view, self._state)
+            shown = self._state.nodes.get(self.selected) if self.selected is not None else None
+            # Another step that has ended may use what the selected one found: "used by" says so.
+            if shown is view or (
+                shown is not None and view.result and not set(view.evidence).isdisjoint(shown.evidence)
+            ):
+                self.evidence.show(shown, self._state)
 
     def select(self, node_id: int) -> None:
         """Show the node in the panel, and the cursor on its line."""

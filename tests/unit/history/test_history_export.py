@@ -42,7 +42,7 @@ def test_markdown_numbers_citations_and_shows_what_they_lead_to() -> None:
     assert text.startswith(
         "# Who is the mother of the author of Frankenstein?\n\nThe answer is Mary Wollstonecraft. [1]"
     )
-    assert "- (1) Who wrote it? → **Mary Shelley** [2] [3], not found in the cited evidence" in text
+    assert "- (1) Who wrote it? → **Mary Shelley** [2] [3], the cited passage does not contain this answer" in text
     assert "computed: `1797 < 1818`" in text
     assert "[1] **Mary Shelley** (graph)\n\n> mother: Mary Wollstonecraft." in text
     assert "```sparql\nSELECT ?x {\n  ?x ?p ?o\n}\n```\n\n1 row:\n\n- `x: Mary Wollstonecraft`" in text

@@ -19,13 +19,14 @@ from textual.widgets.option_list import Option
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
+from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tui.background import in_background
 from atomr_local.tui.clipboard import copy_text
-from atomr_local.tui.rendering import highlighted, place_of, table_of
+from atomr_local.tui.rendering import highlighted, place_text, rows_text, same_rows, table_of
 from atomr_local.tui.screens.confirm import confirm
 from atomr_local.tui.screens.error import ErrorScreen
-from atomr_local.tui.widgets.node_panel import field, marked
 from atomr_local.tui.widgets.rows_table import RowsTable
+from atomr_local.tui.widgets.step_text import field, marked
 
 if TYPE_CHECKING:
     from atomr_local.assistant import Assistant
@@ -57,13 +58,19 @@ class EvidenceScreen(ModalScreen[int | str | None]):
         evidence: Evidence,
         answers: Sequence[str] = (),
         users: Sequence[tuple[int, str]] = (),
+        rank: int = 1,
     ) -> None:
-        """Make the screen; `users` are the nodes that this rests under, each with its question."""
+        """Make the screen; `users` are the nodes that this rests under, each with its question.
+
+        Args:
+            rank: its place among what its source found, from 1.
+        """
         super().__init__()
         self._assistant = assistant
         self._evidence = evidence
         self._answers = answers
         self._users = list(users)
+        self._rank = rank
 
     @property
     def _sparql(self) -> str:
@@ -77,7 +84,7 @@ class EvidenceScreen(ModalScreen[int | str | None]):
         item = self._evidence
         with Vertical(id="piece"):
             yield Static(Text.assemble((f"[{item.id}] ", "bold cyan"), (sanitize_line(item.title), "bold")))
-            yield Static(field("source", f"{item.source}, score {item.score:.3f}"))
+            yield Static(field("source", item.source if self._sparql else f"{item.source}, rank {self._rank}"))
             yield Static(field("asked for", item.query))
             with VerticalScroll(id="piece-body"):
                 yield Static(marked(item.text, self._answers))
@@ -86,13 +93,10 @@ class EvidenceScreen(ModalScreen[int | str | None]):
                     yield Static(highlighted(self._sparql))
                     yield RowsTable(id="piece-rows")
                 else:
-                    yield Static(place_of(item.locator))
+                    yield Static(place_text(item.locator))
                 yield Static(id="piece-status", markup=False)
             users = OptionList(
-                *(
-                    Option(Text(f"{number}. {sanitize_line(question)}"), id=str(number))
-                    for number, question in self._users
-                ),
+                *(Option(Text(_user(number, question)), id=str(number)) for number, question in self._users),
                 id="piece-users",
             )
             users.border_title = "Used by these steps (Enter goes there)"
@@ -130,7 +134,9 @@ class EvidenceScreen(ModalScreen[int | str | None]):
 
     def _ran(self, found: GraphRows) -> None:
         self.query_one(RowsTable).show(found.columns, found.rows)
-        self._show_status(f"{len(found.rows)} rows now, in {found.seconds * 1000:.0f} ms")
+        same = same_rows(found.columns, found.rows, self._evidence.locator.get("rows", ()))
+        told = f"{rows_text(len(found.rows))}, {'unchanged' if same else 'changed'}"
+        self._show_status(f"{told} ({found.seconds * 1000:.0f} ms)")
 
     def _failed(self, error: AtomrError) -> None:
         self._show_status("")
@@ -144,6 +150,10 @@ class EvidenceScreen(ModalScreen[int | str | None]):
         open_page = partial(self.app.open_url, self._url)
         shown = sanitize_line(self._url)
         confirm(self.app, "Open this page in the browser?", shown, open_page, yes="Open", no="Do not open")
+
+
+def _user(number: int, question: str) -> str:
+    return f"{'Answer:' if number == ROOT_ID else f'{number}.'} {sanitize_line(question)}"
 
 
 def _is_page(url: str) -> bool:

@@ -66,8 +66,8 @@ class PlanEditor(Screen["Tree | None"]):
         Binding("escape", "leave", "Close", priority=True, tooltip="Close without running", id="plan.close"),
         Binding("f5", "run", "Run", tooltip="Run the plan; only what changed is asked again",
                 id="plan.run"),
-        Binding("f6", "keep", "Keep as example", priority=True, tooltip="Keep the plan as an example for the planner",
-                id="plan.keep"),
+        Binding("f6", "keep", "Keep as example", priority=True,
+                tooltip="Keep the plan: it is used when this question comes again", id="plan.keep"),
     ]  # fmt: skip
 
     def __init__(self, question: str, tree: Tree, limits: LimitSettings) -> None:
@@ -166,10 +166,10 @@ class NodeEditor(ModalScreen[StepChange | None]):
         operator, arguments = operation_of(node)
         with VerticalScroll(id="step", can_focus=False) as body:
             body.border_title = f"Step {node.id}"
-            yield Label("Question; [1] is replaced by the answer of step 1")
+            yield Label("Question ([1] stands for the answer of step 1)")
             yield CleanInput(sanitize_line(node.question), id="step-question", select_on_focus=False)
             if not node.children and node.id != ROOT_ID:
-                yield Label("Operator")
+                yield Label("What the step does")
                 yield Select(
                     [
                         *((name, name) for name in (*map(str, Operator), *map(str, Operation), DIRECT)),
@@ -179,13 +179,13 @@ class NodeEditor(ModalScreen[StepChange | None]):
                     allow_blank=False,
                     id="step-operator",
                 )
-                yield Label('Arguments, such as [1], "director" or [1], [2], "earlier"')
+                yield Label('What it does that with, such as [1], "director" or [1], [2], "earlier"')
                 yield CleanInput(sanitize_line(arguments), id="step-arguments", select_on_focus=False)
             yield Label("Sources that this step may ask")
             with Horizontal(id="step-sources"):
                 for name in self._sources:
                     yield Checkbox(name, True, id=f"step-source-{name}", compact=True)
-            yield Label("Answer of your own; several by semicolons; empty: look it up")
+            yield Label("Your answer (separate several with ;). Leave empty to look it up.")
             yield CleanInput(id="step-answer", placeholder=sanitize_line(self._view.answer), select_on_focus=False)
             yield Static(id="step-check", markup=False)
         yield Footer(show_command_palette=False)

@@ -45,7 +45,8 @@ class QuestionWindows:
 
         users = [(number, state.nodes[number].resolved_question) for number in state.users_of(item.id)]
         answers = view.result.answers if view.result is not None else ()
-        self._screen.app.push_screen(EvidenceScreen(self._screen.assistant, item, answers, users), chosen)
+        screen = EvidenceScreen(self._screen.assistant, item, answers, users, state.rank_of(item.id))
+        self._screen.app.push_screen(screen, chosen)
 
     def open_console(self, sparql: str = "") -> None:
         """Open the console with this query, or with the one that was edited in it last."""

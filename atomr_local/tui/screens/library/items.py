@@ -50,7 +50,7 @@ def _models(settings: Settings) -> list[LibraryItem]:
         if entry.problem:
             details.append(f"not usable: {entry.problem}")
         setting = "" if entry.problem else entry.kind
-        state = "not usable" if entry.problem else "whole"
+        state = "not usable" if entry.problem else "OK"
         found.append(
             LibraryItem(
                 entry.kind, entry.name, state, entry.size, "", tuple(details), setting, entry.path.resolve() in chosen
@@ -90,6 +90,4 @@ def _index(entry: IndexEntry, chosen: bool) -> LibraryItem:
     counts = ", ".join(f"{count:,} {what}" for what, count in manifest.counts.items())
     files = ", ".join(item.path for item in manifest.inputs)
     details = (str(entry.path), counts, f"from {files}")
-    return LibraryItem(
-        kind, entry.name, "whole", manifest.bytes, manifest.built_at[:16], details, f"{kind}_index", chosen
-    )
+    return LibraryItem(kind, entry.name, "OK", manifest.bytes, manifest.built_at[:16], details, f"{kind}_index", chosen)

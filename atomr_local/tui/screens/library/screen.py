@@ -89,7 +89,7 @@ class LibraryScreen(Screen[None]):
         table.clear()
         for item in items:
             mark = Text("✓" if item.chosen else "", "bold green")
-            state = Text(item.state, "" if item.state == "whole" else "yellow")
+            state = Text(item.state, "" if item.state == "OK" else "yellow")
             size = Text(human_size(item.size), justify="right")
             table.add_row(mark, item.kind, Text(sanitize_line(item.name)), state, size, Text(sanitize_line(item.built)))
         if items:

@@ -76,7 +76,7 @@ def test_a_question_is_answered_step_by_step() -> None:
 def test_steps_and_evidence_are_read_on_request() -> None:
     typed = session(QUESTION, "/tree", "/step 2", "/evidence", "/evidence 1", "/plan")
     assert [line[:7] for line in typed.after("/tree")] == ["Step 1:", "Step 2:"]
-    assert "Check: the cited evidence contains this answer." in typed.after("/step 2")
+    assert "Check: the cited passage contains this answer." in typed.after("/step 2")
     assert "It rests on text: Bob Lee." in typed.after("/step 2")
     assert "Bob Lee is the father of Ann." in typed.after("/evidence")
     assert typed.after("/evidence 1")[0].startswith("Evidence 1 of 1")

@@ -1,0 +1,37 @@
+"""What the fields of a trace are called for people. The fields themselves keep their names: the trace is a format."""
+
+from __future__ import annotations
+
+import re
+
+METHODS = {
+    "operator": "read from the evidence",
+    "child": "from the steps below",
+    "sibling": "from earlier steps",
+    "symbolic": "computed",
+    "computed": "computed",
+    "direct_rag": "answered directly from what was found",
+    "closed_book": "the model's own knowledge, no evidence",
+}
+YOUR_ANSWER = "your answer"
+MISFIT = "not the kind of answer asked for"
+_CHECKED = {True: "the cited passage contains this answer", False: "the cited passage does not contain this answer"}
+_TAKEN = re.compile(r"\banswer of \[(\d+)\]")
+_LEFT_OUT = re.compile(r"^the plan leaves out (.+)$", re.DOTALL)
+_RIVALS = re.compile(r"^tree: (.*?); direct: (.*)$", re.DOTALL)
+
+
+def check_text(supported: bool) -> str:
+    """What the check of the citations has found."""
+    return _CHECKED[supported]
+
+
+def computation_text(computation: str) -> str:
+    """A recorded computation: "answer of [5]" as "taken from step 5"."""
+    said = _TAKEN.sub(r"taken from step \1", computation)
+    return _RIVALS.sub(r"step by step: \1; directly from what was found: \2", said)
+
+
+def warning_text(warning: str) -> str:
+    """A warning as it is shown: what the plan leaves out of the question, and what that means."""
+    return _LEFT_OUT.sub(r"no step asks about \1: the answer may not fit it", warning)
