@@ -12,6 +12,7 @@ from atomr_local.sources.protocol import SourceName
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.widgets.answer_panel import AnswerPanel
 from atomr_local.tui.widgets.node_panel import Fold, NodePanel
+from atomr_local.tui.widgets.step_text import verdict
 
 LONG = "It was made in Babelsberg. " * 12 + "Metropolis was directed by Fritz Lang. " + "It is long. " * 30
 
@@ -138,9 +139,9 @@ async def test_doubts_stand_beside_the_answer() -> None:
             "⚠ The cited passage does not contain this answer.",
             "Rests on Fritz Lang (graph).",
         ]
-        text = screen_text(app)
-        assert "⚠ not the kind of" in text
-        assert "▼ ● 76 km ⚠" in text
+        told = verdict(app.ask_screen.state.nodes[0]).plain
+        assert "⚠ not the kind of answer asked for · ✗ the cited passage does not contain this answer" in told
+        assert "▼ ● 76 km ⚠" in screen_text(app)
 
 
 async def test_other_pieces_come_after_with_their_rank() -> None:

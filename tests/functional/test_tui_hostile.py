@@ -366,6 +366,7 @@ async def test_a_question_of_elsewhere_is_harmless_in_the_history_and_opened() -
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is app.ask_screen)
         await until(pilot, lambda: "zfinalz" in screen_text(app))
+        await unfold(app, pilot)
         assert_harmless(app, "zquestionz", "zfinalz", "zwarningz", "zatitlez", "zatextz", "zpassagez", "zrootz")
 
 

@@ -103,11 +103,12 @@ class NodePanel(OptionList):
         answers = result.answers if result is not None else ()
         shown = first and any(answer.casefold() in first[0].text.casefold() for answer in answers)
         plain = [] if shown and result is not None and not result.error else list(outcome(view))
-        if plain:
+        declined = result is not None and result.outcome == "not found"
+        if plain and not declined:
             yield _told(plain)
         if first:
             yield from self._piece(first[0], view)
-        yield _told([verdict(view)])
+        yield _told([verdict(view), *(plain if declined else [])])
         yield self._foldable(_DETAILS, "details", Group(*describe(view, asked=state.question)))
         for item in first[1:]:
             yield from self._piece(item, view)
