@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-from scipy.sparse import csr_matrix
-from sklearn.linear_model import LogisticRegression
 
 from atomr_local.language.linear import LinearModel, from_json
 
@@ -67,6 +65,9 @@ def _fitted(
     strength: float,
     seed: int,
 ) -> tuple[Any, Any]:
+    from scipy.sparse import csr_matrix
+    from sklearn.linear_model import LogisticRegression
+
     place = {name: i for i, name in enumerate(names)}
     columns: list[int] = []
     values: list[float] = []

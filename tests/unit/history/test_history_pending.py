@@ -18,7 +18,6 @@ from atomr_local.history.recording import record_trace
 from atomr_local.history.store import History
 from atomr_local.reasoning.trace.schema import Trace
 
-pytest.importorskip("fcntl")
 QUESTION = "Who is it?"
 DIES = (
     "from atomr_local.reasoning.trace.schema import Trace\n"

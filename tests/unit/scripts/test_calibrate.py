@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from atomr_local.reasoning.confidence.calibration import Calibration, LogisticModel
-
-pytest.importorskip("sklearn")
 from training.calibration import fitting
 from training.calibration import rows as measuring
+
+from atomr_local.reasoning.confidence.calibration import Calibration, LogisticModel
 
 Row = dict[str, Any]
 
