@@ -26,9 +26,13 @@ INDICES = f"{TABLE}.lance/_indices/"
 
 
 def verify_indexes(
-    name: str = "", *, embedder: str | None = None, cancellation: Cancellation | None = None
+    name: str = "",
+    kind: store.IndexKind | None = None,
+    *,
+    embedder: str | None = None,
+    cancellation: Cancellation | None = None,
 ) -> list[Report]:
-    """Look at every index, or at those of one name, reading all that they hold.
+    """Look at every index, or at those of one name and kind, reading all that they hold.
 
     Args:
         embedder: identity of the embedder that searches would use; an index made with another is noted.
@@ -38,8 +42,12 @@ def verify_indexes(
         Cancelled: `cancellation` was thrown.
     """
     cancellation = cancellation or Cancellation()
-    reports = [_verified(entry, embedder, cancellation) for entry in store.list_indexes() if name in ("", entry.name)]
-    reports += [unfinished_report(item) for item in publishing.list_unfinished() if name in ("", item.name)]
+
+    def meant(item: store.IndexEntry | publishing.Unfinished) -> bool:
+        return name in ("", item.name) and kind in (None, item.kind)
+
+    reports = [_verified(entry, embedder, cancellation) for entry in store.list_indexes() if meant(entry)]
+    reports += [unfinished_report(item) for item in publishing.list_unfinished() if meant(item)]
     if name and not reports:
         raise KnowledgeIndexError(f"there is no index named {name!r}", hint="`atomr indexes list` shows what there is.")
     return reports

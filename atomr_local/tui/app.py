@@ -23,6 +23,7 @@ from atomr_local.sources.registry import SOURCES, SourceType
 from atomr_local.tui.colours import ReadableColours
 from atomr_local.tui.internal_errors import internal_error
 from atomr_local.tui.jobs import Job, Jobs, JobState
+from atomr_local.tui.key_names import current_keys
 from atomr_local.tui.screens.ask.keys import BUSY, GROUPS
 from atomr_local.tui.screens.ask.screen import AskScreen
 from atomr_local.tui.startup import Startup
@@ -129,7 +130,7 @@ class AtomrApp(App[None]):
         """Theme, keys and panes as the settings have them."""
         ui = self.assistant.settings.ui
         self.theme = choose(ui.theme)
-        self.set_keymap(ui.keys)
+        self.set_keymap(current_keys(ui.keys))
 
     def _remember(self, changes: dict[str, object]) -> None:
         """Write settings to the user's file. If that fails, report it; the setting holds until the program ends."""
@@ -301,7 +302,14 @@ class AtomrApp(App[None]):
         self.push_screen(JumpScreen(self.screen))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """The command palette: everything that a key does now, then what every Textual program has."""
+        """The command palette: everything that a key does now, then what every Textual program has; each once."""
+        told = set[str]()
+        for command in self._commands(screen):
+            if command.title not in told:
+                told.add(command.title)
+                yield command
+
+    def _commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         for binding in self.BINDINGS:
             if isinstance(binding, Binding) and not binding.system and self._possible(parse(binding.action)[1], screen):
                 yield self._command(binding, self)

@@ -14,6 +14,7 @@ from textual.keys import Keys
 
 from atomr_local import tui
 from atomr_local.errors import InputError
+from atomr_local.tui.key_names import FORMER_IDS
 
 _LONG = 40  # characters of an id or a key that are told; the longest of ours has fewer
 _MODIFIERS = {"ctrl", "shift", "alt", "super", "hyper", "meta"}
@@ -49,7 +50,7 @@ def wrong_keys(table: Mapping[str, str]) -> list[str]:
     """What is wrong with each entry that no key or no action can be found for. Call it from a worker first."""
     ids, found = binding_ids(), list[str]()
     for name, keys in table.items():
-        if name not in ids:
+        if name not in ids and name not in FORMER_IDS:
             near = _nearest(name, ids)
             found.append(f"{_short(name)}: nothing has this id{f'; did you mean {near}?' if near else ''}")
         for key in keys.split(","):

@@ -49,7 +49,7 @@ def test_ask_correct_export_quit_and_reopen(start: Start, tmp_path: Path) -> Non
     terminal.wait_for("─ Step 2 ─")
     terminal.type(" Only him.")
     terminal.wait_for("[1]? Only him.")
-    terminal.keys("F5")
+    terminal.keys("C-s")
     screen = terminal.wait_until(
         lambda screen: "◆ Search Charles Darwin" in screen and "Rests on " in screen and " ready " in screen,
         "the corrected plan did not run",

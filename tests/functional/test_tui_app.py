@@ -238,3 +238,19 @@ async def test_a_fault_in_the_interface_ends_the_program_with_words(monkeypatch:
     assert app.fatal_error is not None
     assert "ValueError: an oversight" in app.fatal_error.message
     assert app.return_code == 1
+
+
+async def test_the_palette_lists_nothing_twice() -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        titles = [command.title for command in app.get_system_commands(app.ask_screen)]
+        assert len(set(titles)) == len(titles)
+
+
+async def test_the_help_names_the_ids_that_the_settings_take() -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        await pilot.press("f1")
+        await until(pilot, lambda: "web.toggle" in screen_text(app))

@@ -34,12 +34,12 @@ async def test_the_plan_is_edited_with_live_validation_and_run() -> None:
         assert editor.text == PLAN.rstrip()
         editor.load_text(PLAN.replace("Relate([3]", "Relate([7]"))
         await until(pilot, lambda: "✗" in screen_text(app))
-        await pilot.press("f5")  # does nothing while the plan is wrong
+        await pilot.press("ctrl+s")  # does nothing while the plan is wrong
         await pilot.pause()
         assert isinstance(app.screen, PlanEditor)
         editor.load_text(PLAN.replace("place of birth", "country of birth"))
         await until(pilot, lambda: "✓ 5 steps" in screen_text(app))
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         await until(pilot, lambda: len(fake.questions) == 2 and done(app))
         extras = fake.extras[1]
         assert "country of birth" in to_compact(extras["plan"])
@@ -78,12 +78,12 @@ async def test_one_step_is_edited_its_sources_and_answer_too() -> None:
         assert screen.query_one("#step-arguments", Input).value == '[3], "director"'
         screen.query_one("#step-arguments", Input).value = "[3"
         await until(pilot, lambda: "✗" in screen_text(app))
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         assert app.screen is screen
         screen.query_one("#step-arguments", Input).value = '[3], "screenwriter"'
         screen.query_one("#step-source-graph", Checkbox).value = False
         screen.query_one("#step-answer", Input).value = "Thea von Harbou; Fritz Lang"
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         await until(pilot, lambda: len(fake.questions) == 2 and done(app))
         revision = fake.extras[1]["revision"]
         assert '"screenwriter"' in to_compact(fake.extras[1]["plan"])
@@ -104,7 +104,7 @@ async def test_the_operator_of_a_step_can_be_changed() -> None:
         app.screen.query_one(Select).value = "Filter"
         app.screen.query_one("#step-arguments", Input).value = '[1], "born in Vienna"'
         await pilot.pause()
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         await until(pilot, lambda: len(fake.questions) == 2 and done(app))
         assert 'Filter([1], "born in Vienna")' in to_compact(fake.extras[1]["plan"])
 
@@ -138,7 +138,7 @@ async def test_a_corrected_plan_is_kept_as_an_example_and_removed() -> None:
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=SIZE) as pilot:
         await asked(pilot, app)
-        await pilot.press("p", "f6")
+        await pilot.press("p", "f10")
         await until(pilot, lambda: len(read_examples(paths.examples_file())[0]) == 1)
         await pilot.press("escape", "f6")
         await until(pilot, lambda: isinstance(app.screen, ExamplesScreen) and QUESTION in screen_text(app))

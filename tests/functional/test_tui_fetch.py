@@ -85,7 +85,7 @@ async def test_a_model_is_got_after_asking(size: tuple[int, int]) -> None:
         assert "estimates" in app.text
         assert "web switch does not change" in app.text
         assert "at 1 MB/s" in app.words
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         assert "huggingface.co" in app.words
         assert "/models" in app.words
@@ -139,13 +139,13 @@ async def test_a_part_of_a_wikipedia(size: tuple[int, int]) -> None:
         app.screen.query_one("#fetch-name", Input).value = "../evil"
         await pilot.pause()
         assert "✗" in app.text
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         await pilot.pause()
         assert isinstance(app.screen, FetchScreen)
         app.screen.query_one("#fetch-name", Input).value = "english"
         app.screen.query_one("#fetch-contact", Input).value = "me@example.org"
         await until(pilot, lambda: "English, 20,000 articles" in app.words)
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         assert "dumps.wikimedia.org" in app.words
         await pilot.press("y")
@@ -175,13 +175,13 @@ async def test_a_wikipedia_in_any_language(size: tuple[int, int]) -> None:
             app.screen.query_one("#fetch-language", Input).value = wrong
             await until(pilot, lambda told=told: told in app.words)
             assert "such as simple, en or zh-yue" in app.words
-            await pilot.press("f5")
+            await pilot.press("ctrl+s")
             await pilot.pause()
             assert isinstance(app.screen, FetchScreen)
         await pilot.press("ctrl+u", *"ZH-yue")
         await until(pilot, lambda: "zh-yue, 20,000 articles. Its size is not known; the largest one" in app.words)
         assert "The index wikipedia-zh-yue" in app.words
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         assert "get the zh-yue Wikipedia?" in app.words
         await pilot.press("y")
@@ -205,7 +205,7 @@ async def test_an_offered_language_is_completed_or_named() -> None:
         await until(pilot, lambda: "Simple English, 20,000 articles" in app.words)
         await pilot.press("ctrl+u", *"German")
         await until(pilot, lambda: "German, 20,000 articles" in app.words)
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         await pilot.press("y")
         await until(pilot, lambda: bool(app.got))
@@ -223,7 +223,7 @@ async def test_a_whole_wikipedia() -> None:
             assert "not a number of articles" in app.words
         app.screen.query_one("#fetch-limit", Input).value = ""
         await until(pilot, lambda: "240,000 articles" in app.words)
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         await pilot.press("y")
         await until(pilot, lambda: bool(app.got))
@@ -247,7 +247,7 @@ async def test_facts_for_a_text_index(size: tuple[int, int]) -> None:
         app.screen.query_one("#fetch-index", Select).value = "towns"
         await until(pilot, lambda: "20,000 articles" in app.words)
         assert "CC0" in app.words
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         assert "www.wikidata.org" in app.words
         await pilot.press("y")
@@ -267,7 +267,7 @@ async def test_facts_by_the_titles_of_any_wikipedia() -> None:
         await until(pilot, lambda: "'../wiki' is not a Wikipedia that Wikidata knows" in app.words)
         site.value = "eowiki"
         await until(pilot, lambda: "Facts about 100 articles" in app.words)
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         await pilot.press("y")
         await until(pilot, lambda: bool(app.got))
@@ -292,7 +292,7 @@ async def test_no_text_index_no_facts() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await choose(app, pilot, "facts")
         assert "there is no text index" in app.words
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         await pilot.pause()
         assert isinstance(app.screen, FetchScreen)
 
@@ -333,7 +333,7 @@ async def test_a_catalogue_that_is_missing_is_told(monkeypatch: pytest.MonkeyPat
     app = Alone()
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "none.toml" in app.words)
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         await pilot.pause()
         assert isinstance(app.screen, FetchScreen)
 
@@ -367,13 +367,13 @@ async def test_a_model_is_fetched_in_the_background_and_listed(served: str, own_
         await until(pilot, lambda: app.ask_screen.loading_stage == "")
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen))
-        await pilot.press("p")
+        await pilot.press("f")
         await until(pilot, lambda: isinstance(app.screen, FetchScreen))
         options = app.screen.query_one("#fetch-list", OptionList)
         options.highlighted = options.get_option_index("address")
         await pilot.pause()
         app.screen.query_one("#fetch-url", Input).value = served
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         await pilot.press("y")
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and bool(list(app.jobs)))

@@ -357,7 +357,7 @@ async def test_a_question_of_elsewhere_is_harmless_in_the_history_and_opened() -
         await pilot.press("escape", "f3")
         await until(pilot, lambda: isinstance(app.screen, HistoryScreen) and "Citations" in screen_text(app))
         assert_harmless(app, "zlistedz", "zquestionz", "zhowz", "zatz", "zfinalz", "zatitlez", "zatextz", "zplanz")
-        for key, tags in {"d": ("zlistedz",), "e": ("zquestionz",), "s": ("zquestionz",), "i": ()}.items():
+        for key, tags in {"d": ("zlistedz",), "x": ("zquestionz",), "s": ("zquestionz",), "i": ()}.items():
             await pilot.press(key)
             await until(pilot, lambda: not isinstance(app.screen, HistoryScreen))
             assert_harmless(app, *tags)
@@ -414,8 +414,8 @@ SCREENS: dict[str, Fed] = {
     "confirm": Fed(lambda: Confirm(hostile("zheadz"), hostile("zmsgz"), hostile("zyz"), hostile("znz")),
                    ("zheadz", "zmsgz", "znz")),
     "error": Fed(lambda: ErrorScreen(ERROR), ("ztitlez", "zmsgz", "zhintz")),
-    "console": Fed(lambda: ConsoleScreen(GRAPH, hostile("zsparqlz")), ("zsparqlz",), ("f5",), ("zcolz", "zcellz")),
-    "console-error": Fed(lambda: ConsoleScreen(GRAPH, "bad"), (), ("f5",), ("ztitlez", "zmsgz", "zhintz")),
+    "console": Fed(lambda: ConsoleScreen(GRAPH, hostile("zsparqlz")), ("zsparqlz",), ("ctrl+s",), ("zcolz", "zcellz")),
+    "console-error": Fed(lambda: ConsoleScreen(GRAPH, "bad"), (), ("ctrl+s",), ("ztitlez", "zmsgz", "zhintz")),
     "plan": Fed(lambda: PlanEditor(hostile("zquestionz"), TREE, LIMITS), ("zquestionz", "zstepz")),
     "step": Fed(lambda: NodeEditor(TREE, NodeView(TREE.node(1), result=finished(1, hostile("zanswerz"))), LIMITS,
                                    ["text"]), ("zstepz", "zdoz", "zanswerz")),

@@ -64,10 +64,10 @@ async def test_a_graph_is_built_in_the_background_used_verified_and_removed(fact
         await pilot.pause()
         app.screen.query_one("#build-file", Input).value = str(facts)
         app.screen.query_one("#build-name", Input).value = "../evil"
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         await until(pilot, lambda: "✗" in screen_text(app))
         app.screen.query_one("#build-name", Input).value = "mine"
-        await pilot.press("f5")
+        await pilot.press("ctrl+s")
         await until(pilot, lambda: "build graph mine" in screen_text(app))
         await pilot.press("escape")  # the job goes on
         await slowly(pilot, ended(app.jobs))
@@ -100,7 +100,7 @@ async def test_keys_that_come_all_at_once_go_to_the_fields_that_they_are_for(fac
         made: list[Command | None] = []
         app.push_screen(BuildScreen(), made.append)
         await until(pilot, lambda: getattr(app.focused, "id", None) == "build-file")
-        for key in (*str(facts), "tab", "tab", *"mine", "f5"):
+        for key in (*str(facts), "tab", "tab", *"mine", "ctrl+s"):
             app.post_message(events.Key(key if len(key) > 1 else character_key(key), key if len(key) == 1 else None))
         await until(pilot, lambda: bool(made) or "✗" in screen_text(app))
         assert made == [Command("build text mine", ("text", "build", str(facts), "--name", "mine", "--format", "auto"))]

@@ -160,7 +160,7 @@ async def test_back_to_the_default_takes_the_setting_out_of_the_file(own_home: P
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         row = await app.row("top_k")
-        await pilot.press("ctrl+r")
+        await pilot.press("ctrl+d")
         assert row.query_one(Input).value == "3"
         row = await app.row("sources")
         await pilot.pause()

@@ -64,15 +64,16 @@ def list_(as_json: bool) -> None:
 
 @indexes.command()
 @click.argument("name", required=False, default="")
+@click.option("--kind", type=click.Choice(["text", "graph"]), help="Only the indexes of this kind.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-def verify(name: str, as_json: bool) -> None:
+def verify(name: str, kind: IndexKind | None, as_json: bool) -> None:
     """Read all indexes, or those named NAME, and explain any damage. Exit status 1 if there is any.
 
     Example: atomr indexes verify mine
     """
     from atomr_local.indexing.verify import verify_indexes
 
-    reports = verify_indexes(name, embedder=_embedder())
+    reports = verify_indexes(name, kind, embedder=_embedder())
     if as_json:
         print_json([_fields(report) for report in reports])
     else:

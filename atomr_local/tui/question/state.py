@@ -80,6 +80,7 @@ class QuestionState:
     trace: Trace | None = None
     replayed: bool = False  # opened from the history: prompts were not kept
     _users: dict[str, set[int]] = field(default_factory=dict)  # evidence to the nodes that have it
+    _answer_ended: bool = False  # what the next call writes takes the place of the draft: it is another text
     _draft_ended: bool = False  # a plan that is started again takes the place of the rejected one
 
     @property
@@ -154,6 +155,7 @@ class QuestionState:
             case events.ModelCalled():
                 self.calls += 1
                 self._draft_ended = True
+                self._answer_ended = self._answer_ended or event.node_id == 0
                 self.generated_tokens += event.completion.generated_tokens
                 self.generation_seconds += event.completion.seconds
                 self.evaluated_tokens += event.completion.evaluated_tokens
@@ -195,7 +197,8 @@ class QuestionState:
             case events.TextGenerated():
                 view.state = NodeState.REASONING
                 if event.node_id == 0:
-                    self.draft += event.text
+                    self.draft = event.text if self._answer_ended else self.draft + event.text
+                    self._answer_ended = False
             case events.NodeJudged():
                 if view.result is not None:
                     view.result = replace(view.result, outcome=event.outcome, reason=event.reason)

@@ -9,13 +9,14 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import Footer, Static, TextArea
+from textual.widgets import Static, TextArea
 
 from atomr_local.errors import AtomrError
 from atomr_local.tui.background import in_background
 from atomr_local.tui.clipboard import copy_text
 from atomr_local.tui.rendering import formatted, rows_text
 from atomr_local.tui.screens.error import error_text
+from atomr_local.tui.widgets.bottom_line import SteadyFooter
 from atomr_local.tui.widgets.clean_text import CleanArea
 from atomr_local.tui.widgets.rows_table import RowsTable
 
@@ -39,9 +40,9 @@ class ConsoleScreen(Screen["str | None"]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Close", priority=True, tooltip="Stop the query, else close", id="console.close"),
-        Binding("f5", "run", "Run", tooltip="Run the query", id="console.run"),
-        Binding("f9", "format", "Format", priority=True, tooltip="Format the query", id="console.format"),
-        Binding("f10", "copy", "Copy", priority=True, tooltip="Copy the query", id="console.copy"),
+        Binding("ctrl+s", "run", "Run", tooltip="Run the query", id="console.run"),
+        Binding("f12", "format", "Format", priority=True, tooltip="Format the query", id="console.format"),
+        Binding("ctrl+c", "copy", "Copy", tooltip="Copy the query", id="console.copy"),
     ]
 
     def __init__(self, assistant: Assistant, sparql: str = "", *, edited: str = "") -> None:
@@ -57,7 +58,7 @@ class ConsoleScreen(Screen["str | None"]):
         yield CleanArea.code_editor(self._first, language=None, theme="css", tab_behavior="indent", id="console-query")
         yield Static(id="console-status", markup=False)
         yield RowsTable(id="console-rows")
-        yield Footer(show_command_palette=False)
+        yield SteadyFooter()
 
     def on_mount(self) -> None:
         self.query_one("#console-query").focus()

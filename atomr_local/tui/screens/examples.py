@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from atomr_local import paths
@@ -19,9 +19,10 @@ from atomr_local.planning.examples import Example, drop_example, read_examples
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.screens.confirm import confirm
 from atomr_local.tui.screens.error import ErrorScreen
+from atomr_local.tui.widgets.bottom_line import SteadyFooter
 
 _ABOUT = "Worked plans of yours, shown to the planner for questions like them. A model with an adapter plans without."
-_EMPTY = "None yet. Correct a plan (p on the main screen) and keep it with F6."
+_EMPTY = "None yet. Correct a plan (p on the main screen) and keep it with F10."
 
 
 class ExamplesScreen(Screen[None]):
@@ -45,7 +46,7 @@ class ExamplesScreen(Screen[None]):
         with Horizontal():
             yield OptionList(id="own-examples", markup=False)
             yield Static(id="example-plan", markup=False)
-        yield Footer(show_command_palette=False)
+        yield SteadyFooter()
 
     def on_mount(self) -> None:
         self._read()

@@ -38,19 +38,34 @@ class HelpScreen(ModalScreen[None]):
         with VerticalScroll(id="help"):
             for title, bindings in self._groups:
                 yield Static(Text(f"{title}", "bold underline"))
-                yield Static(_grid(self._rows(bindings)))
+                yield Static(_keys(self._rows(bindings)))
             marks = [(mark, str(state)) for state, (mark, _) in MARKS.items()] + [("⚠", "citation not confirmed")]
             yield Static(Text("Marks of the steps", "bold underline"))
             yield Static(_grid(marks))
-            yield Static(Text("Keys can be changed in the settings (ui.keys). Escape closes this.", "dim"))
+            yield Static(
+                Text(
+                    "Keys can be changed in the settings (ui.keys), by the names on the right. Escape closes this.",
+                    "dim",
+                )
+            )
 
-    def _rows(self, bindings: Sequence[BindingType]) -> Iterable[tuple[str, str]]:
+    def _rows(self, bindings: Sequence[BindingType]) -> Iterable[tuple[str, str, str]]:
         for binding in bindings:
             if not isinstance(binding, Binding) or not (binding.tooltip or binding.description):
                 continue
             keys = self._keymap.get(binding.id or "", binding.key).split(",")
             shown = ", ".join(sanitize_line(self.app.get_key_display(Binding(key.strip(), "", ""))) for key in keys)
-            yield shown, binding.tooltip or binding.description
+            yield shown, binding.tooltip or binding.description, binding.id or ""
+
+
+def _keys(rows: Iterable[tuple[str, str, str]]) -> Table:
+    table = Table.grid(padding=(0, 2), expand=True)
+    table.add_column(min_width=10, no_wrap=True)
+    table.add_column(ratio=1)
+    table.add_column(no_wrap=True)
+    for name, meaning, identifier in rows:
+        table.add_row(Text(name, "bold"), Text(meaning), Text(identifier, "dim"))
+    return table
 
 
 def _grid(rows: Iterable[tuple[str, str]]) -> Table:

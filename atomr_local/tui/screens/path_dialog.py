@@ -56,14 +56,14 @@ def completed(value: str, directory: Path) -> str | None:
     return value[: len(value) - len(beginning)] + min(found) if found else None
 
 
-def path_from(typed: str, directory: Path) -> Path:
+def path_from(typed: str, directory: Path, *, such_as: str = "answer.md") -> Path:
     """The path that was typed: `~` is the home directory, what is not absolute starts in `directory`.
 
     Raises:
         InputError: it is empty, or no path.
     """
     if not typed.strip():
-        raise InputError("no file is named", hint="Type a path, such as answer.md.")
+        raise InputError("no file is named", hint=f"Type a path, such as {such_as}.")
     if sanitize_line(typed) != " ".join(typed.split()) or "\x00" in typed:
         raise InputError("the path holds characters that cannot be shown", hint="Type another name.")
     try:

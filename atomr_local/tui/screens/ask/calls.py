@@ -10,12 +10,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from atomr_local.reasoning.trace.events import ModelCalled
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.clipboard import copy_text
 from atomr_local.tui.rendering import coloured
+from atomr_local.tui.widgets.bottom_line import SteadyFooter
 
 
 class CallsScreen(ModalScreen[None]):
@@ -62,7 +63,7 @@ class CallsScreen(ModalScreen[None]):
                 yield Static(coloured("output", "cyan"))
                 yield Static(Text(sanitize(made.text) or "(nothing)", "bold"))
                 yield Static(Text(""))
-        yield Footer(show_command_palette=False)
+        yield SteadyFooter()
 
     def action_copy(self) -> None:
         text = "\n\n".join(f"{call.prompt}\n---\n{call.completion.text}" for call in self._calls)

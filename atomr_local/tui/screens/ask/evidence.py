@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from atomr_local.errors import AtomrError
@@ -25,6 +25,7 @@ from atomr_local.tui.clipboard import copy_text
 from atomr_local.tui.rendering import highlighted, place_text, rows_text, same_rows, table_of
 from atomr_local.tui.screens.confirm import confirm
 from atomr_local.tui.screens.error import ErrorScreen
+from atomr_local.tui.widgets.bottom_line import SteadyFooter
 from atomr_local.tui.widgets.rows_table import RowsTable
 from atomr_local.tui.widgets.step_text import field, marked
 
@@ -47,7 +48,7 @@ class EvidenceScreen(ModalScreen[int | str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "Close", id="piece.close"),
         Binding("r", "run_again", "Run again", tooltip="Run the graph query again", id="piece.run"),
-        Binding("s", "console", "Console", tooltip="Open the query in the SPARQL console", id="piece.console"),
+        Binding("f7", "console", "Console", tooltip="Open the query in the SPARQL console", id="piece.console"),
         Binding("o", "open_page", "Open page", tooltip="Open the web page in the browser", id="piece.open"),
         Binding("y", "copy", "Copy", tooltip="Copy the evidence", id="piece.copy"),
     ]
@@ -101,7 +102,7 @@ class EvidenceScreen(ModalScreen[int | str | None]):
             )
             users.border_title = "Used by these steps (Enter goes there)"
             yield users
-        yield Footer(show_command_palette=False)
+        yield SteadyFooter()
 
     def on_mount(self) -> None:
         if self._sparql:

@@ -20,7 +20,6 @@ LOOKING = [
     Binding("escape", "cancel", "Cancel", priority=True, tooltip="Stop the running question", id="ask.cancel"),
     Binding("ctrl+l", "focus_question", "Question", priority=True, tooltip="Go to the question box",
             id="focus.question"),
-    Binding("slash", "focus_question", "Question", show=False, tooltip="Go to the question box", id="focus.slash"),
     Binding("ctrl+t", "focus_tree", "Tree", priority=True, tooltip="Go to the reasoning tree", id="focus.tree"),
     Binding("ctrl+o", "focus_evidence", "Evidence", priority=True, tooltip="Go to the evidence of the step",
             id="focus.evidence"),
@@ -58,6 +57,8 @@ CORRECTING = [
             id="trace.export"),
     Binding("ctrl+r", "window('recall')", "Recall", priority=True, show=False,
             tooltip="Search the questions asked before", id="question.recall"),
+    Binding("slash", "window('recall')", "Search", show=False, tooltip="Search the questions asked before",
+            id="question.search"),
 ]  # fmt: skip
 GROUPS = {
     "Asking and looking": LOOKING,

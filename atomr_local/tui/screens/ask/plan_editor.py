@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Checkbox, Footer, Input, Label, Select, Static, TextArea
+from textual.widgets import Checkbox, Input, Label, Select, Static, TextArea
 
 from atomr_local import paths
 from atomr_local.errors import AtomrError
@@ -27,6 +27,7 @@ from atomr_local.tui.question.correction import DIRECT, CheckedPlan, check_plan,
 from atomr_local.tui.rendering import coloured
 from atomr_local.tui.screens.confirm import confirm
 from atomr_local.tui.screens.error import ErrorScreen
+from atomr_local.tui.widgets.bottom_line import SteadyFooter
 from atomr_local.tui.widgets.clean_text import CleanArea, CleanInput
 
 if TYPE_CHECKING:
@@ -64,9 +65,9 @@ class PlanEditor(Screen["Tree | None"]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Close", priority=True, tooltip="Close without running", id="plan.close"),
-        Binding("f5", "run", "Run", tooltip="Run the plan; only what changed is asked again",
+        Binding("ctrl+s", "run", "Run", tooltip="Run the plan; only what changed is asked again",
                 id="plan.run"),
-        Binding("f6", "keep", "Keep as example", priority=True,
+        Binding("f10", "keep", "Keep as example", priority=True,
                 tooltip="Keep the plan: it is used when this question comes again", id="plan.keep"),
     ]  # fmt: skip
 
@@ -82,7 +83,7 @@ class PlanEditor(Screen["Tree | None"]):
         yield CleanArea(self._first, id="plan-text", show_line_numbers=True, tab_behavior="focus")
         yield Static(id="plan-check", markup=False)
         yield Static(Text(_HELP), id="plan-help")
-        yield Footer(show_command_palette=False)
+        yield SteadyFooter()
 
     def on_mount(self) -> None:
         self.query_one(TextArea).focus()
@@ -149,7 +150,7 @@ class NodeEditor(ModalScreen[StepChange | None]):
     """  # noqa: E501
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close", tooltip="Leave the step as it was", id="step.close"),
-        Binding("f5,ctrl+s", "run", "Run", tooltip="Run what depends on the change", id="step.run"),
+        Binding("ctrl+s", "run", "Run", tooltip="Run what depends on the change", id="step.run"),
     ]
 
     def __init__(self, tree: Tree, view: NodeView, limits: LimitSettings, sources: Sequence[str]) -> None:
@@ -188,7 +189,7 @@ class NodeEditor(ModalScreen[StepChange | None]):
             yield Label("Your answer (separate several with ;). Leave empty to look it up.")
             yield CleanInput(id="step-answer", placeholder=sanitize_line(self._view.answer), select_on_focus=False)
             yield Static(id="step-check", markup=False)
-        yield Footer(show_command_palette=False)
+        yield SteadyFooter()
 
     def on_mount(self) -> None:
         self.query_one("#step-question").focus()

@@ -16,7 +16,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, VerticalScroll
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer, Input, OptionList, Static
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from atomr_local.errors import AtomrError, InputError
@@ -31,6 +31,7 @@ from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.history.export import ExportScreen
 from atomr_local.tui.screens.history.preview import listed, previewed, unreadable
 from atomr_local.tui.screens.path_dialog import PathDialog
+from atomr_local.tui.widgets.bottom_line import SteadyFooter
 from atomr_local.tui.widgets.clean_text import CleanInput
 
 _PAGE = 100
@@ -69,7 +70,7 @@ class HistoryScreen(Screen[HistoryChoice | None]):
         Binding("a", "read('ask')", "Ask again", tooltip="Ask the same question again", id="history.ask"),
         Binding("d,delete", "delete", "Delete", tooltip="Delete the question for good, after asking",
                 id="history.delete"),
-        Binding("e", "read('export')", "Export", tooltip="Write the question to a Markdown or JSON file",
+        Binding("x", "read('export')", "Export", tooltip="Write the question to a Markdown or JSON file",
                 id="history.export"),
         Binding("s", "read('share')", "Share", tooltip="Write a trace file that another installation opens",
                 id="history.share"),
@@ -131,7 +132,7 @@ class HistoryScreen(Screen[HistoryChoice | None]):
             yield Static(id="message")
             with VerticalScroll(id="preview"):
                 yield Static(id="preview-text")
-        yield Footer(show_command_palette=False)
+        yield SteadyFooter()
 
     def on_mount(self) -> None:
         self.query_one("#list").border_title = "Questions"

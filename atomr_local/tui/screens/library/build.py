@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Footer, Input, Label, Select, Static
+from textual.widgets import Input, Label, Select, Static
 
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.indexing.readers.detect import GRAPH_FORMATS
@@ -22,6 +22,7 @@ from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.jobs import Command
 from atomr_local.tui.screens.error import error_line
 from atomr_local.tui.screens.path_dialog import PathSuggester, path_from
+from atomr_local.tui.widgets.bottom_line import SteadyFooter
 from atomr_local.tui.widgets.clean_text import CleanInput
 
 
@@ -34,7 +35,7 @@ class BuildScreen(ModalScreen[Command | None]):
     """  # noqa: E501
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close", tooltip="Build nothing", id="build.close"),
-        Binding("f5,ctrl+s", "build", "Build", tooltip="Build in the background", id="build.start"),
+        Binding("ctrl+s", "build", "Build", tooltip="Build in the background", id="build.start"),
     ]
 
     def __init__(self, text_indexes: Sequence[str] = ()) -> None:
@@ -64,7 +65,7 @@ class BuildScreen(ModalScreen[Command | None]):
                 id="build-slice",
             )
             yield Static(id="build-error", markup=False)
-        yield Footer(show_command_palette=False)
+        yield SteadyFooter()
 
     def on_mount(self) -> None:
         self._kind_changed()
@@ -89,7 +90,7 @@ class BuildScreen(ModalScreen[Command | None]):
             self.query_one("#build-error", Static).update(error_line(error))
 
     def _made(self) -> Command:
-        path = path_from(self.query_one("#build-file", Input).value, Path.cwd())
+        path = path_from(self.query_one("#build-file", Input).value, Path.cwd(), such_as="articles.jsonl")
         if not path.is_file():
             raise InputError(f"{path} is not a file", hint="Name a file that is there.")
         name = check_name(self.query_one("#build-name", Input).value.strip())

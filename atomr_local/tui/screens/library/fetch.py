@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.suggester import SuggestFromList
-from textual.widgets import Footer, Input, Label, OptionList, Select, Static
+from textual.widgets import Input, Label, OptionList, Select, Static
 from textual.widgets.option_list import Option
 
 from atomr_local.catalog.offered import FACTS_LICENCE, TEXT_LICENCE, Catalogue, catalogue
@@ -34,6 +34,7 @@ from atomr_local.tui.screens.library.downloads import (
     plan_download,
     text_indexes,
 )
+from atomr_local.tui.widgets.bottom_line import SteadyFooter
 from atomr_local.tui.widgets.clean_text import CleanInput
 
 _FORMS = {ADDRESS: "#fetch-url", WIKIPEDIA: "#fetch-language", FACTS: "#fetch-index"}  # each with its first field
@@ -64,7 +65,7 @@ class FetchScreen(ModalScreen[Command | None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close", tooltip="Get nothing", id="fetch.close"),
-        Binding("f5,ctrl+s", "start", "Get it", tooltip="Ask once more, then fetch in the background",
+        Binding("ctrl+s", "start", "Get it", tooltip="Ask once more, then fetch in the background",
                 id="fetch.start"),
     ]  # fmt: skip
 
@@ -113,7 +114,7 @@ class FetchScreen(ModalScreen[Command | None]):
                     yield Label("Your e-mail address or page, which Wikimedia asks for")
                     yield CleanInput(id="fetch-contact", placeholder="may be left out", compact=True)
             yield Static(id="fetch-details", markup=False)
-        yield Footer(show_command_palette=False)
+        yield SteadyFooter()
 
     def _options(self) -> list[Option]:
         options = []

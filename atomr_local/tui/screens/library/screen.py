@@ -11,7 +11,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Static
 
 from atomr_local.indexing.builds.space import human_size
 from atomr_local.sanitize import sanitize_line
@@ -19,6 +19,7 @@ from atomr_local.tui.background import in_background
 from atomr_local.tui.jobs import Command, Job, JobState
 from atomr_local.tui.screens.confirm import confirm
 from atomr_local.tui.screens.library.items import LibraryItem, library_items
+from atomr_local.tui.widgets.bottom_line import SteadyFooter
 from atomr_local.tui.widgets.rows_table import MeasuredTable
 
 if TYPE_CHECKING:
@@ -41,11 +42,11 @@ class LibraryScreen(Screen[None]):
         Binding("escape,q", "dismiss", "Close", id="library.close"),
         Binding("enter", "use", "Use", tooltip="Use the model or index from now on", priority=True, id="library.use"),
         Binding("b", "build", "Build", tooltip="Build an index from files", id="library.build"),
-        Binding("p", "pull", "Get", tooltip="Download a model, a Wikipedia or a Wikidata slice", id="library.pull"),
+        Binding("f", "pull", "Get", tooltip="Download a model, a Wikipedia or a Wikidata slice", id="library.pull"),
         Binding("v", "verify", "Verify", tooltip="Check the index or model for damage",
                 id="library.verify"),
         Binding("d,delete", "remove", "Remove", tooltip="Remove the index and free its space", id="library.remove"),
-        Binding("s", "stop", "Stop job", tooltip="Stop the job; start it again to resume", id="library.stop"),
+        Binding("k", "stop", "Stop job", tooltip="Stop the job; start it again to resume", id="library.stop"),
     ]  # fmt: skip
 
     def __init__(self, settings: Callable[[], Settings], jobs: Jobs, use: Callable[[str, str], None]) -> None:
@@ -66,7 +67,7 @@ class LibraryScreen(Screen[None]):
         yield MeasuredTable(id="library-table", cursor_type="row", zebra_stripes=True)
         yield Static(id="library-details", markup=False)
         yield Static(id="library-jobs", markup=False)
-        yield Footer(show_command_palette=False)
+        yield SteadyFooter()
 
     def on_mount(self) -> None:
         table = self.query_one(DataTable)
@@ -166,8 +167,9 @@ class LibraryScreen(Screen[None]):
         item = self._current
         if item is None:
             return
-        group = "indexes" if item.is_index else "models"
-        self._start(Command(f"verify {item.kind} {item.name}", (group, "verify", item.name)))
+        # A text and a graph index may have one name; only the one under the cursor is meant.
+        which = ("indexes", "verify", "--kind", item.kind) if item.is_index else ("models", "verify")
+        self._start(Command(f"verify {item.kind} {item.name}", (*which, item.name)))
 
     def action_remove(self) -> None:
         item = self._current
