@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.tui.fake_assistant import script
 
-from atomr_local.backbone.protocol import Completion
+from atomr_local.backbone.protocol import Generation
 from atomr_local.reasoning.trace.events import ModelCalled, TextGenerated
 from atomr_local.tui.question.state import QuestionState
 
@@ -24,4 +24,5 @@ def test_the_text_of_a_call_takes_the_place_of_that_of_the_call_before() -> None
 
 
 def called(node_id: int) -> ModelCalled:
-    return ModelCalled(node_id=node_id, purpose="answer", messages=[], completion=Completion("x", 1, 1, 0.1))
+    completion = Generation("x", (), "stop", 1, 1, 0.1)
+    return ModelCalled(node_id=node_id, purpose="answer", prompt="", completion=completion)
