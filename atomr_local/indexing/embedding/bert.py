@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import struct
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -26,6 +27,7 @@ from atomr_local.input_files import read_regular
 _SPIN_MICROSECONDS = 1000
 _TELEMETRY_SINCE = (1, 31)
 _CONFIG_BYTES = 1 << 20
+_TABLE = "embeddings.word_embeddings.weight"
 _MOST = 8192  # layers, heads, width and tokens of any encoder that this is meant for
 
 
@@ -125,7 +127,11 @@ def read_weights(file: Path) -> dict[str, NDArray[np.float32]]:
             kinds = {name: tensors.get_slice(name).get_dtype() for name in tensors.keys()}  # noqa: SIM118
             if not set(kinds.values()) <= {"F32", "I64"}:
                 raise Unsuited("its weights are not float32")
-            found = {name: tensors.get_tensor(name) for name, kind in kinds.items() if kind == "F32"}
+            found = {
+                name: _mapped(file, name) if name.endswith(_TABLE) else tensors.get_tensor(name)
+                for name, kind in kinds.items()
+                if kind == "F32"
+            }
     except FileNotFoundError as error:
         raise Unsuited(f"it has no {file.name}") from error
     except (SafetensorError, OSError) as error:
@@ -135,6 +141,15 @@ def read_weights(file: Path) -> dict[str, NDArray[np.float32]]:
         ) from error
     # A model saved with a head on top keeps the encoder's arrays under a prefix.
     return {name.removeprefix("bert."): np.asarray(values, dtype=np.float32) for name, values in found.items()}
+
+
+def _mapped(file: Path, name: str) -> NDArray[np.float32]:
+    """The array as it lies in the file: of a table of words only the rows that are read take memory."""
+    with file.open("rb") as stream:
+        (length,) = struct.unpack("<Q", stream.read(8))
+        place = json.loads(stream.read(length))[name]
+    offset = 8 + length + place["data_offsets"][0]
+    return np.asarray(np.memmap(file, dtype="<f4", mode="r", offset=offset, shape=tuple(place["shape"])))
 
 
 def build_graph(shape: BertShape, weights: dict[str, NDArray[np.float32]]) -> tuple[bytes, dict[str, Any]]:
@@ -183,7 +198,7 @@ class BertSession:
 
     Attributes:
         tokenizer: cuts at the longest text that the shape allows, and pads nothing.
-        weights: all arrays of the model.
+        weights: the arrays of the model but those of its layers.
 
     Raises:
         Unsuited: onnxruntime is not installed, or a version that opens sockets.
@@ -214,6 +229,8 @@ class BertSession:
         if self.tokenizer.get_vocab_size() > len(self._words) or len(self._places) < shape.longest:
             raise Unsuited("its tokenizer does not fit its weights")
         model, arrays = build_graph(shape, self.weights)
+        # The session has those of the layers, as it needs them.
+        self.weights = {name: array for name, array in self.weights.items() if not name.startswith("encoder.")}
         onnxruntime.disable_telemetry_events()
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
