@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.backbone.llama.library import clear_messages, last_messages, library
+from atomr_local.backbone.llama.untouched import release_untouched
 from atomr_local.errors import Cancelled, ModelError
 from atomr_local.system.threads import batch_threads, generation_threads
 
@@ -146,6 +147,7 @@ class Engine:
                 f"a context of {self.context_tokens} tokens for {model} cannot be made: {last_messages()}",
                 hint="There may not be enough memory: set a smaller llm.context_tokens.",
             )
+        release_untouched(settings.n_ctx * self._token_state())
         self._memory: Any = api.llama_get_memory(self._context)
         self._batch = api.llama_batch_init(BATCH_TOKENS, 0, 1)
         self._reader: Any = _abort_flag_reader(api)
@@ -156,6 +158,12 @@ class Engine:
         self.is_end = cache(self._is_end)
         if adapter is not None:
             self._apply(adapter)
+
+    def _token_state(self) -> int:
+        """Bytes of keys and values of a token, in 16 bits each; of models with heads of another width about so many."""
+        api, model = self.api, self._model
+        width = api.llama_model_n_embd(model) // max(1, api.llama_model_n_head(model))
+        return int(2 * 2 * api.llama_model_n_layer(model) * api.llama_model_n_head_kv(model) * width)
 
     def _apply(self, adapter: Path) -> None:
         api = self.api

@@ -236,6 +236,7 @@ class BertSession:
         options.log_severity_level = 3
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         options.enable_mem_pattern = False  # it keeps a plan of the memory for every shape of batch
+        options.enable_cpu_mem_arena = False  # it never gives back what the largest batch took
         options.add_session_config_entry("session.intra_op.spin_duration_us", str(_SPIN_MICROSECONDS))
         # The session reads the arrays where they lie: they must live as long as it.
         self._arrays = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
