@@ -64,4 +64,5 @@ def _release(begin: int, end: int, size: int) -> int:
 
 
 def _zero(start: int, size: int) -> bool:
-    return not np.frombuffer((ctypes.c_uint64 * (size // 8)).from_address(start), dtype=np.uint64).any()
+    block = memoryview((ctypes.c_char * size).from_address(start)).cast("B")
+    return not np.frombuffer(block, dtype=np.uint64).any()
