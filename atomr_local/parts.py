@@ -78,6 +78,7 @@ class Parts:
         self.backbone = backbone
         self.sources: dict[str, KnowledgeSource] = {}
         self._failures: dict[str, AtomrError] = {}
+        self._removed: set[str] = set()  # local sources whose index was taken away while they were open
         self.index_names = {"text": "", "graph": ""}
         self.style: Style = "full"
         self.calibration = Calibration()
@@ -131,6 +132,7 @@ class Parts:
             prepare_threads()
             limit_arenas()
             self._probing = Cancellation()
+            self._close_removed()
             wanted = [name for name in local if name not in self.sources]
             files = self._model_files() if self.backbone is None else None  # before a wait for indexes to be built
             with ThreadPoolExecutor(max_workers=3, thread_name_prefix="atomr-load") as pool:
@@ -354,6 +356,17 @@ class Parts:
         except (Unsuited, ModelError) as error:
             self.notes.put(f"the span reader is not used: {error}")
 
+    def _close_removed(self) -> None:
+        """Close the sources whose index is gone: they are opened again once it is there."""
+        from atomr_local.indexing.store import KINDS, index_path
+
+        names = self.index_names
+        for kind in filter(self.sources.get, KINDS):
+            if names[kind] and not index_path(kind, names[kind]).exists():
+                self.sources.pop(kind).close()
+                self.index_names[kind] = ""
+                self._removed.add(kind)
+
     def _load_sources(self, wanted: Sequence[str], stage: Stage) -> None:
         """Open the local ones. One of another package that fails is left out."""
         tools = self._source_tools(stage)
@@ -362,8 +375,9 @@ class Parts:
             try:
                 if name in SOURCES or not find_source(name).network:
                     self.sources[name] = open_source(name, tools)
+                    self._removed.discard(name)
             except AtomrError as error:
-                if name in SOURCES:
+                if name in SOURCES and name not in self._removed:
                     raise
                 self._failures[name] = error
 

@@ -21,6 +21,7 @@ from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.registry import SOURCES, SourceType
 from atomr_local.tui.colours import ReadableColours
+from atomr_local.tui.index_changes import IndexChanges
 from atomr_local.tui.internal_errors import internal_error
 from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.key_names import current_keys
@@ -92,6 +93,7 @@ class AtomrApp(App[None]):
         self.fatal_error: AtomrError | None = None  # ours, that ended the program
         self.ask_screen = AskScreen(clock=clock)
         self._startup = Startup(self, assistant)
+        self._indexes = IndexChanges(self, partial(self._startup.load, again=True))
         self._opened: Assistant | None = None
         self._sources: Mapping[str, SourceType] = SOURCES
         self._first_run_open = False  # the first start's choice is open
@@ -283,6 +285,7 @@ class AtomrApp(App[None]):
     def _job_changed(self, job: Job) -> None:
         from atomr_local.tui.screens.library.screen import LibraryScreen
 
+        self._indexes.job_ended(job)
         if isinstance(self.screen, LibraryScreen):
             self.screen.job_changed(job)
         elif job.state is not JobState.RUNNING:
