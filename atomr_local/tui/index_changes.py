@@ -47,9 +47,8 @@ class IndexChanges:
         elif kind in self._off:
             self._off.discard(kind)
             if kind not in sources:
-                self._change(
-                    tuple(name for name in SOURCES if name == kind or name in sources), f"{label} is on again."
-                )
+                order = dict.fromkeys((*SOURCES, *sources))  # those of other packages too
+                self._change(tuple(name for name in order if name == kind or name in sources), f"{label} is on again.")
         elif kind in sources and not app.ask_screen.state.running:
             self._load()  # another index of the kind may be the one in use now
 

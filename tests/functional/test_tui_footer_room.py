@@ -17,7 +17,7 @@ def keys(app: AtomrApp) -> list[str]:
     bounds = shown[0].parent.region
     assert all(key.region.right <= bounds.right for key in shown), "none runs under the figures"
     last = screen_text(app).splitlines()[-1]
-    assert all(f"{key.key_display} {key.description}" in last for key in shown)
+    assert all(f" {key.key_display} {key.description} " in f"{last} " for key in shown)
     return [key.description for key in shown]
 
 

@@ -131,6 +131,38 @@ async def test_no_label_of_the_build_form_is_cut_on_a_small_terminal(kind: str) 
 
 
 @pytest.mark.slow
+async def test_verify_means_the_index_under_the_cursor_and_not_one_of_the_same_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = AtomrApp(FakeAssistant())
+    started: list[tuple[str, ...]] = []
+    monkeypatch.setattr(app.jobs, "start", lambda _title, arguments: started.append(tuple(arguments)))
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        screen = LibraryScreen(lambda: app.assistant.settings, app.jobs, lambda *_: None)
+        app.push_screen(screen)
+        await until(pilot, lambda: bool(screen.is_mounted and screen._items))
+        both = [LibraryItem(kind, "mine", "whole", 5, "", (), f"{kind}_index") for kind in ("text", "graph")]
+        screen.call_later(screen._show_items, both)
+        await until(pilot, lambda: screen._items == both)
+        screen.query_one(DataTable).move_cursor(row=1)
+        await pilot.pause()
+        await pilot.press("v")
+        assert started == [("indexes", "verify", "--kind", "graph", "mine")]
+
+
+async def test_an_empty_path_names_a_file_that_can_be_built_from() -> None:
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        app.push_screen(BuildScreen())
+        await until(pilot, lambda: getattr(app.focused, "id", None) == "build-file")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "no file is named" in screen_text(app))
+        assert "such as articles.jsonl" in screen_text(app)
+        assert "answer.md" not in screen_text(app)
+
+
 @pytest.mark.parametrize("kind", ["model", "index"])
 async def test_what_is_no_index_is_not_removed_and_the_user_is_told(kind: str) -> None:
     app = AtomrApp(FakeAssistant())

@@ -7,6 +7,7 @@ from support.tui.fake_assistant import QUESTION, FakeAssistant
 from support.tui.screens import ask, done, screen_text, until
 from textual.pilot import Pilot
 
+from atomr_local.history.pending import notes_folder
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.screens.ask.question_dialogs import BusyScreen
 from atomr_local.tui.widgets.question_box import QuestionBox
@@ -29,6 +30,18 @@ async def second_question(pilot: Pilot[None], fake: FakeAssistant) -> None:
     await until(pilot, lambda: isinstance(app.screen, BusyScreen))
     assert QUESTION in " ".join(screen_text(app).split())
     assert fake.questions == [QUESTION]
+
+
+async def test_a_question_is_stored_when_it_is_asked_so_that_a_kill_during_planning_keeps_it() -> None:
+    fake = FakeAssistant(hold=1)  # before anything of the plan is there
+    app = AtomrApp(fake)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: fake.questions == [QUESTION])
+        (note,) = notes_folder().iterdir()
+        assert QUESTION in note.read_text("utf-8")
+        fake.released.set()
+        await until(pilot, lambda: done(app))
 
 
 async def test_a_second_question_waits_for_the_first() -> None:

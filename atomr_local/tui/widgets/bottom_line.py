@@ -39,7 +39,9 @@ class SteadyFooter(Footer):
             return
         for binding, enabled in self._fitting():
             shown = self.app.get_key_display(binding)
-            yield FooterKey(binding.key, shown, binding.description, binding.action, not enabled, binding.tooltip)
+            yield FooterKey(
+                binding.key, shown, binding.description, binding.action, not enabled, binding.tooltip
+            ).data_bind(compact=Footer.compact)
 
     def on_resize(self) -> None:
         self.bindings_changed(self.screen)
