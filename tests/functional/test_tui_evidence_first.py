@@ -118,7 +118,9 @@ async def test_an_answer_of_the_users_own_is_marked_as_theirs_everywhere() -> No
         assert "Fritz Lang (graph)" not in app.query_one(AnswerPanel)._source
         app.ask_screen.view.select(0)
         await pilot.pause()
-        assert "taken from step 2" in screen_text(app)
+        assert "▼ ✎ Linz (your answer)" in screen_text(app)
+        assert "✎ your answer · taken from step 2" in screen_text(app)
+        assert app.query_one(AnswerPanel)._source.startswith("**The answer is Vienna\\.**   ✎ your answer")
 
 
 async def test_doubts_stand_beside_the_answer() -> None:

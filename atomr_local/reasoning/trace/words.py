@@ -21,6 +21,12 @@ _LEFT_OUT = re.compile(r"^the plan leaves out (.+)$", re.DOTALL)
 _RIVALS = re.compile(r"^tree: (.*?); direct: (.*)$", re.DOTALL)
 
 
+def taken_from_step(computation: str | None) -> int | None:
+    """The number of the step that an answer was taken from as it is."""
+    found = _TAKEN.fullmatch(computation or "")
+    return int(found[1]) if found is not None else None
+
+
 def check_text(supported: bool) -> str:
     """What the check of the citations has found."""
     return _CHECKED[supported]

@@ -38,15 +38,11 @@ class NodeView:
     evidence: list[str] = field(default_factory=list)
     result: NodeFinished | None = None
     calls: list[ModelCalled] = field(default_factory=list)
+    by_user: bool = False  # the user gave the answer, to this step or to the one that it is taken from as it is
 
     @property
     def answer(self) -> str:
         return self.result.answer if self.result is not None else ""
-
-    @property
-    def by_user(self) -> bool:
-        """Whether the answer is one that the user gave."""
-        return self.result is not None and self.result.by_user
 
 
 @dataclass
@@ -121,7 +117,7 @@ class QuestionState:
     @property
     def given_steps(self) -> list[int]:
         """The steps whose answers the user gave."""
-        return [number for number, view in self.nodes.items() if view.by_user]
+        return [number for number, view in self.nodes.items() if view.result is not None and view.result.by_user]
 
     def rank_of(self, evidence_id: str) -> int:
         """The place of a piece among all that its source found for the same query, from 1."""
@@ -202,26 +198,34 @@ class QuestionState:
             case events.NodeJudged():
                 if view.result is not None:
                     view.result = replace(view.result, outcome=event.outcome, reason=event.reason)
-                    view.state = _ended(view.result)
+                    view.state = _ended(view)
             case events.NodeFinished():
-                view.result = event
+                view.result, view.by_user = event, self._is_given(event)
                 for item in view.evidence:
                     self._users[item].discard(view.node.id)
                 view.evidence = list(dict.fromkeys(event.evidence))  # a file from elsewhere may name one twice
                 self._used(view)
-                view.state = _ended(event)
+                view.state = _ended(view)
+
+    def _is_given(self, event: NodeFinished) -> bool:
+        from atomr_local.reasoning.trace.words import taken_from_step
+
+        source = self.nodes.get(-1 if (step := taken_from_step(event.computation)) is None else step)
+        return event.by_user or (bool(event.answers) and not event.cited and source is not None and source.by_user)
 
     def _used(self, view: NodeView) -> None:
         for item in view.evidence:
             self._users.setdefault(item, set()).add(view.node.id)
 
 
-def _ended(event: NodeFinished) -> NodeState:
+def _ended(view: NodeView) -> NodeState:
+    event = view.result
+    assert event is not None
     if event.error:
         return NodeState.DONE if event.answers else NodeState.FAILED
     if event.outcome == "not found" or not (event.answers or event.outcome):
         return NodeState.UNKNOWN
-    if event.by_user:
+    if view.by_user:
         return NodeState.GIVEN
     if event.kept:
         return NodeState.CACHED

@@ -79,7 +79,7 @@ def answer_of(state: QuestionState) -> str:
         else:
             said = plain(answer.answer or answer.reason)
             shown = f"**{said}**" if answer.status == "answered" else f"*{said}*"
-            blocks.append(f"{shown} {_links(state)}{_sure(answer.confidence)}".strip())
+            blocks.append(f"{shown} {_links(state)}{_how_sure(state, answer)}".strip())
         blocks += _doubts(state)
         if rests := _rests_on(state):
             blocks.append(f"{'Rests' if answer.status == 'answered' else 'The guess rests'} on {rests}.")
@@ -137,6 +137,11 @@ def _rests_on(state: QuestionState) -> str:
 
 def _links(state: QuestionState) -> str:
     return " ".join(f"[\\[{item}\\]]({_SCHEME}{item})" for item in state.citations)
+
+
+def _how_sure(state: QuestionState, answer: AnswerReady) -> str:
+    root = state.nodes.get(ROOT_ID)
+    return f"  ✎ {YOUR_ANSWER}" if root is not None and root.by_user else _sure(answer.confidence)
 
 
 def _sure(confidence: float | None) -> str:

@@ -47,7 +47,8 @@ def verdict(view: NodeView) -> Text:
             (f"? {NOT_FOUND}", "magenta"), f": {sanitize_line(result.reason)}" if result.reason else ""
         )
     if view.by_user:
-        return Text(f"✎ {YOUR_ANSWER}", "yellow")
+        taken = "" if result.method is None else f" · {_way(result)}"
+        return Text.assemble((f"✎ {YOUR_ANSWER}", "yellow"), taken)
     parts: list[Text] = []
     if result.confidence is not None and result.answers:
         parts.append(Text.assemble(sure_text(result.confidence), (f" ({result.confidence:.2f})", "dim")))

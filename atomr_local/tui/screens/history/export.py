@@ -34,7 +34,7 @@ FORMATS = ("markdown", "json", "trace")
 _ENDINGS = {"markdown": ".md", "json": ".json", "trace": ".trace.json"}
 _DESCRIPTIONS = {
     "markdown": "Markdown: to read, with numbered citations",
-    "json": "JSON: the whole trace, indented",
+    "json": "JSON: everything, indented",
     "trace": "Trace file: to share; another installation imports it",
 }
 _LONGEST_NAME = 48

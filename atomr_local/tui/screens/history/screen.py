@@ -66,15 +66,15 @@ class HistoryScreen(Screen[HistoryChoice | None]):
     """Gives None when it is closed without a choice. The history is opened again for each access, on a thread."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "read('open')", "Open", tooltip="Open the question with its whole trace", id="history.open"),
+        Binding("enter", "read('open')", "Open", tooltip="Open the question with its steps", id="history.open"),
         Binding("a", "read('ask')", "Ask again", tooltip="Ask the same question again", id="history.ask"),
         Binding("d,delete", "delete", "Delete", tooltip="Delete the question for good, after asking",
                 id="history.delete"),
         Binding("x", "read('export')", "Export", tooltip="Write the question to a Markdown or JSON file",
                 id="history.export"),
-        Binding("s", "read('share')", "Share", tooltip="Write a trace file that another installation opens",
+        Binding("s", "read('share')", "Share", tooltip="Write a file that another installation opens",
                 id="history.share"),
-        Binding("i", "import", "Import", tooltip="Take in a trace file of another installation", id="history.import"),
+        Binding("i", "import", "Import", tooltip="Take in a file of another installation", id="history.import"),
         Binding("slash,ctrl+f", "search", "Search", tooltip="Search the questions and answers", id="history.search"),
         Binding("down", "list", "List", show=False, tooltip="From the search to the list", id="history.list"),
         Binding("escape", "close", "Close", tooltip="End the search, or close the history", id="history.close"),
@@ -249,9 +249,7 @@ class HistoryScreen(Screen[HistoryChoice | None]):
             return f"None of the {self._total} kept questions has these words."
         if not self._keeping:
             return "No questions are kept: the settings say so (keep = false under [history])."
-        return (
-            "No questions yet. Each question you ask appears here with its full trace. Press i to import a trace file."
-        )
+        return "No questions yet. Each question you ask appears here with its steps. Press i to import a file."
 
     def _scrolled(self) -> None:
         lines = self._list
@@ -382,8 +380,8 @@ class HistoryScreen(Screen[HistoryChoice | None]):
             if path is not None:
                 self._with_history(lambda history: _import(history, path), self._imported, group="change")
 
-        text = "A trace file of another installation, or a JSON export. It is checked field by field first."
-        self.app.push_screen(PathDialog("Import a trace file", text, yes="Import", directory=self._directory), chosen)
+        text = "A file that another installation shared, or a JSON export. It is checked field by field first."
+        self.app.push_screen(PathDialog("Import questions", text, yes="Import", directory=self._directory), chosen)
 
     def _imported(self, counts: tuple[int, int]) -> None:
         new, known = counts

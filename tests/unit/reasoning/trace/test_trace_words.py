@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from atomr_local.reasoning.trace.schema import Method
-from atomr_local.reasoning.trace.words import METHODS, computation_text, warning_text
+from atomr_local.reasoning.trace.words import METHODS, computation_text, taken_from_step, warning_text
 
 
 def test_every_method_has_words_and_none_of_them_is_its_own_name() -> None:
@@ -18,6 +18,8 @@ def test_computations_are_told_without_the_programs_inner_words() -> None:
     assert computation_text("answer of [5]; in full: 1813-05-22") == "taken from step 5; in full: 1813-05-22"
     told = computation_text("tree: Rhine (0.01); direct: the Elbe (0.29)")
     assert told == "step by step: Rhine (0.01); directly from what was found: the Elbe (0.29)"
+    assert taken_from_step("answer of [5]") == 5
+    assert taken_from_step("answer of [5]; in full: 1813-05-22") is taken_from_step(None) is None
     assert computation_text("1813 < 1814") == "1813 < 1814"
 
 
