@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from support.tui.fake_assistant import QUESTION, FakeAssistant, finished, passage, script
+from support.tui.fake_assistant import QUESTION, FakeAssistant, answered_trace, finished, passage, script
 from support.tui.screens import SMALL, ask, done, screen_text, until
 
 from atomr_local.reasoning.trace.events import AnswerReady, Event, EvidenceFound, WarningRaised
 from atomr_local.sources.protocol import SourceName
 from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.question.replay import replay
 from atomr_local.tui.widgets.answer_panel import AnswerPanel
 from atomr_local.tui.widgets.node_panel import Fold, NodePanel
 from atomr_local.tui.widgets.step_text import verdict
@@ -120,6 +121,11 @@ async def test_an_answer_of_the_users_own_is_marked_as_theirs_everywhere() -> No
         await pilot.pause()
         assert "▼ ✎ Linz (your answer)" in screen_text(app)
         assert "✎ your answer · taken from step 2" in screen_text(app)
+        trace = answered_trace()
+        trace.nodes[0].computation, trace.nodes[0].cited = "answer of [2]", []
+        given = next(node for node in trace.nodes if node.id == 2)
+        given.method, given.cited = None, []
+        assert replay(trace).nodes[0].by_user  # also where the root stands first
         assert app.query_one(AnswerPanel)._source.startswith("**The answer is Vienna\\.**   ✎ your answer")
 
 

@@ -45,7 +45,9 @@ def replay(trace: Trace) -> QuestionState:
         item.id: Evidence(item.source, item.title, item.text, item.score, item.query, item.locator, id=item.id)
         for item in trace.evidence
     }
-    for node in trace.nodes:
+    # As they ran, a step after those that it takes from: what is the user's own passes upwards.
+    order = {node.id: place for place, node in enumerate(tree.bottom_up())}
+    for node in sorted(trace.nodes, key=lambda node: order.get(node.id, -1)):
         state.apply(NodeStarted(node_id=node.id, resolved_question=node.resolved_question))
         sources = tuple(node.sources)
         if sources:
