@@ -11,6 +11,7 @@ import ctypes
 import mmap
 import re
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -24,23 +25,37 @@ _CHUNK = 4 << 20
 _OWN_PAGES = 2  # of glibc's notes on a block: it was mapped for itself
 
 
-def release_untouched(size: int) -> int:
-    """Give back the zeros of the piece of memory of about `size` bytes that was made just now; on Linux alone.
+Piece = tuple[int, int]
+
+
+def pieces() -> frozenset[Piece]:
+    """The pieces of anonymous memory that this process has, as (begin, end); empty if the system does not tell."""
+    if not sys.platform.startswith("linux"):
+        return frozenset()
+    try:
+        found = _ANONYMOUS.findall(_MAPS.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return frozenset()
+    return frozenset((int(begin, 16), int(end, 16)) for begin, end in found)
+
+
+def release_untouched(size: int, before: Collection[Piece]) -> int:
+    """Give back the zeros of the piece of memory of about `size` bytes that was made since `before`; on Linux alone.
 
     A piece that holds `size` bytes in one block, and little else, holds that block in its middle, wherever the block
     begins; only this block is looked at, and given back if it is all zeros. Nothing may use it meanwhile.
 
+    Args:
+        before: what :func:`pieces` gave before the memory was made. What was there already is not looked at.
+
     Returns:
         how many bytes were given back.
     """
-    if not sys.platform.startswith("linux") or size < _SMALLEST:
+    if size < _SMALLEST:
         return 0
-    try:
-        pieces = [(int(a, 16), int(b, 16)) for a, b in _ANONYMOUS.findall(_MAPS.read_text(encoding="ascii"))]
-        fitting = [(begin, end) for begin, end in pieces if size <= end - begin <= size + min(size // 2, _NEIGHBOURS)]
-        return sum(_release(end - size, begin + size, size) for begin, end in fitting)
-    except (OSError, ValueError):
-        return 0
+    made = pieces().difference(before)
+    fitting = [(begin, end) for begin, end in made if size <= end - begin <= size + min(size // 2, _NEIGHBOURS)]
+    return sum(_release(end - size, begin + size, size) for begin, end in fitting)
 
 
 def _release(begin: int, end: int, size: int) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from atomr_local.backbone.llama.untouched import release_untouched
+from atomr_local.backbone.llama.untouched import pieces, release_untouched
 
 SIZE = 80 << 20
 
@@ -36,7 +36,7 @@ def block() -> Iterator[memoryview]:
 
 def test_zeros_go_back_and_still_read_as_zeros(block: memoryview) -> None:
     before = resident()
-    freed = release_untouched(SIZE)
+    freed = release_untouched(SIZE, ())
     assert freed >= SIZE // 2
     assert before - resident() > SIZE // 2
     assert block == bytes(SIZE)
@@ -44,9 +44,13 @@ def test_zeros_go_back_and_still_read_as_zeros(block: memoryview) -> None:
 
 def test_what_holds_something_stays(block: memoryview) -> None:
     block[SIZE // 2] = 7
-    assert release_untouched(SIZE) == 0
+    assert release_untouched(SIZE, ()) == 0
     assert block[SIZE // 2] == 7
 
 
 def test_little_memory_is_not_looked_for(block: memoryview) -> None:
-    assert release_untouched(1 << 20) == 0
+    assert release_untouched(1 << 20, ()) == 0
+
+
+def test_what_was_there_before_is_not_looked_at(block: memoryview) -> None:
+    assert release_untouched(SIZE, pieces()) == 0
