@@ -184,7 +184,7 @@ async def test_the_last_one_deleted_leaves_an_empty_history() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("key", "form"), [("e", "#markdown"), ("s", "#trace")])
+@pytest.mark.parametrize(("key", "form"), [("x", "#markdown"), ("s", "#trace")])
 async def test_export_and_share_open_the_window_for_it(key: str, form: str, tmp_path: Path) -> None:
     keep(*QUESTIONS)
     target = tmp_path / "exports"

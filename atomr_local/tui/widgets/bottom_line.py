@@ -73,7 +73,7 @@ class SteadyFooter(Footer):
 
 
 def _rank(place: int, binding: Binding, enabled: bool) -> tuple[bool, int, int]:
-    name = binding.id or ""
+    name = "ask.cancel" if binding.key == "escape" else binding.id or ""  # the way out of every window
     needed = _NEEDED.index(name) if name in _NEEDED else len(_NEEDED) + (name in _LAST)
     return (not enabled, needed, place)
 
