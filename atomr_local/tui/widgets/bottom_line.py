@@ -61,7 +61,8 @@ class SteadyFooter(Footer):
             if one.binding.show:
                 shown.setdefault(one.binding.action, (one.binding, one.enabled))
         keys = list(shown.values())
-        room, taken = self.size.width or self.app.size.width, set[int]()
+        # The blank after the last key may be cut.
+        room, taken = (self.size.width or self.app.size.width) + 1, set[int]()
         for place in sorted(range(len(keys)), key=lambda place: _rank(place, *keys[place])):
             binding = keys[place][0]
             width = cell_len(self.app.get_key_display(binding)) + cell_len(binding.description) + 3
