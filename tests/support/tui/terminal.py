@@ -93,7 +93,7 @@ class Terminal:
     def answered(self) -> str:
         """The screen once the question that is running has come to its end."""
         return self.wait_until(
-            lambda screen: " ready " in screen and " confidence " in screen.partition("─ Answer ─")[2],
+            lambda screen: " ready " in screen and "Rests on " in screen.partition("─ Answer ─")[2],
             "the question was not answered",
             START,
         )
