@@ -83,7 +83,7 @@ def test_ask_correct_export_quit_and_reopen(start: Start, tmp_path: Path) -> Non
     for step in ("Search Charles Darwin", "Relate Robert Darwin", "Relate Erasmus Darwin"):
         assert step in screen
     terminal.keys("C-t", "End")
-    terminal.wait_for("? Only him.")
+    terminal.wait_for("Evidence · Step 2: ")
     terminal.wait_for("Robert Darwin — father: Erasmus Darwin.")
     terminal.quit()
 
