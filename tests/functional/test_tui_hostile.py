@@ -51,7 +51,7 @@ from atomr_local.tui.question.state import NodeView
 from atomr_local.tui.screens.ask.calls import CallsScreen
 from atomr_local.tui.screens.ask.evidence import EvidenceScreen
 from atomr_local.tui.screens.ask.plan_editor import NodeEditor, PlanEditor
-from atomr_local.tui.screens.ask.question_dialogs import RecallScreen, RewordScreen
+from atomr_local.tui.screens.ask.question_dialogs import BusyScreen, RecallScreen, RewordScreen
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.console import ConsoleScreen
 from atomr_local.tui.screens.error import ErrorScreen
@@ -420,6 +420,7 @@ SCREENS: dict[str, Fed] = {
     "step": Fed(lambda: NodeEditor(TREE, NodeView(TREE.node(1), result=finished(1, hostile("zanswerz"))), LIMITS,
                                    ["text"]), ("zstepz", "zdoz", "zanswerz")),
     "export": Fed(lambda: ExportScreen(KEPT), ("zquestionz",)),
+    "busy": Fed(lambda: BusyScreen(hostile("zfirstz"), hostile("zsecondz")), ("zfirstz", "zsecondz")),
     "path": Fed(lambda: PathDialog(hostile("zheadz"), hostile("zmsgz"), yes=hostile("zyz")), ("zheadz", "zmsgz", "zyz")),
     "build": Fed(lambda: BuildScreen([hostile("zindexz")]), ()),
     "fetch": Fed(lambda: FetchScreen(find=lambda: [TextIndex(hostile("zindexz"), 3, hostile("zsitez"))]), (), ("end",),

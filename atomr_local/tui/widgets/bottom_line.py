@@ -39,9 +39,10 @@ class SteadyFooter(Footer):
             return
         for binding, enabled in self._fitting():
             shown = self.app.get_key_display(binding)
-            yield FooterKey(
-                binding.key, shown, binding.description, binding.action, not enabled, binding.tooltip
-            ).data_bind(compact=Footer.compact)
+            key = FooterKey(binding.key, shown, binding.description, binding.action, not enabled, binding.tooltip)
+            # Not data_bind, as Textual's footer does: the footer would hold every key that it ever had.
+            key.set_reactive(FooterKey.compact, self.compact)
+            yield key
 
     def on_resize(self) -> None:
         self.bindings_changed(self.screen)
