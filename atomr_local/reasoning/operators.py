@@ -140,13 +140,11 @@ class Operators:
         if not result.values and not self._settled_empty(operator, gathered):
             self._direct_rag(node_id, question, result)
         problems = [problem for found in gathered for problem in found.problems]
-        if problems:
-            result.signals[FAILED_SOURCE] = 1.0
         if problems and not result.values:
             result.error = {"title": "Source failed", "message": "; ".join(problems)}
         if len(combinations) > 1:
             result.others = ()
-        _check_kind(question, result)
+        _note_doubts(question, result, problems)
         return result
 
     def direct_rag(self, node_id: int, question: str, *, everywhere: bool = False) -> Result:
@@ -159,10 +157,8 @@ class Operators:
         result = Result(evidence=list(found.evidence))
         self._direct_rag(node_id, question, result)
         compared(result)
-        if found.problems:
-            result.signals[FAILED_SOURCE] = 1.0
         result.dropped = [*found.dropped, *result.dropped]
-        _check_kind(question, result)
+        _note_doubts(question, result, found.problems)
         return result
 
     def summary(self, node_id: int, question: str, typed: str = "", *, alone: bool = False) -> Result:
@@ -364,7 +360,10 @@ def compared(result: Result) -> None:
         result.signals[AGREE] = share
 
 
-def _check_kind(question: str, result: Result) -> None:
-    """An answer of another kind than the question asks for does not fit, whatever evidence contains it."""
+def _note_doubts(question: str, result: Result, problems: Sequence[str]) -> None:
+    """Put into the signals what speaks against an answer whatever evidence contains it: a source that failed, and
+    another kind of answer than the question asks for."""
+    if problems:
+        result.signals[FAILED_SOURCE] = 1.0
     if misfit(question, result.texts):
         result.signals[TYPE_FIT] = 0.0

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import mmap
 import re
-import sys
 from collections.abc import Collection
 from pathlib import Path
 
@@ -30,8 +29,6 @@ Piece = tuple[int, int]
 
 def pieces() -> frozenset[Piece]:
     """The pieces of anonymous memory that this process has, as (begin, end); empty if the system does not tell."""
-    if not sys.platform.startswith("linux"):
-        return frozenset()
     try:
         found = _ANONYMOUS.findall(_MAPS.read_text(encoding="ascii"))
     except (OSError, ValueError):

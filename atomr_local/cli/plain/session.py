@@ -96,7 +96,7 @@ class PlainSession:
         if not line:
             self._write("Type a question, or /help.")
         elif not line.startswith("/"):
-            self._ask(line, conversation=self._conversation())
+            self._ask(line, conversation=Conversation.of(self._turns))
         else:
             name, _, rest = line.partition(" ")
             command = self._commands.get(name)
@@ -110,7 +110,7 @@ class PlainSession:
         self,
         question: str,
         *,
-        conversation: Conversation | None = None,
+        conversation: Conversation,
         plan: Tree | None = None,
         revision: Revision | None = None,
         understood: str | None = None,
@@ -148,9 +148,6 @@ class PlainSession:
             case NodeFinished() if event.node_id != ROOT_ID:
                 self._write(speech.ended_step(event, self._questions.get(event.node_id, "")))
 
-    def _conversation(self) -> Conversation | None:
-        return Conversation.of(self._turns) if self._turns else None
-
     def _again(self, *, plan: Tree | None = None, revision: Revision | None = None) -> None:
         """Ask the last question once more; its new answer takes the place of the old one."""
         last = self._last()
@@ -159,7 +156,7 @@ class PlainSession:
             last.question,
             plan=plan,
             revision=revision,
-            conversation=Conversation.of(before) if before else None,
+            conversation=Conversation.of(before),
             understood=last.understood_as or None,
         )
 

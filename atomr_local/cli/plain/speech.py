@@ -51,7 +51,7 @@ def ended_step(event: NodeFinished, question: str) -> str:
         return f"Step {event.node_id}: {_clean(question)} Failed: {_clean(event.error['message'])}"
     if not event.answers:
         return f"Step {event.node_id}: {_clean(question)} {NOT_FOUND.capitalize()}."
-    if event.method is None:
+    if event.by_user:
         return f"Step {event.node_id}: {_clean(question)} Your answer: {_clean(event.answer)}."
     return f"Step {event.node_id}: {_clean(question)} Answer: {_clean(event.answer)}{_how_sure(event.confidence)}"
 

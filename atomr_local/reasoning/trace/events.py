@@ -16,9 +16,8 @@ from atomr_local.reasoning.trace.schema import (
     Outcome,
     PlanOrigin,
     Status,
+    StepMarks,
     Trace,
-    answer_misfits,
-    answered_by_user,
 )
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.nodes import Tree
@@ -163,7 +162,7 @@ def _fixed(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeFinished(Event):
+class NodeFinished(Event, StepMarks):
     """A node's result; empty `answers` mean Unknown. `kept`: reused from an earlier answer without running."""
 
     node_id: int
@@ -188,16 +187,6 @@ class NodeFinished(Event):
     of: tuple[tuple[str, ...], ...] = ()
     scores: tuple[float, ...] = ()
     entities: tuple[str | None, ...] = ()
-
-    @property
-    def by_user(self) -> bool:
-        """Whether the answer is one that the user gave."""
-        return answered_by_user(self.method, self.answers)
-
-    @property
-    def misfit(self) -> bool:
-        """Whether the answer is of another kind than the question asks for."""
-        return answer_misfits(self.answers, self.signals)
 
     @classmethod
     def from_fields(cls, node_id: int, source: object, **given: Any) -> NodeFinished:

@@ -76,18 +76,27 @@ class Guess:
         return ", ".join(self.answers)
 
 
-def answered_by_user(method: Method | None, answers: Sequence[str]) -> bool:
-    """Whether a step's answer is one that the user gave: the program has found it in no way."""
-    return method is None and bool(answers)
+class StepMarks:
+    """What a step's answer is marked with, as it ends and in its trace."""
 
+    __slots__ = ()
+    method: Method | None
+    answers: Any
+    signals: Any
 
-def answer_misfits(answers: Sequence[str], signals: Mapping[str, float]) -> bool:
-    """Whether a step's answer is surely of another kind than its question asks for."""
-    return bool(answers) and signals.get("type_fit") == 0.0
+    @property
+    def by_user(self) -> bool:
+        """Whether the answer is one that the user gave: the program has found it in no way."""
+        return self.method is None and bool(self.answers)
+
+    @property
+    def misfit(self) -> bool:
+        """Whether the answer is surely of another kind than the question asks for, such as a length for a count."""
+        return bool(self.answers) and self.signals.get("type_fit") == 0.0
 
 
 @dataclass
-class NodeTrace:
+class NodeTrace(StepMarks):
     """One node of the plan and its result.
 
     Attributes:
@@ -155,16 +164,6 @@ class NodeTrace:
     of: list[list[str]] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     entities: list[str | None] = field(default_factory=list)
-
-    @property
-    def by_user(self) -> bool:
-        """Whether the answer is one that the user gave: the program has found it in no way."""
-        return answered_by_user(self.method, self.answers)
-
-    @property
-    def misfit(self) -> bool:
-        """Whether the answer is of another kind than the question asks for, such as a length for a count."""
-        return answer_misfits(self.answers, self.signals)
 
 
 @dataclass
