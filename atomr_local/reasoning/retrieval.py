@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import Cancelled, SourceError
+from atomr_local.errors import AtomrError, Cancelled, SourceError
+from atomr_local.language.names import name_key
 from atomr_local.reasoning.confidence.signals import LINK, RELATION, TYPE_FIT, worst
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reading.reader import Reader
@@ -39,6 +40,7 @@ LINKED = 0.6
 # The most entities of a set for other sources: if the graph knows none of the set, and if it knows some.
 MOST_READ, _MOST_READ_BESIDE = 16, 4
 _QUERIES_SHOWN = 3
+_LOCAL = (SourceName.GRAPH, SourceName.TEXT)
 
 
 @dataclass
@@ -113,12 +115,45 @@ class Retriever:
         allowed = self.allowed.get(node_id)
         return tuple(name for name in self.sources if allowed is None or name in allowed)
 
-    def gather(self, node_id: int, requests: Sequence[Request], most: int = MOST_READ) -> list[Gathered]:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The sources at hand."""
+        return tuple(map(str, self.sources))
+
+    def known(self, name: str) -> bool:
+        """Whether a local source finds the name in this spelling.
+
+        Raises:
+            Cancelled: the question was cancelled.
+        """
+        request = Request(f"Who or what is {name}?", name, Operator.SEARCH, (Value(name),))
+        for source in (self.sources[which] for which in _LOCAL if which in self.sources):
+            try:
+                found = source.retrieve(request, self.cancellation)
+            except Cancelled:
+                raise
+            except AtomrError:
+                continue  # the step that looks the name up will report it
+            if any(f" {name_key(name)} " in f" {name_key(f'{item.title} {item.text}')} " for item in found.evidence):
+                return True
+        return False
+
+    def gather(
+        self,
+        node_id: int,
+        requests: Sequence[Request],
+        most: int = MOST_READ,
+        sources: Sequence[str] | None = None,
+    ) -> list[Gathered]:
         """Choose the sources once for the node, then ask them for every request.
 
         Args:
             most: the most entities of a set for which sources other than the graph are asked.
+            sources: ask these, without choosing. Those that are not at hand, or that the node may not use, are left
+                out, which the first result notes.
         """
+        if sources is not None:
+            return self._gather_fixed(node_id, requests, most, tuple(dict.fromkeys(map(str, sources))))
         if not self._names(node_id):
             return [Gathered() for _ in requests]
         probes = self._probe(node_id, requests)
@@ -168,6 +203,35 @@ class Retriever:
         if len(opened) > len(read) and chosen != only:
             left = f"{len(opened) - len(read)} of {len(pairs)} were looked up in the graph alone (limit {len(read)})"
             gathered[0].dropped.append(left)
+        return gathered
+
+    def _gather_fixed(
+        self, node_id: int, requests: Sequence[Request], most: int, wanted: Sequence[str]
+    ) -> list[Gathered]:
+        permitted = self._names(node_id)
+        names = tuple(name for name in permitted if name in wanted)
+        notes = [
+            f"{name} was not asked: {'not to be used in this step' if name in self.sources else 'it is not at hand'}"
+            for name in wanted
+            if name not in permitted
+        ]
+        gathered = [Gathered() for _ in requests]
+        if names and requests:
+            self.recorder.emit(SourcesSelected(node_id=node_id, sources=names, reason="set by the method"))
+            probes: Sequence[Gathered | None] = [None] * len(requests)
+            beyond = names
+            if SourceName.GRAPH in names and self.asks_set(node_id, requests):
+                probes, beyond = self._probe(node_id, requests), (SourceName.GRAPH,)
+            gathered = run_each(
+                lambda item: self._ask(node_id, item[1], names if item[0] < most else beyond, item[2]),
+                list(zip(range(len(requests)), requests, probes, strict=True)),
+                self.settings.llm.parallel,
+            )
+            if beyond != names and len(requests) > most:
+                left = len(requests) - most
+                notes.append(f"{left} of {len(requests)} were looked up in the graph alone (limit {most})")
+        if gathered:
+            gathered[0].dropped.extend(notes)
         return gathered
 
     def everywhere(self, node_id: int, request: Request) -> Gathered:

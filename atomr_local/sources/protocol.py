@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.tree.nodes import Operator
@@ -72,16 +72,22 @@ class Evidence:
     id: str = ""
 
 
+SearchMode = Literal["hybrid", "dense", "words"]
+"""How a source searches: by vectors and by words, by vectors alone, by words alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One retrieval.
 
     Attributes:
-        question: the node's question with references filled in.
-        query: the retrieval query for sources that take text (arguments joined, AtomR section 3.1).
+        question: what it is for: the node's question with references filled in. Used to choose sources, to link names
+            and to rerank, never as the query.
+        query: what is searched (an operator's arguments joined, AtomR section 3.1).
         operator: the operator to be run on the evidence; None for direct RAG on a question.
         arguments: the operator's arguments, one value each, references filled in.
         top_k: how many pieces of evidence are wanted.
+        mode: how to search. A source that cannot search so searches as it always does.
     """
 
     question: str
@@ -89,6 +95,7 @@ class Request:
     operator: Operator | None = None
     arguments: tuple[Value, ...] = ()
     top_k: int = 3
+    mode: SearchMode = "hybrid"
 
 
 @dataclass(frozen=True, slots=True)

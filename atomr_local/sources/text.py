@@ -21,7 +21,7 @@ from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader
 from atomr_local.indexing.text_index.index import check_embedder
 from atomr_local.indexing.text_index.table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect, nearest
 from atomr_local.language.names import base_key, name_key
-from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName
+from atomr_local.sources.protocol import Evidence, Request, Retrieval, SearchMode, SourceName
 from atomr_local.sources.reranking import Reranker
 from atomr_local.tree.nodes import Operator
 
@@ -98,13 +98,12 @@ class TextSource:
         return self._catalog.some_titles(number) if self._catalog is not None else []
 
     def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
-        """The passages nearest to the request's query, the page of the entity itself first.
+        """The passages nearest to the request's query in its mode, the page of the entity itself first.
 
         A name that is a redirect stands for the page that it leads to.
         """
         cancellation.check()
-        query = request.query if request.operator is not None else request.question
-        query = query[:_QUERY_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+        query = request.query[:_QUERY_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
         # Cut as the full-text index cuts them: "O'Brien" is two words in it.
         terms = _WORD.findall(query)[:_QUERY_WORDS]
         if not terms:
@@ -115,7 +114,7 @@ class TextSource:
         terms += [word for title in titles[1:] for word in _WORD.findall(title)]
         try:
             with panics_as_errors():
-                found = self._search(extended, " ".join(terms))
+                found = self._search(extended, " ".join(terms), request.mode)
         except AtomrError:
             raise
         except Exception as error:
@@ -149,23 +148,38 @@ class TextSource:
             raise SourceError(error.message, hint=error.hint) from error
         return [head, *(title for title in targets if name_key(title) != name_key(head))]
 
-    def _search(self, query: str, terms: str) -> list[_Hit]:
-        """What the two searches find, fused by rank; each without order among the others.
+    def _search(self, query: str, terms: str, mode: SearchMode) -> list[_Hit]:
+        """What the searches of the mode find, fused by rank; each without order among the others.
 
         They are asked for nothing but row ids, and what the rows hold is fetched once: LanceDB's own hybrid query reads
         it in both searches, and starts the search by words after the vector is made.
         """
+        if mode == "words":
+            lists = [self._by_words(terms)]
+        elif mode == "dense":
+            lists = [self._by_vector(query)]
+        else:
+            words = self._searchers.submit(self._by_words, terms)
+            lists = [self._by_vector(query), words.result()]
+        scores: dict[int, float] = {}
+        for found in lists:
+            for rank, row in enumerate(found, 1):
+                scores[row] = scores.get(row, 0.0) + 1 / (_RRF_K + rank)
+        if not scores:
+            return []
+        rows = self._table.take_row_ids(list(scores)).with_row_id().select(self._columns).to_arrow(timeout=_TIMEOUT)
+        return [_Hit(row, scores[row["_rowid"]]) for row in rows.to_pylist()]
+
+    def _by_words(self, terms: str) -> list[int]:
+        """Ids of the rows that BM25 puts first."""
         from lancedb.query import MatchQuery
 
-        words = self._searchers.submit(
-            lambda: (
-                self._table.search(MatchQuery(terms, SEARCHED), query_type="fts")
-                .select(["_score"])
-                .with_row_id(True)
-                .limit(_CANDIDATES)
-                .to_arrow(timeout=_TIMEOUT)
-            )
-        )
+        search = self._table.search(MatchQuery(terms, SEARCHED), query_type="fts").select(["_score"])
+        found = search.with_row_id(True).limit(_CANDIDATES).to_arrow(timeout=_TIMEOUT)
+        return list(found["_rowid"].to_pylist())
+
+    def _by_vector(self, query: str) -> list[int]:
+        """Ids of the rows whose vectors are nearest."""
         near = (
             self._table.search(self._embedder.encode([query])[0], vector_column_name=VECTOR)
             .distance_type("cosine")
@@ -176,15 +190,7 @@ class TextSource:
         near = nearest(near, self._rows)
         if self._rows > EXACT_ROWS:
             near = near.refine_factor(_REFINE)
-        lists = [near.to_arrow(timeout=_TIMEOUT), words.result()]
-        scores: dict[int, float] = {}
-        for found in lists:
-            for rank, row in enumerate(found["_rowid"].to_pylist(), 1):
-                scores[row] = scores.get(row, 0.0) + 1 / (_RRF_K + rank)
-        if not scores:
-            return []
-        rows = self._table.take_row_ids(list(scores)).with_row_id().select(self._columns).to_arrow(timeout=_TIMEOUT)
-        return [_Hit(row, scores[row["_rowid"]]) for row in rows.to_pylist()]
+        return list(near.to_arrow(timeout=_TIMEOUT)["_rowid"].to_pylist())
 
     def _reranked(
         self, reranker: Reranker, request: Request, found: list[_Hit], cancellation: Cancellation
@@ -193,7 +199,8 @@ class TextSource:
         first, others = found[:_CANDIDATES], found[_CANDIDATES:]
         texts = [f"{one.row['title']}: {one.row['text']}" for one in first]
         # The node's question, not its query: such models were trained on questions.
-        scores = reranker.scores(request.question[:_QUERY_CHARACTERS], texts, cancellation)
+        asked = request.question or request.query
+        scores = reranker.scores(asked[:_QUERY_CHARACTERS], texts, cancellation)
         ranked = sorted(zip(scores, first, strict=True), key=lambda item: (-item[0], item[1].row["id"]))
         # Its order stands for both lists', so that a title weighs as much as without it.
         for rank, (_, one) in enumerate(ranked, 1):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from atomr_local.errors import AtomrError, Cancelled
-from atomr_local.language.names import name_key
 from atomr_local.planning.coverage import left_out
 from atomr_local.planning.spelling import Respelt, respelt, spelt
 from atomr_local.reasoning.answer_selection.selection import AnswerSelection
@@ -15,12 +13,9 @@ from atomr_local.reasoning.result_reuse import ReusedResults
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import ModelCalled, PlanFragment, PlanReady, StageChanged, WarningRaised
 from atomr_local.reasoning.trace.schema import PlanOrigin
-from atomr_local.sources.protocol import Request, SourceName, Value
 from atomr_local.strategies.protocol import Toolbox
 from atomr_local.tree.compact import to_compact
-from atomr_local.tree.nodes import Operator, Tree
-
-_LOCAL = (SourceName.GRAPH, SourceName.TEXT)
+from atomr_local.tree.nodes import Tree
 
 
 class AtomR:
@@ -101,19 +96,4 @@ def rightly_spelt(tree: Tree, tools: Toolbox) -> Tree:
 
 def _put_right(name: Respelt, tools: Toolbox) -> bool:
     """Whether the model corrected the name: the sources know its spelling and not the typed one."""
-    return not _known(name.typed, tools) and _known(name.written, tools)
-
-
-def _known(name: str, tools: Toolbox) -> bool:
-    """Whether a local source finds the name with this spelling."""
-    request = Request(f"Who or what is {name}?", name, Operator.SEARCH, (Value(name),))
-    for source in (tools.sources[which] for which in _LOCAL if which in tools.sources):
-        try:
-            found = source.retrieve(request, tools.cancellation)
-        except Cancelled:
-            raise
-        except AtomrError:
-            continue  # the step that looks the name up will report it
-        if any(f" {name_key(name)} " in f" {name_key(f'{item.title} {item.text}')} " for item in found.evidence):
-            return True
-    return False
+    return not tools.retriever.known(name.typed) and tools.retriever.known(name.written)

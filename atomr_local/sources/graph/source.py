@@ -177,9 +177,9 @@ class GraphSource:
     # -- direct RAG
 
     def _mentioned(self, request: Request, cancellation: Cancellation) -> Retrieval:
-        """Main facts of the entities that the question names."""
+        """Main facts of the entities that the query names."""
         found: dict[str, Candidate] = {}
-        for mention in self.mentions(request.question or request.query):
+        for mention in self.mentions(request.query or request.question):
             cancellation.check()
             for candidate in self.linker.link(mention, question=request.question, limit=1):
                 if candidate.score >= LINKED:
@@ -190,9 +190,9 @@ class GraphSource:
             link_score=best[0].score if best else 0.0,
         )
 
-    def mentions(self, question: str) -> list[str]:
-        """Names of the graph that stand in the question, the longest first, none inside another."""
-        tokens = words(question)[:200]
+    def mentions(self, query: str) -> list[str]:
+        """Names of the graph that stand in the query, the longest first, none inside another."""
+        tokens = words(query)[:200]
         taken = [False] * len(tokens)
         mentions: list[str] = []
         for size in range(min(_LONGEST_MENTION, len(tokens)), 0, -1):

@@ -3,7 +3,9 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.fake_embedder import FakeEmbedder
@@ -139,11 +141,72 @@ def test_the_page_of_the_entity_goes_first(source: TextSource) -> None:
     assert find(source, "Hook film director Steven Spielberg", head="Hook")[:2] == ["Hook", "Hook (film)"]
 
 
-def test_an_operator_asks_with_its_query_direct_rag_with_the_question(source: TextSource) -> None:
+def test_the_query_is_searched_with_an_operator_or_without(source: TextSource) -> None:
     with_operator = Request("Where was Chopin born?", "radium", Operator.SEARCH, (Value("radium"),), 1)
     without = Request("Where was Chopin born?", "radium", top_k=1)
-    titles = [source.retrieve(request, Cancellation()).evidence[0].title for request in (with_operator, without)]
-    assert titles == ["Radium", "Żelazowa Wola"]
+    for request in (with_operator, without):
+        [found] = source.retrieve(request, Cancellation()).evidence
+        assert (found.title, found.query) == ("Radium", "radium")
+
+
+MODE_PAGES = {"Meant": "harbour harbour ship", "Written": "quokka harbour sails past every lighthouse on its way"}
+
+
+class MeaningEmbedder(FakeEmbedder):
+    """Takes the rare word for the common one, so that meaning and words disagree."""
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        return super().encode(["harbour ship meant" if text == "quokka" else text for text in texts])
+
+
+@pytest.fixture
+def modes(tmp_path: Path) -> TextSource:
+    file = tmp_path / "modes.jsonl"
+    file.write_text("\n".join(json.dumps({"id": t, "title": t, "text": x}) for t, x in MODE_PAGES.items()))
+    build_text_index([file], "modes", embedder=MeaningEmbedder())
+    return TextSource(store.index_path("text", "modes"), MeaningEmbedder())
+
+
+def test_each_mode_has_its_own_order(modes: TextSource) -> None:
+    def titles(**chosen: Any) -> list[str]:
+        found = modes.retrieve(Request("", "quokka", **chosen), Cancellation()).evidence
+        assert [item.score for item in found] == [round(1 / (60 + place), 6) for place in range(1, len(found) + 1)]
+        return [item.title for item in found]
+
+    assert titles(mode="dense") == ["Meant", "Written"]
+    assert titles(mode="words") == ["Written"]
+    # First by words and second by meaning goes before first by meaning alone.
+    assert titles() == titles(mode="hybrid") == ["Written", "Meant"]
+    named: dict[str, Any] = {"operator": Operator.SEARCH, "arguments": (Value("Written"),)}
+    assert titles(mode="dense", **named) == ["Written", "Meant"], "the page of the name goes first in every mode"
+
+
+def test_words_alone_need_no_embedder_and_vectors_alone_no_words(
+    modes: TextSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> Any:
+        raise AssertionError("not to be asked in this mode")
+
+    monkeypatch.setattr(modes._embedder, "encode", refuse)
+    assert modes.retrieve(Request("", "quokka", mode="words"), Cancellation()).evidence
+    monkeypatch.undo()
+    monkeypatch.setattr(modes, "_by_words", refuse)
+    assert modes.retrieve(Request("", "quokka", mode="dense"), Cancellation()).evidence
+
+
+def test_a_reranker_reads_the_question_whatever_is_searched(modes: TextSource) -> None:
+    asked: list[str] = []
+
+    class Reversing:
+        def scores(self, query: str, passages: Sequence[str], cancellation: Cancellation) -> list[float]:
+            asked.append(query)
+            return [float(place) for place, _ in enumerate(passages)]
+
+    modes._reranker = Reversing()
+    found = modes.retrieve(Request("Which animal?", "quokka", mode="dense"), Cancellation()).evidence
+    assert [item.title for item in found] == ["Written", "Meant"]
+    modes.retrieve(Request("", "quokka"), Cancellation())
+    assert asked == ["Which animal?", "quokka"]
 
 
 @pytest.mark.parametrize(

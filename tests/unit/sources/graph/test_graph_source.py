@@ -241,6 +241,11 @@ def test_direct_rag_gives_facts_on_what_the_question_names(ask: Asker) -> None:
     assert found.values == ()
 
 
+def test_direct_rag_looks_for_what_the_query_names(ask: Asker) -> None:
+    request = Request("Was Marie Curie born before the Eiffel Tower was built?", "When was Marie Curie born?")
+    assert [item.title for item in ask.source.retrieve(request, Cancellation()).evidence] == ["Marie Curie"]
+
+
 def test_rows_are_capped_and_it_is_said(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(knowledge_graph, "ROW_LIMIT", 1)
     found = ask.request(Operator.RELATE, "Mars", "has moon")
