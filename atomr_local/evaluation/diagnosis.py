@@ -34,7 +34,8 @@ from typing import Any
 
 from atomr_local.evaluation.datasets import Question
 from atomr_local.evaluation.gold_chain import Hop, gold_hops, mentions, same_name
-from atomr_local.evaluation.metrics import exact_match, normalize_answer, same_value
+from atomr_local.evaluation.metrics import exact_match, same_value
+from atomr_local.language.answer_key import answer_key
 from atomr_local.language.names import name_key
 from atomr_local.tree.nodes import ROOT_ID
 
@@ -250,7 +251,7 @@ def _diagnose_whole(question: Question, seen: _Trace) -> Diagnosis:
         return Diagnosis(Stage.MODEL, "answered without retrieval")
     evidence = seen.evidence()
     gold = question.answers[0]
-    closed = normalize_answer(gold) in {"yes", "no"} or mentions(question.question, gold)
+    closed = answer_key(gold) in {"yes", "no"} or mentions(question.question, gold)
     if closed and question.gold_titles:
         found = {name_key(piece["title"]) for piece in evidence}
         missing = [title for title in question.gold_titles if name_key(title) not in found]

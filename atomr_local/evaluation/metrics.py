@@ -1,9 +1,7 @@
 """Exact match, cover exact match and token F1, equal to the scorer of the published predictions.
 
-Normalisation is that of the SQuAD evaluation script (Rajpurkar et al., 2016), which HotpotQA, 2WikiMultihopQA and
-MuSiQue share: lower case, ASCII punctuation removed, the articles a, an and the removed, white space collapsed. The
-published AtomR predictions are scored with one difference: a hyphen separates words ("fifth-generation" is two
-tokens) instead of vanishing. That difference is what reproduces all fifteen published figures.
+Answers are compared in the normal form of `language/answer_key.py`. Its hyphens, which differ from the SQuAD script's,
+are what reproduces all fifteen published figures of AtomR.
 
 An answer's score is its best over the gold answers (SQuAD). F1 follows the HotpotQA evaluation script (Yang et al.,
 2018): where prediction or gold is exactly yes, no or noanswer and the two differ, F1 is 0.
@@ -11,17 +9,14 @@ An answer's score is its best over the gold answers (SQuAD). F1 follows the Hotp
 
 from __future__ import annotations
 
-import re
-import string
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from atomr_local.language.answer_key import answer_key
 from atomr_local.language.literals import parse_date, parse_quantity
 from atomr_local.language.names import name_key
 
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-_PUNCTUATION = str.maketrans({"-": " "} | {mark: None for mark in string.punctuation if mark != "-"})
 _CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
 
 
@@ -55,31 +50,20 @@ class Summary:
     coverage: float
 
 
-def normalize_answer(text: str) -> str:
-    """`text` as the scorer compares it.
-
-    An answer made of articles and punctuation alone ("A", "The The", "?!") keeps its lower-case form, since it
-    would otherwise equal an empty prediction.
-    """
-    lowered = text.lower()
-    words = _ARTICLES.sub(" ", lowered.translate(_PUNCTUATION)).split()
-    return " ".join(words or lowered.split())
-
-
 def exact_match(predicted: str, gold: str) -> bool:
-    return normalize_answer(predicted) == normalize_answer(gold)
+    return answer_key(predicted) == answer_key(gold)
 
 
 def cover_match(predicted: str, gold: str) -> bool:
     """Whether the normalised gold answer stands anywhere in the normalised prediction."""
-    expected = normalize_answer(gold)
-    found = normalize_answer(predicted)
+    expected = answer_key(gold)
+    found = answer_key(predicted)
     return expected in found if expected else not found
 
 
 def token_f1(predicted: str, gold: str) -> float:
     """Harmonic mean of token precision and recall, tokens counted with multiplicity."""
-    found, expected = normalize_answer(predicted), normalize_answer(gold)
+    found, expected = answer_key(predicted), answer_key(gold)
     if found != expected and not _CLOSED_ANSWERS.isdisjoint((found, expected)):
         return 0.0
     found_tokens, expected_tokens = found.split(), expected.split()
@@ -112,7 +96,7 @@ def score_answer(predicted: str, golds: Sequence[str]) -> Score:
     Without any the question has no answer: saying nothing is right then, anything else wrong (SQuAD 2.0).
     """
     if not golds:
-        nothing = float(not normalize_answer(predicted))
+        nothing = float(not answer_key(predicted))
         return Score(nothing, nothing, nothing)
     return Score(
         em=float(any(exact_match(predicted, gold) for gold in golds)),

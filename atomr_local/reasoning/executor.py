@@ -7,12 +7,9 @@ whole question.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from atomr_local.cancellation import Cancellation
-from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.reasoning.answer_selection.answer_signals import raw_confidence
 from atomr_local.reasoning.answer_selection.selection import AnswerSelection, surest_pair
 from atomr_local.reasoning.arguments import fill_question, resolve_arguments
@@ -21,8 +18,8 @@ from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.parallel import run_graph
 from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.result_reuse import ResultCache, ReusedResults
-from atomr_local.reasoning.results import Result, citations_hold, node_finished, text_values
-from atomr_local.reasoning.trace.events import NodeStarted
+from atomr_local.reasoning.results import Result, text_values
+from atomr_local.reasoning.steps import Steps
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Method
 from atomr_local.settings.schema import Settings
@@ -70,7 +67,7 @@ class Executor:
     operators: Operators
     reader: Reader
     recorder: Recorder
-    cancellation: Cancellation
+    steps: Steps
     selection: AnswerSelection
     settings: Settings
     reused: ReusedResults | None
@@ -88,7 +85,7 @@ class Executor:
             AtomrError: nothing could answer the root.
         """
         if self.reused is not None:
-            self.reused.report(self.tree, self.cache, self.recorder)
+            self.reused.report(self.tree, self.cache, self.recorder, self.steps)
         depends = dependencies(self.tree, [node.id for node in self.tree.bottom_up()], beam=self.settings.features.beam)
         order = [node_id for node_id in depends if node_id not in self._results]
         depends = {node_id: depends[node_id] - self._results.keys() for node_id in order}
@@ -97,28 +94,13 @@ class Executor:
 
     def _run(self, node: Node) -> None:
         """Answer one node; those that it depends on have been answered."""
-        self.cancellation.check()
-        started = time.perf_counter()
         # The root is the user's own question: a bracketed number in it is text.
         question = node.question
         if node is not self.tree.root:
             question = fill_question(self.tree, node.instruction or node.question, self._results)
-        self.recorder.emit(NodeStarted(node_id=node.id, resolved_question=question))
-        try:
-            result = self._node(node, question)
-        except Cancelled:
-            raise
-        except AtomrError as error:
-            # The failure concerns this node only: its parent may still find another way.
-            result = Result(
-                evidence=self.recorder.evidence_of(node.id),
-                error={"title": error.title, "message": error.message},
-            )
-            if node.id == self.tree.root.id:
-                self._report(node, result, time.perf_counter() - started)
-                raise
-        self._results[node.id] = result
-        self._report(node, result, time.perf_counter() - started)
+        with self.steps.planned(node.id, question) as step:
+            step.result = self._node(node, question)
+        self._results[node.id] = step.result
 
     def _node(self, node: Node, question: str) -> Result:
         """The node's result with its confidence: the user's own answer, or what is found."""
@@ -181,7 +163,7 @@ class Executor:
             ]
             self.selection.weigh_step(changed)
             self._results[earlier] = changed
-            self._report(self.tree.node(earlier), changed, self.recorder.trace.node(earlier).seconds)
+            self.steps.report(earlier, changed, self.recorder.trace.node(earlier).seconds)
         return result
 
     def _operate(self, node: Node, question: str, results: Mapping[int, Result]) -> Result:
@@ -259,7 +241,3 @@ class Executor:
             error={"title": "Answer not readable", "message": reading.problem} if reading.problem else None,
             signals=reading.signals if reading.answers else {},
         )
-
-    def _report(self, node: Node, result: Result, seconds: float) -> None:
-        supported = citations_hold(result)
-        self.recorder.emit(node_finished(self.recorder, node.id, result, supported=supported, seconds=seconds))

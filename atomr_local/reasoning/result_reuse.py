@@ -13,8 +13,9 @@ from typing import Any
 
 from atomr_local.errors import InputError
 from atomr_local.reasoning.arguments import fill_question
-from atomr_local.reasoning.results import Result, node_finished
+from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.revision import Revision
+from atomr_local.reasoning.steps import Steps
 from atomr_local.reasoning.trace.events import EvidenceFound, NodeStarted, SourcesSelected
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import NodeTrace
@@ -93,7 +94,7 @@ class ReusedResults:
         allowed = self._available.intersection(wanted)
         return allowed in (frozenset(found.sources), self._earlier.allowed.get(base_id))
 
-    def report(self, tree: Tree, cache: ResultCache, recorder: Recorder) -> None:
+    def report(self, tree: Tree, cache: ResultCache, recorder: Recorder, steps: Steps) -> None:
         """Add every kept result to the trace and to `cache`, for the nodes that depend on it."""
         for node in tree.bottom_up():
             if node.id not in self.nodes:
@@ -107,8 +108,7 @@ class ReusedResults:
             for name in dict.fromkeys(item.source for item in result.evidence):
                 found = tuple(item for item in result.evidence if item.source == name)
                 recorder.emit(EvidenceFound(node_id=node.id, source=name, evidence=found))
-            finished = node_finished(recorder, node.id, result, supported=recorded.supported, seconds=0.0)
-            recorder.emit(replace(finished, reason=recorded.reason, scores=tuple(recorded.scores), kept=True))
+            steps.report(node.id, result, 0.0, as_in=recorded)
             cache.results[node.id] = result
             allowed = self._earlier.allowed.get(self.nodes[node.id])
             if allowed is not None:

@@ -6,11 +6,18 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from atomr_local.reasoning.candidates import Candidate
 from atomr_local.reasoning.reading.citation_verification import supported
-from atomr_local.reasoning.trace.events import NodeFinished
-from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Method, Outcome
 from atomr_local.sources.protocol import Evidence, Value, ValueKind
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """The use of a tool: its name and what it was given."""
+
+    name: str
+    input: str
 
 
 @dataclass
@@ -30,6 +37,10 @@ class Result:
         linked: labels of the entities that the graph linked the operator's first arguments to.
         near: if the graph has the entity but not what was asked: labels of its most similar properties, best first.
         others: alternative answers, each with its confidence, best first.
+        thought: what the model wrote before it acted or answered.
+        action: the tool that the step used.
+        observation: what the tool returned, as the model saw it.
+        candidates: the answers that were weighed, best first.
     """
 
     values: tuple[Value, ...] = ()
@@ -48,6 +59,10 @@ class Result:
     signals: dict[str, float] = field(default_factory=dict)
     linked: tuple[str, ...] = ()
     near: tuple[str, ...] = ()
+    thought: str = ""
+    action: Action | None = None
+    observation: str = ""
+    candidates: tuple[Candidate, ...] = ()
 
     @property
     def outcome(self) -> Outcome | None:
@@ -120,26 +135,6 @@ def product_confidence(*parts: float | None) -> float | None:
 
 def text_values(texts: Iterable[str]) -> tuple[Value, ...]:
     return distinct([Value(text, ValueKind.TEXT) for text in texts])
-
-
-def node_finished(
-    recorder: Recorder, node_id: int, result: Result, *, supported: bool | None, seconds: float
-) -> NodeFinished:
-    """The event, not emitted yet.
-
-    Args:
-        supported: the result of the citation check.
-        seconds: the node's wall-clock time.
-    """
-    return NodeFinished.from_fields(
-        node_id,
-        result,
-        answers=result.texts,
-        evidence=tuple(dict.fromkeys(item.id for item in result.evidence)),
-        supported=supported,
-        seconds=round(seconds, 3),
-        llm=recorder.use_of(node_id),
-    )
 
 
 def citations_hold(result: Result) -> bool | None:

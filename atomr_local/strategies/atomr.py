@@ -33,10 +33,9 @@ class AtomR:
         left = left_out(ready.tree, question) if features.judge_plans and ready.origin == "model" else ()
         if left:
             ready = replace(ready, problems=(*ready.problems, f"left out: {', '.join(left)}"))
-        tools.recorder.emit(ready)
+        tools.steps.begin_tree(ready)
         if left:
             tools.recorder.emit(WarningRaised(message=f"the plan leaves out {', '.join(left)}"))
-        tools.recorder.emit(StageChanged(stage="reasoning"))
         reused = None
         if tools.revision is not None:
             reused = ReusedResults(ready.tree, tools.revision, tools.earlier, [str(name) for name in tools.sources])
@@ -53,7 +52,7 @@ class AtomR:
             tools.operators,
             tools.reader,
             tools.recorder,
-            tools.cancellation,
+            tools.steps,
             selection,
             tools.settings,
             reused,

@@ -18,6 +18,7 @@ from atomr_local.reasoning.result_reuse import ResultCache
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.retrieval import Retriever
 from atomr_local.reasoning.revision import Revision
+from atomr_local.reasoning.steps import Steps
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.settings.schema import Settings
@@ -69,6 +70,7 @@ class Toolbox:
                 node_id: frozenset(map(str, self.sources)).intersection(names)
                 for node_id, names in self.revision.sources.items()
             }
+        self.steps = Steps(self.recorder, self.cancellation)
         self.retriever = Retriever(
             self.sources,
             self.reader,

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 from atomr_local.errors import InputError
 from atomr_local.planning.planner import fallback_tree
-from atomr_local.reasoning.answer_selection.selection import AnswerSelection
 from atomr_local.reasoning.confidence.signals import GUESS
-from atomr_local.reasoning.operators import GUESSED, compared, values_read
-from atomr_local.reasoning.reading.citation_verification import supported
+from atomr_local.reasoning.operators import GUESSED, values_read
 from atomr_local.reasoning.reading.reading import Reading
-from atomr_local.reasoning.results import Result, node_finished
-from atomr_local.reasoning.trace.events import NodeStarted, PlanReady, StageChanged
+from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.trace.events import PlanReady
 from atomr_local.reasoning.trace.schema import Method, PlanOrigin
 from atomr_local.sources.protocol import Evidence, Request
+from atomr_local.strategies.closing import closed
 from atomr_local.strategies.protocol import Toolbox
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID, Tree
@@ -34,32 +32,23 @@ class SingleNode:
         if plan is not None:
             raise InputError(f"the strategy {self.name} executes no plan", hint="Use --strategy atomr with --plan.")
         tree = fallback_tree(question)
-        tools.recorder.emit(
-            PlanReady(tree=tree, compact=to_compact(tree, with_root=True), origin="fallback", attempts=0)
-        )
-        tools.recorder.emit(StageChanged(stage="reasoning"))
-        started = time.perf_counter()
-        tools.recorder.emit(NodeStarted(node_id=ROOT_ID, resolved_question=question))
-        reading, evidence = self.answer(question, tools)
-        reading = tools.reader.checked(ROOT_ID, reading)
-        cited = [item for item in reading.cited if item in evidence]
-        result = Result(
-            values_read(reading),
-            self.method if reading.answers else None,
-            reading.confidence if reading.answers else None,
-            evidence,
-            [item.id for item in cited],
-            dropped=list(reading.dropped),
-            error={"title": "Answer not readable", "message": reading.problem} if reading.problem else None,
-            signals=reading.signals | ({GUESS: 1.0} if GUESSED in reading.dropped else {}),
-        )
-        compared(result)
-        selection = AnswerSelection(tools.operators, tools.reader, tools.calibration, direct=False)
-        result = selection.weigh_whole(tree, question, question, result, {})
-        stands = supported(result.texts, cited) if evidence else None
-        seconds = time.perf_counter() - started
-        tools.recorder.emit(node_finished(tools.recorder, ROOT_ID, result, supported=stands, seconds=seconds))
-        return result
+        compact = to_compact(tree, with_root=True)
+        tools.steps.begin_tree(PlanReady(tree=tree, compact=compact, origin="fallback", attempts=0))
+        with tools.steps.root(question) as step:
+            reading, evidence = self.answer(question, tools)
+            reading = tools.reader.checked(ROOT_ID, reading)
+            result = Result(
+                values_read(reading),
+                self.method if reading.answers else None,
+                reading.confidence if reading.answers else None,
+                evidence,
+                [item.id for item in reading.cited if item in evidence],
+                dropped=list(reading.dropped),
+                error={"title": "Answer not readable", "message": reading.problem} if reading.problem else None,
+                signals=reading.signals | ({GUESS: 1.0} if GUESSED in reading.dropped else {}),
+            )
+            step.result = closed(tools, question, result)
+        return step.result
 
     def answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
         """The reading, and the evidence that it is based on."""

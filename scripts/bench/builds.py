@@ -37,10 +37,10 @@ from atomr_local.assistant import Assistant
 from atomr_local.backbone.llama.cpu_variants import variants
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Question, load_questions
-from atomr_local.evaluation.metrics import normalize_answer
 from atomr_local.evaluation.run_directory import describe_run
 from atomr_local.evaluation.runner import run
 from atomr_local.indexing.store import STARTER, IndexKind, list_indexes
+from atomr_local.language.answer_key import answer_key
 from atomr_local.sanitize import sanitize_line
 
 INDEX = "builds"
@@ -87,7 +87,7 @@ class Answered:
     @property
     def normal(self) -> tuple[str, ...]:
         """The answers as the scorer compares them, in any order."""
-        return tuple(sorted(map(normalize_answer, self.answers)))
+        return tuple(sorted(map(answer_key, self.answers)))
 
 
 def usable(wanted: Sequence[str]) -> list[str]:

@@ -40,10 +40,11 @@ from atomr_local.errors import InputError
 from atomr_local.evaluation.bootstrap import mean_interval
 from atomr_local.evaluation.datasets import Prediction, Question, question_of
 from atomr_local.evaluation.declining import is_right
-from atomr_local.evaluation.metrics import normalize_answer, score_answer
+from atomr_local.evaluation.metrics import score_answer
 from atomr_local.evaluation.records import DatasetRecord, read_records
 from atomr_local.evaluation.run_directory import RunDirectory, describe_run
 from atomr_local.evaluation.runner import run
+from atomr_local.language.answer_key import answer_key
 from atomr_local.language.names import base_key
 from atomr_local.reasoning.reading.citation_verification import holds
 from atomr_local.reasoning.trace.events import Event, Finished
@@ -149,7 +150,7 @@ def removable(path: Path, away: str) -> list[Removable]:
     for record in read_records(path):
         question = question_of(record)
         computed = _computed(record)
-        closed = any(normalize_answer(answer) in _CLOSED for answer in question.answers)
+        closed = any(answer_key(answer) in _CLOSED for answer in question.answers)
         if not question.gold or not question.gold_titles or closed or (computed and away == "fact"):
             continue
         members = record.fields.get("members")

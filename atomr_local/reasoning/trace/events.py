@@ -67,7 +67,10 @@ class PlanFragment(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanReady(Event):
-    """The plan that will be executed; later events use its nodes' ids."""
+    """The plan that will be executed; later events use its nodes' ids.
+
+    Methods whose steps follow one from the other have a plan of the root alone; `NodeAdded` adds the others.
+    """
 
     tree: Tree
     compact: str
@@ -87,6 +90,16 @@ class PlanReady(Event):
             "problems": list(self.problems),
             "confidence": self.confidence,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeAdded(Event):
+    """A step that no plan has, below the step that led to it. `label` says what it is to its method ("follow-up")."""
+
+    node_id: int
+    parent: int
+    question: str
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +176,10 @@ def _fixed(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFinished(Event, StepMarks):
-    """A node's result; empty `answers` mean Unknown. `kept`: reused from an earlier answer without running."""
+    """A node's result; empty `answers` mean Unknown. `kept`: reused from an earlier answer without running.
+
+    Each of `candidates` has "answer", "score" (None if unknown), "origin" and "evidence" (ids).
+    """
 
     node_id: int
     answer: str
@@ -187,6 +203,10 @@ class NodeFinished(Event, StepMarks):
     of: tuple[tuple[str, ...], ...] = ()
     scores: tuple[float, ...] = ()
     entities: tuple[str | None, ...] = ()
+    thought: str = ""
+    action: Mapping[str, str] | None = None
+    observation: str = ""
+    candidates: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def from_fields(cls, node_id: int, source: object, **given: Any) -> NodeFinished:

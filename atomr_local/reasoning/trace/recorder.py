@@ -18,6 +18,7 @@ from atomr_local.reasoning.trace.events import (
     Finished,
     LeavesMachine,
     ModelCalled,
+    NodeAdded,
     NodeFinished,
     NodeJudged,
     NodeStarted,
@@ -102,6 +103,8 @@ class Recorder:
                 self._plan(event)
             case QuestionUnderstood() | AnswerReady():
                 _copy(event, self.trace)
+            case NodeAdded():
+                self._grow(event)
             case SourcesSelected():
                 self.trace.node(event.node_id).sources = [str(source) for source in event.sources]
             case RetrievalStarted():
@@ -184,6 +187,17 @@ class Recorder:
         self.trace.understood_as = event.tree.question
         self.trace.expects = event.tree.expects.to_dict() if event.tree.expects is not None else None
         self.trace.nodes = [_planned(event.tree, node) for node in event.tree.nodes()]
+
+    def _grow(self, event: NodeAdded) -> None:
+        """Add the node of a step that no plan has."""
+        self.trace.node(event.parent)
+        if any(node.id == event.node_id for node in self.trace.nodes):
+            raise ValueError(f"there is a step {event.node_id} already")
+        self.trace.nodes.append(
+            NodeTrace(
+                event.node_id, event.parent, event.question, "step", resolved_question=event.question, label=event.label
+            )
+        )
 
     def _called(self, event: ModelCalled) -> None:
         made = event.completion

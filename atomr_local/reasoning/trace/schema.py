@@ -13,8 +13,21 @@ SCHEMA = "atomr.trace/1"
 # "interrupted": the program died while it answered; only the history writes it.
 Status = Literal["answered", "unknown", "cancelled", "failed", "interrupted"]
 Basis = Literal["evidence", "model"]
-Method = Literal["operator", "child", "sibling", "symbolic", "computed", "direct_rag", "closed_book"]
-PlanOrigin = Literal["model", "user", "file", "fallback", "example"]
+Method = Literal[
+    "operator",
+    "child",
+    "sibling",
+    "symbolic",
+    "computed",
+    "direct_rag",
+    "closed_book",
+    "tool",
+    "sparql",
+    "vote",
+    "aggregate",
+]
+# "steps": there is no plan; each step follows from the ones before it.
+PlanOrigin = Literal["model", "user", "file", "fallback", "example", "steps"]
 Outcome = Literal["found", "computed", "memory", "not found"]
 
 
@@ -46,7 +59,7 @@ class PlanTrace:
     Attributes:
         compact: the plan in compact notation.
         origin: who made it; "fallback" is the question alone, after no plan could be used; "example" is a plan
-            that the user kept for this question.
+            that the user kept for this question; with "steps" the steps followed one from the other without a plan.
         attempts: how often the model was asked for a plan.
         problems: what was wrong with rejected plans, in words.
     """
@@ -97,13 +110,13 @@ class StepMarks:
 
 @dataclass
 class NodeTrace(StepMarks):
-    """One node of the plan and its result.
+    """One node of the plan, or one step of a method without a plan, and its result.
 
     Attributes:
         id: number of the node in the plan; the root is 0.
         parent: id of the parent; None for the root.
         question: the node's question as the plan has it.
-        kind: "root", "parent", "search", "relate", "filter", "operation" or "direct".
+        kind: "root", "parent", "search", "relate", "filter", "operation", "direct", or "step" for one that no plan has.
         resolved_question: the question with references replaced by answers.
         refs: ids of the nodes that it refers to.
         sources: names of the sources that were chosen.
@@ -131,6 +144,12 @@ class NodeTrace(StepMarks):
         entities: for each answer the graph entity that it names, or None; empty if the graph gave none.
         linked: labels of the entities that the graph took the operator's first arguments for.
         near: if the graph has the entity but not what was asked: labels of its properties, the nearest first.
+        label: what the step is to its method, such as "follow-up" or "hop 2"; "" for a step of a plan.
+        plan_confidence: how surely the model wrote this part of the plan, 0 to 1; None if that is not known.
+        thought: what the model wrote before it acted or answered. Untrusted.
+        action: {"name", "input"} of the tool that the step used; None if it used none.
+        observation: what the tool returned, as the model saw it. Untrusted.
+        candidates: the answers that were weighed: {"answer", "score", "origin", "evidence"}, best first.
     """
 
     id: int
@@ -164,6 +183,12 @@ class NodeTrace(StepMarks):
     of: list[list[str]] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     entities: list[str | None] = field(default_factory=list)
+    label: str = ""
+    plan_confidence: float | None = None
+    thought: str = ""
+    action: dict[str, str] | None = None
+    observation: str = ""
+    candidates: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass

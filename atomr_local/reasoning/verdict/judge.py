@@ -26,6 +26,8 @@ _NO_QUESTION = "This is not a question that can be looked up."
 _OTHER_LANGUAGE = "Only English is supported so far; this seems to be in another language."
 _ASK = f"Ask something like: {EXAMPLE}"
 _MOST_INDEXES = 3
+# Methods that answer from everything found, so that no single step is needed.
+_OVER_ALL = frozenset({"direct_rag", "tool", "vote", "aggregate"})
 # Operations that still have a result if some of their operands have none.
 _PARTIAL = frozenset({Operation.UNION, Operation.EACH})
 
@@ -204,7 +206,7 @@ class _Judge:
         open_nodes = [root]
         while open_nodes:
             node = open_nodes.pop()
-            if node.method == "direct_rag" and node.kind not in {"search", "relate", "filter"}:
+            if node.method in _OVER_ALL and node.kind not in {"search", "relate", "filter"}:
                 continue
             below = [i for i in inputs(node, self._nodes) if i not in needed]
             if node.operation in _PARTIAL and any(self._nodes[i].answers for i in below):

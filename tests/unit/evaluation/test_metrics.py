@@ -14,11 +14,11 @@ from atomr_local.evaluation.metrics import (
     Score,
     cover_match,
     exact_match,
-    normalize_answer,
     same_value,
     score_answer,
     token_f1,
 )
+from atomr_local.language.answer_key import answer_key
 
 PUBLISHED = {
     "2wiki_test_500": (496, 66.33, 82.86, 78.75),
@@ -60,7 +60,7 @@ def test_equals_the_published_scorer(name: str) -> None:
     ],
 )
 def test_normal_form(text: str, normal: str) -> None:
-    assert normalize_answer(text) == normal
+    assert answer_key(text) == normal
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_any_text_can_be_scored(predicted: str, gold: str) -> None:
     assert 0 <= score.f1 <= 1
     assert score.em <= score.cover_em
     assert token_f1(predicted, gold) == token_f1(gold, predicted)
-    if score.em and normalize_answer(gold):
+    if score.em and answer_key(gold):
         assert score.f1 == 1
 
 

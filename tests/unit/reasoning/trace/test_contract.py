@@ -78,6 +78,12 @@ NODE = {
     "of",
     "scores",
     "entities",
+    "label",
+    "plan_confidence",
+    "thought",
+    "action",
+    "observation",
+    "candidates",
 }
 TOTALS = {"seconds", "llm_calls", "prompt_tokens", "evaluated_tokens", "generated_tokens", "retrievals"}
 SETTINGS = {"model", "adapter", "text_index", "graph_index", "sources", "web"}

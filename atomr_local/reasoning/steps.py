@@ -1,0 +1,134 @@
+"""The steps of one question: a node's beginning, its time, its failure and its end are told here and nowhere else.
+
+A strategy with a plan runs the plan's nodes. A strategy that finds its next step by answering the last one adds nodes
+while it runs.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import AtomrError, Cancelled
+from atomr_local.reasoning.results import Result, citations_hold
+from atomr_local.reasoning.trace.events import NodeAdded, NodeFinished, NodeStarted, PlanReady, StageChanged
+from atomr_local.reasoning.trace.recorder import Recorder
+from atomr_local.reasoning.trace.schema import NodeTrace
+from atomr_local.tree.nodes import ROOT_ID, Node, Tree
+
+
+class Steps:
+    """Runs and adds the steps of one question. Thread-safe."""
+
+    def __init__(self, recorder: Recorder, cancellation: Cancellation) -> None:
+        self._recorder = recorder
+        self._cancellation = cancellation
+        self._lock = threading.Lock()
+        self._last = ROOT_ID
+
+    def begin(self, question: str) -> None:
+        """Begin without a plan: the tree is the root, and :meth:`open` adds to it."""
+        self.begin_tree(PlanReady(tree=Tree(Node(ROOT_ID, question)), compact="", origin="steps", attempts=0))
+
+    def begin_tree(self, ready: PlanReady) -> None:
+        """Begin with this plan."""
+        self._last = max(node.id for node in ready.tree.nodes())
+        self._recorder.emit(ready)
+        self._recorder.emit(StageChanged(stage="reasoning"))
+
+    def open(self, question: str, parent: int = ROOT_ID, label: str = "") -> Step:
+        """A new step below `parent`, to be entered once. Ids follow the order of the calls and are never used twice.
+
+        Args:
+            label: what the step is to its method, such as "follow-up".
+
+        Raises:
+            KeyError: there is no step `parent`.
+        """
+        with self._lock:
+            self._last += 1
+            node_id = self._last
+        self._recorder.emit(NodeAdded(node_id=node_id, parent=parent, question=question, label=label))
+        return self.planned(node_id, question)
+
+    def planned(self, node_id: int, question: str) -> Step:
+        """A node of the plan; `question` has its references replaced by answers."""
+        return Step(self, node_id, question)
+
+    def root(self, question: str) -> Step:
+        """The step that gives the answer to the whole question."""
+        return self.planned(ROOT_ID, question)
+
+    def report(self, node_id: int, result: Result, seconds: float, *, as_in: NodeTrace | None = None) -> None:
+        """Tell a node's result; again if it has changed afterwards.
+
+        Args:
+            seconds: the node's wall-clock time.
+            as_in: the node of an earlier trace whose result is kept.
+        """
+        finished = NodeFinished.from_fields(
+            node_id,
+            result,
+            answers=result.texts,
+            evidence=tuple(dict.fromkeys(item.id for item in result.evidence)),
+            supported=as_in.supported if as_in is not None else citations_hold(result),
+            seconds=round(seconds, 3),
+            llm=self._recorder.use_of(node_id),
+            action={"name": result.action.name, "input": result.action.input} if result.action is not None else None,
+            candidates=tuple(candidate.to_dict() for candidate in result.candidates),
+        )
+        if as_in is not None:
+            finished = replace(finished, reason=as_in.reason, scores=tuple(as_in.scores), kept=True)
+        self._recorder.emit(finished)
+
+    def begun(self, step: Step) -> None:
+        self._cancellation.check()
+        self._recorder.emit(NodeStarted(node_id=step.id, resolved_question=step.question))
+
+    def ended(self, step: Step, error: BaseException | None, seconds: float) -> bool:
+        """Report the step's end; whether its error goes no further."""
+        if error is not None and (isinstance(error, Cancelled) or not isinstance(error, AtomrError)):
+            return False
+        if error is not None:
+            step.result = replace(
+                Result(error={"title": error.title, "message": error.message}),
+                evidence=self._recorder.evidence_of(step.id),
+                thought=step.result.thought,
+                action=step.result.action,
+            )
+        self.report(step.id, step.result, seconds)
+        return error is not None and step.id != ROOT_ID
+
+
+class Step:
+    """One step; a context manager. Set `result` inside it: what it holds at the end is the step's result.
+
+    An :class:`AtomrError` inside becomes the step's error: it fails alone, and its parent may still find another way.
+    The root's error is reported and raised again.
+
+    Attributes:
+        id: number of the node.
+        question: with references replaced by answers.
+        result: empty (Unknown) until it is set.
+    """
+
+    def __init__(self, steps: Steps, node_id: int, question: str) -> None:
+        self.id = node_id
+        self.question = question
+        self.result = Result()
+        self._steps = steps
+        self._started = 0.0
+
+    def __enter__(self) -> Self:
+        self._steps.begun(self)
+        self._started = time.perf_counter()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        return self._steps.ended(self, error, time.perf_counter() - self._started)
