@@ -12,6 +12,10 @@ METHODS = {
     "computed": "computed",
     "direct_rag": "answered directly from what was found",
     "closed_book": "the model's own knowledge, no evidence",
+    "tool": "found step by step with searches",
+    "sparql": "found by a graph query",
+    "vote": "the most frequent of several answers",
+    "aggregate": "the best of several ways to answer",
 }
 YOUR_ANSWER = "your answer"
 MISFIT = "not the kind of answer asked for"
