@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
-from atomr_local.reasoning.trace.words import MISFIT, YOUR_ANSWER, check_text, computation_text, warning_text
+from atomr_local.reasoning.trace.words import MISFIT, OWN, check_text, computation_text, warning_text
 from atomr_local.sanitize import sanitize_line
 
 _PASSAGE = 160
@@ -23,7 +23,7 @@ def answer_text(trace: Trace, *, guess: bool = False, earlier: Mapping[str, str]
         earlier: questions by trace id that this one may have taken something from.
     """
     declined = trace.status == "unknown" and bool(trace.reason)  # earlier versions said it in the answer
-    lines = _not_found(trace, guess) if declined else [_sure(sanitize_line(trace.answer), trace.confidence)]
+    lines = _not_found(trace, guess) if declined else [_answer(trace)]
     if meant := understood(trace):
         lines += ["", f"Understood as: {meant}"]
         lines += [f"  taken from: “{question}”" for question in taken_from(trace, earlier or {})]
@@ -46,6 +46,11 @@ def answer_text(trace: Trace, *, guess: bool = False, earlier: Mapping[str, str]
     if text := departures_text(trace):
         lines += ["", text]
     return "\n".join(lines)
+
+
+def _answer(trace: Trace) -> str:
+    said = sanitize_line(trace.answer)
+    return f"{said}  ({OWN})" if trace.by_user else _sure(said, trace.confidence)
 
 
 def _not_found(trace: Trace, guess: bool) -> list[str]:
@@ -103,7 +108,7 @@ def _branch(trace: Trace, node: NodeTrace, depth: int, guess: bool) -> list[str]
         text = f"  (a guess: {sanitize_line(node.answer)})" if guess and node.answers else ""
         lines = [f"{line}{NOT_FOUND}{text}{error}"]
     else:
-        whence = f"  ({YOUR_ANSWER})" if node.by_user else ""
+        whence = f"  ({OWN})" if trace.is_given(node) else ""
         misfit = f"  ({MISFIT})" if node.misfit else ""
         if node.outcome == "memory":
             whence = "  (from the model's own knowledge)"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text
+from atomr_local.reasoning.trace.words import OWN
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.rendering import formatted
 
@@ -109,8 +110,8 @@ def answer_text(state: QuestionState) -> str:
     cited = root.result.cited if root is not None and root.result is not None and ready.status == "answered" else ()
     found = [state.evidence[name] for name in dict.fromkeys(cited) if name in state.evidence]
     numbers = "".join(f" [{number}]" for number in range(1, len(found) + 1))
-    sure = "" if ready.confidence is None else f" ({confidence_text(ready.confidence)})"
-    lines = [*_question(state), "", f"{sanitize(ready.answer)}{numbers}{sure}"]
+    sure = OWN if root is not None and root.by_user else confidence_text(ready.confidence)
+    lines = [*_question(state), "", f"{sanitize(ready.answer)}{numbers}{f' ({sure})' if sure else ''}"]
     if ready.basis == "model" and ready.answers:
         lines.append("From the model's own knowledge: no evidence supports it.")
     if found:

@@ -10,6 +10,7 @@ from atomr_local.language.properties import PROPERTY, property_table
 from atomr_local.sanitize import sanitize_line
 
 _LONGEST = 120
+_PREPOSITION = re.compile(r"\b(?:as|at|by|for|from|in|into|of|on|over|through|to|with)$")
 _ALL_OF_IT = re.compile(r"<[^<>\s]+> \?property \?value\b")
 _RELATION = re.compile(r"<[^<>\s]+> \?relation <[^<>\s]+>")
 _PROPERTY = re.compile(r"<http://www\.wikidata\.org/prop/(?:direct/|statement/)?(P\d+)>")
@@ -28,13 +29,18 @@ def query_in_words(locator: Mapping[str, Any], title: str, text: str) -> str:
     elif _RELATION.search(sparql):
         said = f"how {name} is related to another"
     elif label := _label_before(name, sanitize_line(text)):
-        said = f"{label} of {name}"
+        said = _of(label, name)
     elif label := _label_after(name, sanitize_line(text)):
         said = f"what has {name} as its {label}"
     else:
         labels = list(dict.fromkeys(property_labels(sparql).values()))
-        said = f"{', '.join(labels)} of {name}" if labels else f"a query about {name}"
+        said = _of(", ".join(labels), name) if labels else f"a query about {name}"
     return said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…"
+
+
+def _of(label: str, name: str) -> str:
+    """ "father of Emma", but "Emma: shares border with", which has its own preposition."""
+    return f"{name}: {label}" if _PREPOSITION.search(label) else f"{label} of {name}"
 
 
 def property_labels(sparql: str) -> dict[str, str]:

@@ -69,7 +69,7 @@ async def test_a_line_unfolds_and_folds_in_its_place() -> None:
         await pilot.press("enter")
         await until(pilot, lambda: "SELECT ?value" not in screen_text(app))
         await pilot.press("down", "enter")
-        await until(pilot, lambda: "measured: link 0.50" in screen_text(app))
+        await until(pilot, lambda: "measured: name found in the graph 50%" in screen_text(app))
         assert app.screen is app.ask_screen
 
 
@@ -117,6 +117,7 @@ async def test_an_answer_of_the_users_own_is_marked_as_theirs_everywhere() -> No
         assert "✎ your answer" in text
         assert "Rests on ✎ your answer to step 2." in app.query_one(AnswerPanel)._source
         assert "Fritz Lang (graph)" not in app.query_one(AnswerPanel)._source
+        assert app.query_one(AnswerPanel).has_class("-your-answer")
         app.ask_screen.view.select(0)
         await pilot.pause()
         assert "▼ ✎ Linz (your answer)" in screen_text(app)

@@ -85,7 +85,7 @@ async def test_a_graph_is_built_in_the_background_used_verified_and_removed(fact
         assert fake.changes == [{"graph_index": "mine"}]
         await pilot.press("v")
         await slowly(pilot, lambda: len(list(app.jobs)) == 2 and not app.jobs.running)
-        assert "whole" in list(app.jobs)[1].last_line
+        assert "OK" in list(app.jobs)[1].last_line
         await pilot.press("d")
         await until(pilot, lambda: "Remove the graph index mine?" in screen_text(app))
         await pilot.press("y")
@@ -142,7 +142,7 @@ async def test_verify_means_the_index_under_the_cursor_and_not_one_of_the_same_n
         screen = LibraryScreen(lambda: app.assistant.settings, app.jobs, lambda *_: None)
         app.push_screen(screen)
         await until(pilot, lambda: bool(screen.is_mounted and screen._items))
-        both = [LibraryItem(kind, "mine", "whole", 5, "", (), f"{kind}_index") for kind in ("text", "graph")]
+        both = [LibraryItem(kind, "mine", "OK", 5, "", (), f"{kind}_index") for kind in ("text", "graph")]
         screen.call_later(screen._show_items, both)
         await until(pilot, lambda: screen._items == both)
         screen.query_one(DataTable).move_cursor(row=1)

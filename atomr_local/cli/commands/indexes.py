@@ -170,8 +170,12 @@ def _show(report: Report) -> None:
     counts = ", ".join(f"{count} {sanitize_line(what)}" for what, count in report.counts.items())
     measured = ", ".join(f"{what} {value:.3f} of exact search" for what, value in report.measured.items())
     details = "; ".join(part for part in (counts, human_size(report.bytes), measured) if part)
-    click.echo(f"{report.kind:<6} {sanitize_line(report.name):<20} {report.state}: {details}")
+    click.echo(f"{report.kind:<6} {sanitize_line(report.name):<20} {_state(report)}: {details}")
     _explain(report)
+
+
+def _state(report: Report) -> str:
+    return "OK" if report.state == "whole" else report.state
 
 
 def _explain(report: Report, *, err: bool = False) -> None:

@@ -140,7 +140,7 @@ def verify(names: tuple[str, ...], as_json: bool, repair: bool) -> None:
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
     else:
         for name, _, verdict in checks + kept:
-            text = f"damaged: {verdict.problem}" if verdict.problem else f"whole: {verdict.note}"
+            text = f"damaged: {verdict.problem}" if verdict.problem else f"OK: {verdict.note}"
             click.echo(f"{sanitize_line(name)} {sanitize_line(text)}")
         files = installed_digests()
         packaged = {*files, *(folder for file in files for folder in file.parents)}

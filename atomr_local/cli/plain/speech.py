@@ -70,10 +70,14 @@ def answer_lines(trace: Trace, earlier: Mapping[str, str]) -> list[str]:
         lines += [f"Taken from: {question}" for question in taken_from(trace, earlier)]
     if trace.status == "answered":
         lines.append(_clean(trace.answer))
-        if trace.confidence is not None:
+        if trace.confidence is not None and not trace.by_user:
             lines.append(f"How sure: {confidence_text(trace.confidence)}.")
         lines += [f"It rests on {_source(item)}." for item in _cited(trace, ROOT_ID)]
-        lines += [f"It rests on your answer to step {node.id}." for node in trace.nodes if node.by_user]
+        own = [node.id for node in trace.nodes if node.by_user]
+        lines += [
+            "It is your answer." if number == ROOT_ID else f"It rests on your answer to step {number}."
+            for number in own
+        ]
     elif trace.status == "unknown":
         lines.append(f"{NOT_FOUND.capitalize()}: {_clean(trace.reason or trace.answer)}")
         lines += [f"You can: {_clean(item)}" for item in trace.advice]
@@ -101,13 +105,13 @@ def tree_lines(trace: Trace) -> list[str]:
     for node in trace.nodes:
         if node.id != ROOT_ID:
             part = "" if node.parent in (None, ROOT_ID) else f", part of step {node.parent}"
-            lines.append(f"Step {node.id}{part}: {_question(node)} {_outcome(node)}")
+            lines.append(f"Step {node.id}{part}: {_question(node)} {_outcome(trace, node)}")
     return lines or ["The question was answered in one step."]
 
 
 def step_lines(trace: Trace, node: NodeTrace) -> list[str]:
     """All that is known of one step."""
-    lines = [f"Step {node.id}: {_question(node)}", _outcome(node)]
+    lines = [f"Step {node.id}: {_question(node)}", _outcome(trace, node)]
     if node.sources:
         lines.append(f"Sources: {', '.join(map(_clean, node.sources))}.")
     if node.computation:
@@ -150,13 +154,13 @@ def _question(node: NodeTrace) -> str:
     return _clean(node.resolved_question or node.question)
 
 
-def _outcome(node: NodeTrace) -> str:
+def _outcome(trace: Trace, node: NodeTrace) -> str:
     if node.error:
         return f"Failed: {_clean(node.error['message'])}"
     if node.outcome == "not found" or not node.answers:
         reason = f": {_clean(node.reason)}" if node.reason else "."
         return f"{NOT_FOUND.capitalize()}{reason}"
-    if node.by_user:
+    if trace.is_given(node):
         return f"Your answer: {_clean(node.answer)}."
     return f"Answer: {_clean(node.answer)}{_how_sure(node.confidence)}"
 

@@ -15,7 +15,7 @@ from atomr_local.history.entries import QuestionSummary, StoredQuestion
 from atomr_local.history.trace_encoding import encode
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, confidence_value, status_word
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
-from atomr_local.reasoning.trace.words import MISFIT, YOUR_ANSWER, check_text, computation_text, warning_text
+from atomr_local.reasoning.trace.words import MISFIT, OWN, check_text, computation_text, warning_text
 from atomr_local.sanitize import sanitize, sanitize_line
 
 _ROWS = 20
@@ -113,10 +113,11 @@ def _facts(kept: StoredQuestion, earlier: Mapping[str, str]) -> Iterable[tuple[s
     if summary.asked_at:
         yield ("asked" if summary.origin == "asked" else "imported"), _escaped(summary.asked_at)
     yield "status", status_word(trace.status)
-    if trace.confidence is not None:
+    if trace.confidence is not None and not trace.by_user:
         yield "confidence", confidence_value(trace.confidence)
     if trace.answer:
-        yield "rests on", "evidence" if trace.basis == "evidence" else "the model's own knowledge, not evidence"
+        evidence = "evidence" if trace.basis == "evidence" else "the model's own knowledge, not evidence"
+        yield "rests on", OWN if trace.by_user else evidence
     yield "strategy", _escaped(trace.strategy)
     yield "plan", f"made by the {trace.plan.origin}" if trace.plan.origin in {"model", "user"} else trace.plan.origin
     for key in ("model", "adapter", "text_index", "graph_index", "sources", "web"):
@@ -144,7 +145,7 @@ def _branch(trace: Trace, node: NodeTrace, numbers: Mapping[str, int], depth: in
     label = f"({node.id}) " if node.parent is not None else ""
     computed = node.method in ("symbolic", "computed")
     how = f", computed: {_code(computation_text(node.computation))}" if computed and node.computation else ""
-    own = f", ✎ {YOUR_ANSWER}" if node.by_user else ""
+    own = f", {OWN}" if trace.is_given(node) else ""
     unsure = f", {check_text(False)}" if node.supported is False else ""
     misfit = f", {MISFIT}" if node.misfit else ""
     failed = f", failed: {_escaped(node.error['message'])}" if node.error else ""

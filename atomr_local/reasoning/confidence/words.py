@@ -7,6 +7,7 @@ NOT_FOUND = "not found"
 _LEVELS = ((0.8, "well supported"), (0.6, "probably"))
 _LEAST = "not sure"
 _SYMBOLS = {"well supported": "✓", "probably": "≈", _LEAST: "⚠"}
+CONFIDENCE_WORDS = tuple(_SYMBOLS)
 
 
 def confidence_word(confidence: float) -> str:

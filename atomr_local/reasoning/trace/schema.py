@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
+from atomr_local.reasoning.trace.words import taken_from_step
 from atomr_local.sanitize import sanitize_line
 
 _SHOWN_QUERIES = 3
@@ -314,6 +315,24 @@ class Trace:
             if node.id == node_id:
                 return node
         raise KeyError(node_id)
+
+    @property
+    def by_user(self) -> bool:
+        """Whether the answer to the question is one that the user gave."""
+        root = next((node for node in self.nodes if node.parent is None), None)
+        return root is not None and self.is_given(root)
+
+    def is_given(self, node: NodeTrace) -> bool:
+        """Whether the user gave this answer: to the step, or to the one that it is taken from as it is."""
+        by_id = {other.id: other for other in self.nodes}
+        for _ in self.nodes:  # a file from elsewhere may go in circles
+            if node.by_user:
+                return True
+            step = taken_from_step(node.computation)
+            if step not in by_id or node.cited or not node.answers:
+                return False
+            node = by_id[step]
+        return False
 
     def to_dict(self) -> dict[str, Any]:
         """The trace as the contract writes it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 METHODS = {
     "operator": "read from the evidence",
@@ -17,7 +18,35 @@ METHODS = {
     "vote": "the most frequent of several answers",
     "aggregate": "the best of several ways to answer",
 }
+# What a step's signals measure, by name: shares from 0 to 1, but for the counts.
+MEASURES = {
+    "reading": "sure of what it read",
+    "null": "saw no answer there",
+    "verify": "confirmed when asked again",
+    "link": "name found in the graph",
+    "relation": "relation found in the graph",
+    "type_fit": "fits the kind of answer asked for",
+    "agree": "found in several places",
+    "support": "contained in the cited passage",
+    "mentioned": "words of the question in the passage",
+    "answerable": "the passage answers the question",
+    "span": "the passage gives this answer",
+    "guess": "had to name something",
+    "memory": "from the model's own knowledge",
+    "failed_source": "a source failed",
+    "leaves": "all steps together",
+    "verified": "all steps confirmed when asked again",
+    "computed": "computed",
+    "fallback": "steps answered directly from what was found",
+    "unfinished": "steps without an answer",
+    "steps": "steps looked up",
+    "answers": "answers",
+    "named": "only repeats the question",
+    "rival": "another way to the answer agrees",
+}
+_COUNTS = {"steps", "answers"}
 YOUR_ANSWER = "your answer"
+OWN = f"✎ {YOUR_ANSWER}"
 MISFIT = "not the kind of answer asked for"
 _CHECKED = {True: "the cited passage contains this answer", False: "the cited passage does not contain this answer"}
 _TAKEN = re.compile(r"\banswer of \[(\d+)\]")
@@ -40,6 +69,15 @@ def computation_text(computation: str) -> str:
     """A recorded computation: "answer of [5]" as "taken from step 5"."""
     said = _TAKEN.sub(r"taken from step \1", computation)
     return _RIVALS.sub(r"step by step: \1; directly from what was found: \2", said)
+
+
+def measures_text(signals: Mapping[str, float]) -> str:
+    """What was measured of an answer, most telling first; names that have no words here are left out."""
+    return " · ".join(
+        f"{words} {signals[name]:.0f}" if name in _COUNTS else f"{words} {signals[name]:.0%}"
+        for name, words in MEASURES.items()
+        if name in signals
+    )
 
 
 def warning_text(warning: str) -> str:

@@ -61,13 +61,17 @@ class ShownTurn:
 
     @property
     def status(self) -> str:
-        """How it ended, in words: "well supported", "not found", "cancelled"."""
+        """How it ended, in words: "well supported", "✎ your answer", "not found", "cancelled"."""
         from atomr_local.reasoning.confidence.words import confidence_word, status_word
+        from atomr_local.reasoning.trace.words import OWN
 
         trace = self.trace
         if trace.status != "answered":
             return status_word(trace.status)
-        return status_word(trace.status) if trace.confidence is None else confidence_word(trace.confidence)
+        if trace.by_user:
+            return OWN
+        word = status_word(trace.status) if trace.confidence is None else confidence_word(trace.confidence)
+        return f"{word} ✎" if any(node.by_user for node in trace.nodes) else word  # it rests on the user's own
 
     def shown(self) -> QuestionState:
         """The state to show; read out of the trace when that is wanted first."""

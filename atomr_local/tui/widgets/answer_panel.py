@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from textual.containers import VerticalScroll
 from textual.message import Message
 
-from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_symbol, confidence_word
+from atomr_local.reasoning.confidence.words import CONFIDENCE_WORDS, NOT_FOUND, confidence_symbol, confidence_word
 from atomr_local.reasoning.trace.words import MISFIT, YOUR_ANSWER, check_text, warning_text
 from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tui.question.state import QuestionState
@@ -22,12 +22,20 @@ if TYPE_CHECKING:
     from atomr_local.reasoning.trace.events import AnswerReady
 
 _SCHEME = "evidence:"
+_SUPPORTS = (*CONFIDENCE_WORDS, NOT_FOUND, YOUR_ANSWER)
 
 
 class AnswerPanel(VerticalScroll):
     """Its citations are links to the evidence."""
 
     BORDER_TITLE = "Answer"
+    DEFAULT_CSS = """
+    AnswerPanel { border: round $border-blurred; }
+    AnswerPanel.-well-supported { border: round $success; }
+    AnswerPanel.-probably { border: round $accent; }
+    AnswerPanel.-not-sure, AnswerPanel.-your-answer { border: round $warning; }
+    AnswerPanel.-not-found { border: round $secondary; }
+    """
 
     @dataclass
     class CitationChosen(Message):
@@ -43,6 +51,8 @@ class AnswerPanel(VerticalScroll):
     def show(self, state: QuestionState) -> None:
         """Show the answer as far as it goes."""
         source = answer_of(state)
+        for name in _SUPPORTS:
+            self.set_class(name == _support(state), f"-{name.replace(' ', '-')}")
         self.display = bool(source)
         if source == self._source or not self.is_attached:  # gone when the program is being left
             return
@@ -61,6 +71,18 @@ class AnswerPanel(VerticalScroll):
         event.stop()
         if event.href.startswith(_SCHEME):
             self.post_message(self.CitationChosen(event.href.removeprefix(_SCHEME)))
+
+
+def _support(state: QuestionState) -> str:
+    """How well the answer is supported, one of `_SUPPORTS`; "" while that is not known."""
+    answer, root = state.answer, state.nodes.get(ROOT_ID)
+    if answer is None or answer.status not in {"answered", "unknown"}:
+        return ""
+    if answer.status == "unknown":
+        return NOT_FOUND
+    if root is not None and root.by_user:
+        return YOUR_ANSWER
+    return "" if answer.confidence is None else confidence_word(answer.confidence)
 
 
 def answer_of(state: QuestionState) -> str:

@@ -16,9 +16,10 @@ from atomr_local.tui.widgets.status_line import show_text
 
 # Ids of keys, the most needed first, where there is no room for all; those not named come after them, in their order.
 _NEEDED = (
-    "app.help", "ask.cancel", "question.ask", "turns.open", "evidence.open", "citation.next", "answer.guess",
-    "focus.question", "step.edit", "plan.edit", "step.rerun", "evidence.users", "copy.answer", "trace.export",
-    "conversation.new", "step.calls", "web.toggle", "app.history", "app.holdings", "app.settings",
+    "app.help", "ask.cancel", "question.ask", "examples.ask", "first-run.choose", "turns.open", "evidence.open",
+    "citation.next", "answer.guess", "focus.question", "step.edit", "plan.edit", "step.rerun", "evidence.users",
+    "copy.answer", "trace.export", "conversation.new", "step.calls", "web.toggle", "app.history", "app.holdings",
+    "app.settings",
 )  # fmt: skip
 _LAST = {"app.jump", "app.quit"}
 

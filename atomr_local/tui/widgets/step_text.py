@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_symbol, confidence_word
-from atomr_local.reasoning.trace.words import METHODS, MISFIT, YOUR_ANSWER, check_text, computation_text
+from atomr_local.reasoning.trace.words import METHODS, MISFIT, YOUR_ANSWER, check_text, computation_text, measures_text
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tree.answer_types import format_expects
 from atomr_local.tree.nodes import ROOT_ID
@@ -111,9 +111,8 @@ def describe(view: NodeView, asked: str = "") -> Iterable[Text]:
         return
     if result.computation:
         yield field("worked out", computation_text(result.computation), "cyan")
-    own = {name: value for name, value in sorted(result.signals.items()) if "." not in name}  # others are a rival's
-    if own:
-        yield field("measured", " · ".join(f"{name} {value:.2f}" for name, value in own.items()))
+    if measured := measures_text(result.signals):
+        yield field("measured", measured)
     for note in result.dropped:
         yield field("left out", computation_text(note))
 

@@ -16,7 +16,7 @@ from atomr_local.tui.question.conversation import ShownTurn
 from atomr_local.tui.question.state import QuestionState
 from atomr_local.tui.rendering import short_line
 
-LONGEST_STATUS = "well supported"
+LONGEST_STATUS = "well supported ✎"
 _LONGEST_UNDERSTOOD = 400  # characters of a question
 
 

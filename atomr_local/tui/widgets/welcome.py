@@ -6,11 +6,12 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import OptionList, Static
@@ -51,8 +52,19 @@ def example_questions() -> list[str]:
     return questions[:_SHOWN]
 
 
-class Examples(OptionList):
+class _Choices(OptionList):
+    """Its first line is under the cursor once it has the focus: Tab and Enter choose it."""
+
+    def on_focus(self) -> None:
+        if self.highlighted is None and self.option_count:
+            self.highlighted = 0
+
+
+class Examples(_Choices):
     BORDER_TITLE = "Try one of these"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "Ask", tooltip="Ask the question under the cursor", id="examples.ask")
+    ]
 
     def __init__(self) -> None:
         self.questions: list[str] = []
@@ -68,8 +80,11 @@ class Examples(OptionList):
         self.display = bool(shown)
 
 
-class FirstRunChoices(OptionList):
+class FirstRunChoices(_Choices):
     BORDER_TITLE = "How to begin? Type a question at any time; F5 offers the same later"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "Choose", tooltip="Begin in this way", id="first-run.choose")
+    ]
     DEFAULT_CSS = """
     FirstRunChoices { height: auto; border: round $accent; scrollbar-size-vertical: 0; }
     """

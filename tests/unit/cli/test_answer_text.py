@@ -58,5 +58,5 @@ def test_the_users_own_answers_are_marked_as_theirs() -> None:
     trace = Trace("Where was the director born?", "atomr", {}, "answered", "The answer is Linz.", ["Linz"], nodes=nodes)
     lines = answer_text(trace).splitlines()
     assert "Your own answers: step 1" in lines
-    assert "    1. Who directed it? → Thea  (your answer)" in lines
+    assert "    1. Who directed it? → Thea  (✎ your answer)" in lines
     assert "    2. Where was Thea born? → Linz" in lines

@@ -100,7 +100,7 @@ def test_verify_tells_what_is_whole_and_what_is_not(tmp_path: Path, capsys: Capt
     build_text_index([corpus], "good", embedder=FakeEmbedder())
     assert atomr("indexes", "verify", "good") == 0
     out, err = capsys.readouterr()
-    assert out.startswith("text   good                 whole: 1 articles, 1 passages; ")
+    assert out.startswith("text   good                 OK: 1 articles, 1 passages; ")
     assert err == ""
 
     publish("ev", path="/data/\x1b[2Jx\n\u202ey")
@@ -110,7 +110,7 @@ def test_verify_tells_what_is_whole_and_what_is_not(tmp_path: Path, capsys: Capt
     assert bad.startswith("text   ev                   damaged: ")
     assert problem == "  - the passages are missing: there is no passages.lance"
     assert hint.startswith("  → Build it again: atomr text build ")
-    assert " whole: " in good
+    assert " OK: " in good
     assert not {"\x1b", "\u202e"} & set(out)
 
     assert atomr("indexes", "verify", "--json") == 1

@@ -18,6 +18,7 @@ FATHER = "<http://www.wikidata.org/prop/direct/P22>"
         (f"{ENTITY} ?property ?value .", "Emma: novel. Emma — author: Jane Austen.", "everything about Emma"),
         (f"{ENTITY} ?relation <urn:x> .", "Emma — father: Henry.", "how Emma is related to another"),
         (f"{ENTITY} {FATHER} ?value .", "From elsewhere.", "father of Emma"),
+        (f"{ENTITY} {FATHER} ?value .", "Emma — shares border with: Jane.", "Emma: shares border with"),
         ("?a ?b ?c", "From elsewhere.", "a query about Emma"),
         (f"{ENTITY} {FATHER} ?value .", "Emma — fa\x1b[31mther: Henry.", "father of Emma"),
     ],

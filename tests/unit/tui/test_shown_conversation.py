@@ -47,6 +47,16 @@ def test_a_stopped_correction_leaves_the_earlier_answer_in_its_place() -> None:
     assert [(turn.trace.id, turn.status) for turn in talk.turns] == [("1", "well supported")]
 
 
+def test_an_answer_of_the_users_own_is_said_to_be_theirs() -> None:
+    talk = ShownConversation()
+    given = NodeTrace(0, None, "a?", "root", answers=["x"])
+    looked_up = NodeTrace(0, None, "b?", "root", answers=["x"], method="symbolic")
+    below = NodeTrace(1, 0, "c?", "relate", answers=["x"])
+    talk.take(ended(trace("a?", "1", confidence=1.0, nodes=[given])))
+    talk.take(ended(trace("b?", "2", confidence=0.9, nodes=[looked_up, below])))
+    assert [turn.status for turn in talk.turns] == ["✎ your answer", "well supported ✎"]
+
+
 def test_of_a_question_asked_twice_in_a_row_the_later_answer_counts() -> None:
     talk = ShownConversation()
     talk.open([trace("a?", "1"), trace("b?", "2"), trace(" b? ", "3"), trace("c?", "4", "failed")])

@@ -71,7 +71,8 @@ def possible(action: str, screen: AskScreen) -> bool | None:
     """Whether the action does something now: None dims its key, False hides it."""
     state = screen.state
     ended = state.trace is not None
-    can_correct = (ended and state.tree is not None) or None
+    nothing = None if state.question else False  # no question to do it with: the key is not shown at all
+    can_correct = (ended and state.tree is not None) or nothing
     return {
         "cancel": state.running,
         "focus_tree": screen.has_question or None,
@@ -85,9 +86,9 @@ def possible(action: str, screen: AskScreen) -> bool | None:
         "edit_step": can_correct,
         "edit_plan": can_correct,
         "rerun": can_correct,
-        "copy": ended or None,
-        "export": ended or None,
-        "open_calls": state.tree is not None or None,
+        "copy": ended or nothing,
+        "export": ended or nothing,
+        "open_calls": state.tree is not None or nothing,
     }.get(action, True)
 
 

@@ -166,7 +166,7 @@ class NodeEditor(ModalScreen[StepChange | None]):
         node = self._view.node
         operator, arguments = operation_of(node)
         with VerticalScroll(id="step", can_focus=False) as body:
-            body.border_title = f"Step {node.id}"
+            body.border_title = "The answer" if node.id == ROOT_ID else f"Step {node.id}"
             yield Label("Question ([1] stands for the answer of step 1)")
             yield CleanInput(sanitize_line(node.question), id="step-question", select_on_focus=False)
             if not node.children and node.id != ROOT_ID:
@@ -187,7 +187,8 @@ class NodeEditor(ModalScreen[StepChange | None]):
                 for name in self._sources:
                     yield Checkbox(name, True, id=f"step-source-{name}", compact=True)
             yield Label("Your answer (separate several with ;). Leave empty to look it up.")
-            yield CleanInput(id="step-answer", placeholder=sanitize_line(self._view.answer), select_on_focus=False)
+            found = sanitize_line("; ".join(result.answers)) if (result := self._view.result) is not None else ""
+            yield CleanInput(id="step-answer", placeholder=f"now: {found}" if found else "", select_on_focus=False)
             yield Static(id="step-check", markup=False)
         yield SteadyFooter()
 

@@ -11,6 +11,7 @@ from atomr_local.errors import AtomrError
 from atomr_local.history.entries import QuestionSummary, StoredQuestion
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, status_word
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace, understood
+from atomr_local.reasoning.trace.words import OWN
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.rendering import coloured, short_line
 
@@ -77,7 +78,8 @@ def _blocks(kept: StoredQuestion) -> Iterator[RenderableType]:
     if trace.status == "unknown" and trace.reason:
         yield from _not_found(trace)
     else:
-        yield Text.assemble(_bounded(trace.answer) or "—", (_sure(trace.confidence), "dim"))
+        sure = f"  {OWN}" if trace.by_user else _sure(trace.confidence)
+        yield Text.assemble(_bounded(trace.answer) or "—", (sure, "yellow" if trace.by_user else "dim"))
     if trace.basis == "model" and trace.answers:
         yield coloured("⚠ The model's own knowledge: no evidence supports it.", "yellow")
     pieces = cited(trace)

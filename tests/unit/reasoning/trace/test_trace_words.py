@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import get_args
 
-from atomr_local.reasoning.trace.schema import Method
-from atomr_local.reasoning.trace.words import METHODS, computation_text, taken_from_step, warning_text
+from atomr_local.reasoning.confidence import signals
+from atomr_local.reasoning.trace.schema import Method, NodeTrace, Trace
+from atomr_local.reasoning.trace.words import (
+    MEASURES,
+    METHODS,
+    computation_text,
+    measures_text,
+    taken_from_step,
+    warning_text,
+)
 
 
 def test_every_method_has_words_and_none_of_them_is_its_own_name() -> None:
@@ -26,3 +34,26 @@ def test_computations_are_told_without_the_programs_inner_words() -> None:
 def test_what_a_plan_leaves_out_is_said_with_what_it_means() -> None:
     assert warning_text("the plan leaves out 1948") == "no step asks about 1948: the answer may not fit it"
     assert warning_text("step 1: no connection") == "step 1: no connection"
+
+
+def test_every_signal_has_words_and_none_of_them_is_shown_by_its_name() -> None:
+    names = {value for name, value in vars(signals).items() if name.isupper() and isinstance(value, str)}
+    assert set(MEASURES) == names - {signals.OTHER}
+    told = measures_text(dict.fromkeys(MEASURES, 0.5))
+    assert not any(f" {name} " in f" {told} " for name in ("null", "verify", "type_fit", "leaves", "span", "rival"))
+    assert measures_text({"steps": 3.0, "link": 0.978, "from.elsewhere": 1.0}) == (
+        "name found in the graph 98% · steps looked up 3"
+    )
+
+
+def test_an_answer_taken_from_the_users_own_is_the_users() -> None:
+    nodes = [
+        NodeTrace(0, None, "a?", "root", answers=["x"], method="child", computation="answer of [1]"),
+        NodeTrace(1, 0, "b?", "parent", answers=["x"], method="child", computation="answer of [2]"),
+        NodeTrace(2, 1, "c?", "relate", answers=["x"]),
+        NodeTrace(3, 1, "d?", "relate", answers=["x"], method="operator"),
+        NodeTrace(4, 1, "e?", "parent", answers=["x"], method="child", computation="answer of [4]"),
+    ]
+    trace = Trace("a?", "atomr", {}, "answered", "x", ["x"], nodes=nodes)
+    assert trace.by_user
+    assert [trace.is_given(node) for node in nodes] == [True, True, True, False, False]
