@@ -40,8 +40,10 @@ from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.sources.protocol import KnowledgeSource
 from atomr_local.sources.registry import permitted
 from atomr_local.strategies.atomr import make_plan
+from atomr_local.strategies.options import StrategyOptions, options_of
 from atomr_local.strategies.protocol import Strategy, Toolbox
 from atomr_local.strategies.registry import find_strategy
+from atomr_local.strategies.requirements import check_needs, check_plan, check_revision
 from atomr_local.strategies.understanding import understand
 from atomr_local.system.memory import trim_memory
 from atomr_local.tree.errors import TreeError
@@ -61,6 +63,7 @@ class _Asked:
 
     question: str
     method: Strategy
+    options: StrategyOptions
     plan: Tree | None
     origin: PlanOrigin
     sources: tuple[str, ...]
@@ -143,7 +146,7 @@ class Assistant:
             InputError: a question is being answered.
         """
         settings = changed_settings(self.settings, changes)
-        find_strategy(settings.strategy)
+        options_of(find_strategy(settings.strategy), settings)
         if not self._asking.acquire(blocking=False):
             raise _busy()
         try:
@@ -232,26 +235,27 @@ class Assistant:
         Raises:
             PlanError: the plan breaks a rule, or is larger than the limits of the settings.
             InputError: the question is empty or too long; the revision does not fit the plan, the sources or the
-                strategy; another question is being answered.
-            SettingsError: there is no such strategy or source.
+                strategy; the strategy takes no plan, or lacks a source that it needs; another question is being
+                answered.
+            SettingsError: there is no such strategy or source, or an option of the strategy is not usable.
         """
         question = _checked(question)
         understood = None if understood is None else _checked(understood)
         method = find_strategy(strategy or self.settings.strategy)
         local = tuple(self.settings.sources if sources is None else load_settings(sources=tuple(sources)).sources)
         use_web = self._web if web is None else web
+        options = options_of(method, self.settings)
         if revision is not None:
-            if not method.revises:
-                raise InputError(
-                    f"the strategy {method.name} cannot correct an answer", hint="Choose the strategy atomr."
-                )
+            check_revision(method)
             plan = plan or revision.plan
             revision = revision.checked(plan, permitted(local, web=use_web))
         if plan is not None:
+            check_plan(method)
             try:
                 check(plan, self.settings.limits.of_plans())
             except TreeError as error:
                 raise PlanError(str(error), hint="Correct the plan; `atomr tree check` says what is wrong.") from error
+        check_needs(method, local, self.settings)
         if self._asking.locked():
             raise _busy()
         cancellation = self._cancellation = Cancellation()
@@ -259,7 +263,9 @@ class Assistant:
         worker = threading.Thread(
             target=self._answer,
             args=(
-                _Asked(question, method, plan, plan_origin, local, use_web, revision, conversation, understood),
+                _Asked(
+                    question, method, options, plan, plan_origin, local, use_web, revision, conversation, understood
+                ),
                 cancellation,
                 logged(events.put),
             ),
@@ -292,7 +298,8 @@ class Assistant:
 
     def _answer(self, asked: _Asked, cancellation: Cancellation, sink: Callable[[Event], None]) -> None:
         parts, method, local, use_web = self.parts, asked.method, asked.sources, asked.web
-        recorder = Recorder(asked.question, method.name, parts.describe(local, use_web), sink)
+        shown = {"options": asked.options.model_dump(mode="json")} if type(asked.options).model_fields else {}
+        recorder = Recorder(asked.question, method.name, parts.describe(local, use_web) | shown, sink)
         sources: dict[str, KnowledgeSource] = {}
         follows = asked.understood is not None or (asked.conversation is not None and bool(asked.conversation.turns))
         try:
@@ -305,7 +312,7 @@ class Assistant:
             )
             recorder.settle(parts.describe(local, use_web))
             sources = parts.chosen(local, use_web, recorder.leaves) if method.uses_sources else {}
-            tools = self._tools(sources, recorder, cancellation, asked.revision, asked.conversation)
+            tools = self._tools(sources, recorder, cancellation, asked.options, asked.revision, asked.conversation)
             question = asked.question
             if follows:
                 recorder.emit(StageChanged(stage="understanding"))
@@ -356,6 +363,7 @@ class Assistant:
         sources: dict[str, KnowledgeSource],
         recorder: Recorder,
         cancellation: Cancellation,
+        options: StrategyOptions | None = None,
         revision: Revision | None = None,
         conversation: Conversation | None = None,
     ) -> Toolbox:
@@ -378,13 +386,14 @@ class Assistant:
             recorder,
             cancellation,
             settings,
-            parts.style,
-            parts.calibration,
-            revision,
-            earlier,
+            style=parts.style,
+            options=options,
+            calibration=parts.calibration,
+            revision=revision,
+            earlier=earlier,
             verifies=parts.verifies,
             span_reader=parts.span_reader,
-            conversation=conversation or Conversation(),
+            conversation=conversation,
         )
 
 

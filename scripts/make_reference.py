@@ -144,7 +144,7 @@ def _kind(kind: Any) -> str:
     if get_origin(kind) is tuple:
         return f"list of {_kind(get_args(kind)[0])}"
     if get_origin(kind) is dict:
-        return "table of texts"
+        return "table of tables" if get_origin(get_args(kind)[1]) is dict else "table of texts"
     return _WORDS[kind.__name__]
 
 

@@ -214,6 +214,10 @@ class Settings(BaseSettings):
         _LOCAL_SOURCES, description="Sources that may be used besides the web (see `atomr sources`)."
     )
     strategy: str = Field("atomr", description="Reasoning method (see `atomr strategies`).")
+    strategies: dict[str, dict[str, Any]] = Field(
+        default_factory=dict,
+        description="Options of strategies, in tables such as [strategies.rag] (see `atomr strategies rag`).",
+    )
     top_k: int = Field(3, ge=1, le=50, description="Pieces of evidence per source and retrieval.")
     filter_overlap: float = Field(0.5, ge=0, le=1, description="Filter drops entities whose word overlap is lower.")
     retrieval: RetrievalSettings = RetrievalSettings()
@@ -226,6 +230,20 @@ class Settings(BaseSettings):
     endpoint: EndpointSettings = EndpointSettings()
     network: NetworkSettings = NetworkSettings()
     ui: UISettings = UISettings()
+
+    @field_validator("strategies", mode="before")
+    @classmethod
+    def _options_plain(cls, strategies: Any) -> Any:
+        """Each strategy checks its own once it is found: one that is not installed must not stop the program."""
+        if not isinstance(strategies, Mapping):
+            raise ValueError("expected tables of options, such as [strategies.rag]")
+        for name, options in strategies.items():
+            if not isinstance(options, Mapping):
+                raise ValueError(f"{name!s:.40}: expected a table of options, such as [strategies.rag]")
+            for option, value in options.items():
+                if not isinstance(value, bool | int | float | str | None) or len(f"{value!s:.4097}") > 4096:
+                    raise ValueError(f"{name!s:.40}.{option!s:.40}: expected true or false, a number or a text")
+        return strategies
 
     @classmethod
     def settings_customise_sources(

@@ -13,7 +13,8 @@ from atomr_local.reasoning.result_reuse import ReusedResults
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import ModelCalled, PlanFragment, PlanReady, StageChanged, WarningRaised
 from atomr_local.reasoning.trace.schema import PlanOrigin
-from atomr_local.strategies.protocol import Toolbox
+from atomr_local.strategies.options import NoOptions, StrategyOptions
+from atomr_local.strategies.protocol import Need, Toolbox
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import Tree
 
@@ -21,8 +22,12 @@ from atomr_local.tree.nodes import Tree
 class AtomR:
     name = "atomr"
     summary = "plan a tree of atomic operations and answer it bottom-up (the default)"
+    paper = "AtomR: Atomic Operator-Empowered Large Language Models for Heterogeneous Knowledge Reasoning, KDD 2025"
+    needs: frozenset[Need] = frozenset()
+    options: type[StrategyOptions] = NoOptions
     uses_sources = True
     revises = True
+    takes_plans = True
 
     def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
         if plan is None:
@@ -38,12 +43,12 @@ class AtomR:
             tools.recorder.emit(WarningRaised(message=f"the plan leaves out {', '.join(left)}"))
         reused = None
         if tools.revision is not None:
-            reused = ReusedResults(ready.tree, tools.revision, tools.earlier, [str(name) for name in tools.sources])
+            reused = ReusedResults(ready.tree, tools.revision, tools.earlier, tools.retriever.names)
         selection = AnswerSelection(
             tools.operators,
             tools.reader,
             tools.calibration,
-            direct=features.rival and bool(tools.sources),
+            direct=features.rival and bool(tools.retriever.names),
             guess=features.guess,
             corrected=reused is not None and reused.corrected,
         )

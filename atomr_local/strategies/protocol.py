@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from atomr_local.backbone.protocol import Backbone
 from atomr_local.backbone.templates import Style
@@ -23,82 +22,111 @@ from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import KnowledgeSource
+from atomr_local.strategies.options import NoOptions, StrategyOptions
 from atomr_local.tree.nodes import Tree
 
+Need = Literal["graph", "pages", "text"]
 
-@dataclass
+
 class Toolbox:
-    """Everything a strategy may use for one question.
+    """Everything that a strategy may use for one question. Model and sources are reached through these tools alone.
 
     Attributes:
+        reader: has the model read evidence.
+        retriever: asks the sources.
+        operators: runs the atomic operators.
+        planner: decomposes a question.
+        recorder: takes events.
+        options: the strategy's own, checked.
+        calibration: what the model's confidences are worth.
         revision: the user's corrections of an earlier answer, for a strategy that `revises`.
         earlier: the cache of the run that gave that answer; empty if it is not available.
         cache: receives the results of this run.
         conversation: the turns before this question.
-        verifies: whether the model can verify its answers.
-        span_reader: judges what the model reads; None if there is none.
     """
 
-    backbone: Backbone
-    sources: Mapping[str, KnowledgeSource]
-    planner: Planner
-    recorder: Recorder
-    cancellation: Cancellation
-    settings: Settings
-    style: Style = "full"
-    calibration: Calibration = field(default_factory=Calibration)
-    revision: Revision | None = None
-    earlier: ResultCache = field(default_factory=ResultCache)
-    cache: ResultCache = field(default_factory=ResultCache)
-    verifies: bool = False
-    span_reader: SpanJudge | None = None
-    conversation: Conversation = field(default_factory=Conversation)
+    def __init__(
+        self,
+        backbone: Backbone,
+        sources: Mapping[str, KnowledgeSource],
+        planner: Planner,
+        recorder: Recorder,
+        cancellation: Cancellation,
+        settings: Settings,
+        *,
+        style: Style = "full",
+        options: StrategyOptions | None = None,
+        calibration: Calibration | None = None,
+        revision: Revision | None = None,
+        earlier: ResultCache | None = None,
+        verifies: bool = False,
+        span_reader: SpanJudge | None = None,
+        conversation: Conversation | None = None,
+    ) -> None:
+        """Make the tools.
 
-    def __post_init__(self) -> None:
-        features = self.settings.features
+        Args:
+            style: the form of prompts that the model was trained on.
+            verifies: whether the model can verify its answers.
+            span_reader: judges what the model reads; None if there is none.
+        """
+        features = settings.features
+        self.planner = planner
+        self.recorder = recorder
+        self.cancellation = cancellation
+        self.settings = settings
+        self.options = options or NoOptions()
+        self.calibration = calibration or Calibration()
+        self.revision = revision
+        self.earlier = earlier or ResultCache()
+        self.cache = ResultCache()
+        self.conversation = conversation or Conversation()
         self.reader = Reader(
-            self.backbone,
-            self.recorder,
-            self.cancellation,
-            self.settings,
-            style=self.style,
-            verify=features.verify and self.verifies,
-            span_reader=self.span_reader if features.span_reader else None,
+            backbone,
+            recorder,
+            cancellation,
+            settings,
+            style=style,
+            verify=features.verify and verifies,
+            span_reader=span_reader if features.span_reader else None,
         )
-        if self.revision is not None:
+        if revision is not None:
             self.cache.allowed = {
-                node_id: frozenset(map(str, self.sources)).intersection(names)
-                for node_id, names in self.revision.sources.items()
+                node_id: frozenset(map(str, sources)).intersection(names) for node_id, names in revision.sources.items()
             }
-        self.steps = Steps(self.recorder, self.cancellation)
-        self.retriever = Retriever(
-            self.sources,
-            self.reader,
-            self.recorder,
-            self.cancellation,
-            self.settings,
-            dict(self.cache.allowed),
-        )
+        self.steps = Steps(recorder, cancellation)
+        self.retriever = Retriever(sources, self.reader, recorder, cancellation, settings, dict(self.cache.allowed))
         entity = self.conversation.entity if self.conversation.turns else None
-        self.operators = Operators(self.retriever, self.reader, self.settings, entity)
+        self.operators = Operators(self.retriever, self.reader, settings, entity)
 
 
 class Strategy(Protocol):
-    """A reasoning method. `summary` is one line for `atomr strategies`; `uses_sources` says whether it retrieves.
+    """A reasoning method.
 
-    `revises` says whether it executes plans and can keep the results that a revision does not affect.
+    Attributes:
+        summary: one line for `atomr strategies`.
+        paper: where the method was published; empty if nowhere.
+        needs: what it cannot do without; see :mod:`atomr_local.strategies.requirements`.
+        options: what can be set of it; :class:`NoOptions` if nothing can.
+        uses_sources: whether it retrieves.
+        revises: whether it executes plans and can keep the results that a revision does not affect.
+        takes_plans: whether it executes a plan that it is given.
     """
 
     name: str
     summary: str
+    paper: str
+    needs: frozenset[Need]
+    options: type[StrategyOptions]
     uses_sources: bool
     revises: bool
+    takes_plans: bool
 
     def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
         """Answer the question, emitting `PlanReady` first and events for every step.
 
         Args:
-            plan: a plan to execute; strategies that do not plan refuse it.
+            plan: a plan to execute; None for a strategy that takes none.
 
         Raises:
             Cancelled: the question was cancelled.

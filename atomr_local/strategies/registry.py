@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+
 from atomr_local.errors import SettingsError
 from atomr_local.plugins import find, load_all, offered
 from atomr_local.strategies.atomr import AtomR
+from atomr_local.strategies.plugged_in import plugged_in
 from atomr_local.strategies.protocol import Strategy
 from atomr_local.strategies.single import ChainOfThought, ClosedBook, Rag
 
+_log = logging.getLogger(__name__)
 ENTRY_POINTS = "atomr_local.strategies"
 STRATEGIES: dict[str, Strategy] = {
     strategy.name: strategy for strategy in (AtomR(), Rag(), ClosedBook(), ChainOfThought())
@@ -21,11 +25,22 @@ def find_strategy(name: str) -> Strategy:
         SettingsError: there is none, or the package that offers it cannot be loaded.
     """
     if (found := find(ENTRY_POINTS, STRATEGIES, name, "strategy")) is not None:
-        return found
-    known = ", ".join([*STRATEGIES, *offered(ENTRY_POINTS, STRATEGIES)])
-    raise SettingsError(f"there is no strategy named {name!r}", hint=f"Known: {known}.")
+        return found if name in STRATEGIES else plugged_in(name, found)
+    raise SettingsError(f"there is no strategy named {name[:40]!r}", hint=f"Known: {', '.join(known_names())}.")
+
+
+def known_names() -> list[str]:
+    """The name of every strategy, ours first, also of those that cannot be loaded."""
+    return [*STRATEGIES, *offered(ENTRY_POINTS, STRATEGIES)]
 
 
 def all_strategies() -> dict[str, Strategy]:
     """Every strategy that can be used. One that cannot be loaded is logged and left out."""
-    return load_all(ENTRY_POINTS, STRATEGIES, "strategy")
+    found = dict(STRATEGIES)
+    for name, made in load_all(ENTRY_POINTS, STRATEGIES, "strategy").items():
+        if name not in STRATEGIES:
+            try:
+                found[name] = plugged_in(name, made)
+            except SettingsError as error:
+                _log.warning("%s", error.message)
+    return found

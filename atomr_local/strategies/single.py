@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from atomr_local.errors import InputError
+from pydantic import Field
+
 from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.confidence.signals import GUESS
 from atomr_local.reasoning.operators import GUESSED, values_read
@@ -14,7 +15,8 @@ from atomr_local.reasoning.trace.events import PlanReady
 from atomr_local.reasoning.trace.schema import Method, PlanOrigin
 from atomr_local.sources.protocol import Evidence, Request
 from atomr_local.strategies.closing import closed
-from atomr_local.strategies.protocol import Toolbox
+from atomr_local.strategies.options import NoOptions, StrategyOptions
+from atomr_local.strategies.protocol import Need, Toolbox
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID, Tree
 
@@ -24,13 +26,15 @@ class SingleNode:
 
     name = ""
     summary = ""
+    paper = ""
+    needs: frozenset[Need] = frozenset()
+    options: type[StrategyOptions] = NoOptions
     uses_sources = False
     revises = False
+    takes_plans = False
     method: Method = "closed_book"
 
     def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
-        if plan is not None:
-            raise InputError(f"the strategy {self.name} executes no plan", hint="Use --strategy atomr with --plan.")
         tree = fallback_tree(question)
         compact = to_compact(tree, with_root=True)
         tools.steps.begin_tree(PlanReady(tree=tree, compact=compact, origin="fallback", attempts=0))
@@ -55,14 +59,25 @@ class SingleNode:
         raise NotImplementedError
 
 
+class RagOptions(StrategyOptions):
+    """What is retrieved, and in which order it is read."""
+
+    top_k: int | None = Field(
+        None, ge=1, le=50, description="Pieces of evidence per source; none: the setting top_k of all strategies."
+    )
+
+
 class Rag(SingleNode):
     name = "rag"
     summary = "retrieve once for the whole question and answer from the passages in one call"
+    paper = "Lewis et al.: Retrieval-Augmented Generation for Knowledge-Intensive NLP Tasks, NeurIPS 2020"
+    options: type[StrategyOptions] = RagOptions
     uses_sources = True
     method: Method = "direct_rag"
 
     def answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
-        found = tools.retriever.everywhere(ROOT_ID, Request(question, question, top_k=tools.settings.top_k))
+        top_k = RagOptions.of(tools.options).top_k or tools.settings.top_k
+        found = tools.retriever.everywhere(ROOT_ID, Request(question, question, top_k=top_k))
         if not found.evidence:
             return Reading(dropped=tuple(found.problems)), []
         reading = tools.reader.whole(ROOT_ID, question, found.evidence)
@@ -83,6 +98,7 @@ class ClosedBook(SingleNode):
 class ChainOfThought(SingleNode):
     name = "cot"
     summary = "think step by step from the model's own knowledge, then answer"
+    paper = "Wei et al.: Chain-of-Thought Prompting Elicits Reasoning in Large Language Models, NeurIPS 2022"
 
     def answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
         return tools.reader.from_thoughts(ROOT_ID, question), []

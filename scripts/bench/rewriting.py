@@ -197,7 +197,7 @@ class Rewriter:
         recorder = Recorder(asked.typed, "rewriting", {}, see)
         tools = Toolbox(
             self._backbone, {}, self._planner, recorder, Cancellation(), self._parts.settings,
-            self._parts.style, conversation=Conversation("turn1", asked.turns),
+            style=self._parts.style, conversation=Conversation("turn1", asked.turns),
         )  # fmt: skip
         started = time.perf_counter()
         understood = understand(asked.typed, tools, given=None, rewrites=self._parts.rewrites)

@@ -20,6 +20,7 @@ from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.settings.schema import load_settings
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName, Value, ValueKind
 from atomr_local.strategies.atomr import AtomR
+from atomr_local.strategies.options import StrategyOptions
 from atomr_local.strategies.protocol import Toolbox
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.nodes import Tree
@@ -157,6 +158,7 @@ def toolbox(
     calibration: Calibration | None = None,
     verifies: bool = False,
     style: Style = "full",
+    options: StrategyOptions | None = None,
     **settings: Any,
 ) -> Toolbox:
     # What adds model calls of its own is asked for by the tests that are about it.
@@ -167,7 +169,7 @@ def toolbox(
     planner = Planner(backbone, ExampleLibrary.shipped(), Limits())
     by_name = {source.name: source for source in sources}
     parts = (backbone, by_name, planner, recorder, cancellation or Cancellation(), chosen)
-    return Toolbox(*parts, style=style, calibration=calibration or Calibration(), verifies=verifies)
+    return Toolbox(*parts, style=style, options=options, calibration=calibration, verifies=verifies)
 
 
 class Run:

@@ -55,8 +55,9 @@ def of_ann(first: str = "Ann Lee (painter)") -> FakeSource:
 
 
 def test_the_entitys_own_page_is_read_alone_first_and_an_answer_that_is_sure_ends_it() -> None:
-    run = Run(FATHER, OWN_PAGE, FakeBackbone(Said(reply("Bob", evidence=[1]), 0.95)), of_ann(), features=ALONE)
-    [prompt] = run.tools.backbone.asked
+    backbone = FakeBackbone(Said(reply("Bob", evidence=[1]), 0.95))
+    run = Run(FATHER, OWN_PAGE, backbone, of_ann(), features=ALONE)
+    [prompt] = backbone.asked
     assert "Bob had Ann." in prompt
     assert "Eve had Ann." not in prompt
     assert (run.node(1).answers, len(run.node(1).evidence), run.node(1).cited) == (["Bob"], 2, ["e1"])

@@ -6,9 +6,9 @@ import pytest
 from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, passages, reply, toolbox
 
 from atomr_local.errors import InputError, SettingsError, SourceError
-from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.trace.events import NodeFinished, PlanReady
 from atomr_local.strategies.registry import STRATEGIES, find_strategy
+from atomr_local.strategies.requirements import check_plan, check_revision
 
 QUESTION = "Who painted it?"
 
@@ -59,8 +59,21 @@ def test_unreadable_output_is_the_nodes_error(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rag", "closed-book", "cot"])
 def test_a_plan_is_refused_where_none_is_executed(name: str) -> None:
-    with pytest.raises(InputError, match=name):
-        find_strategy(name).run(QUESTION, fallback_tree(QUESTION), "user", toolbox(QUESTION, FakeBackbone()))
+    with pytest.raises(InputError, match=name) as told:
+        check_plan(find_strategy(name))
+    assert "atomr" in told.value.hint
+
+
+@pytest.mark.parametrize("name", ["rag", "closed-book", "cot"])
+def test_a_correction_is_refused_where_none_can_be_made(name: str) -> None:
+    with pytest.raises(InputError, match=f"{name} cannot correct") as told:
+        check_revision(find_strategy(name))
+    assert "atomr" in told.value.hint
+
+
+def test_plan_and_correction_are_taken_by_atomr() -> None:
+    check_plan(find_strategy("atomr"))
+    check_revision(find_strategy("atomr"))
 
 
 @pytest.mark.parametrize("name", list(STRATEGIES))

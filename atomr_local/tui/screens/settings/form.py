@@ -108,6 +108,8 @@ def group_title(group: str) -> str:
 def _fields(model: type[BaseModel], prefix: str) -> Iterator[FormField]:
     for name, info in model.model_fields.items():
         kind = info.annotation
+        if name == "strategies":
+            continue
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             yield from _fields(kind, f"{prefix}{name}.")
         else:

@@ -1,0 +1,67 @@
+"""Strategies reach model and sources through their tools alone."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from support.fake_parts import FakeBackbone, FakeSource, toolbox
+from support.places import ROOT
+
+FOLDER = ROOT / "atomr_local" / "strategies"
+STRATEGIES = sorted(file for file in FOLDER.glob("*.py") if file.name != "protocol.py")  # that one makes the tools
+# Of a backbone or a source; `generate` is also what `tools.asking` offers.
+FORBIDDEN = {"backbone", "_backbone", "sources", "_sources", "count_tokens", "retrieve"}
+NAMES = {"Backbone", "GenerationRequest", "KnowledgeSource", "SourceTools", "open_source"}
+
+
+def breaches(text: str) -> list[str]:
+    """What of a module's text touches a backbone or a source."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute):
+            of_asking = (isinstance(node.value, ast.Attribute) and node.value.attr == "asking") or (
+                isinstance(node.value, ast.Name) and node.value.id == "asking"
+            )
+            if not of_asking and (node.attr in FORBIDDEN or node.attr == "generate"):
+                found.append(node.attr)
+        elif isinstance(node, ast.ImportFrom):
+            found += [alias.name for alias in node.names if alias.name in NAMES]
+            if (node.module or "").startswith(("atomr_local.backbone.llama", "atomr_local.backbone.openai")):
+                found.append(node.module or "")
+        elif isinstance(node, ast.Constant) and node.value in FORBIDDEN:  # getattr(tools, "backbone")
+            found.append(str(node.value))
+    return found
+
+
+@pytest.mark.parametrize("file", STRATEGIES, ids=lambda file: file.stem)
+def test_no_strategy_touches_a_backbone_or_a_source(file: Path) -> None:
+    assert breaches(file.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tools.backbone.generate(request)",
+        "tools.reader.backbone",
+        "tools.retriever.sources['text']",
+        "source.retrieve(request, cancellation)",
+        "tools.planner._backbone",
+        "from atomr_local.backbone.protocol import GenerationRequest",
+        "getattr(tools, 'backbone')",
+    ],
+)
+def test_a_breach_is_seen(text: str) -> None:
+    assert breaches(text)
+
+
+def test_asking_may_generate() -> None:
+    assert breaches("tools.asking.generate(0, 'plan', prompt, None, 10)") == []
+
+
+def test_the_toolbox_hands_out_neither_backbone_nor_sources() -> None:
+    backbone, source = FakeBackbone(), FakeSource("text")
+    handed_out = vars(toolbox("Who?", backbone, source))
+    assert not {"backbone", "sources", "style", "verifies", "span_reader"} & set(handed_out)
+    assert not any(value in (backbone, source) for value in handed_out.values())
