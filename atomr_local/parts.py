@@ -19,7 +19,7 @@ from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
 from atomr_local.sources.registry import SOURCES, SourceTools, find_source, open_source
-from atomr_local.system.memory import give_back_memory, limit_arenas
+from atomr_local.system.memory import give_back_memory, keep_heap_small
 
 if TYPE_CHECKING:
     from atomr_local.backbone.llama.probe.verdict import ProbeTask
@@ -130,7 +130,7 @@ class Parts:
             from atomr_local.system.threads import prepare_threads
 
             prepare_threads()
-            limit_arenas()
+            keep_heap_small()
             self._probing = Cancellation()
             self._close_removed()
             wanted = [name for name in local if name not in self.sources]

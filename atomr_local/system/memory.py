@@ -13,14 +13,23 @@ import os
 import sys
 from typing import Any
 
-_M_ARENA_MAX = -8  # malloc.h of glibc
+# malloc.h of glibc, and the variables by which a user sets the same.
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 _ARENAS = 2
+_LARGE = 1 << 20  # bytes of a block that is mapped for itself: glibc raises it to 32 MB, whose gaps stay
+_CHOSEN = {"MALLOC_ARENA_MAX": (_M_ARENA_MAX, _ARENAS), "MALLOC_MMAP_THRESHOLD_": (_M_MMAP_THRESHOLD, _LARGE)}
 
 
-def limit_arenas() -> None:
-    """Let threads share two arenas of glibc, instead of eight for each core; what the user set stays."""
-    if "MALLOC_ARENA_MAX" not in os.environ and "GLIBC_TUNABLES" not in os.environ:
-        _glibc("mallopt", _M_ARENA_MAX, _ARENAS)
+def keep_heap_small() -> None:
+    """Let threads share two arenas of glibc, instead of eight for each core, and give large blocks back when freed.
+
+    What the user set stays. To be called before models and indexes are loaded.
+    """
+    if "GLIBC_TUNABLES" in os.environ:
+        return
+    for name, (option, value) in _CHOSEN.items():
+        if name not in os.environ:
+            _glibc("mallopt", option, value)
 
 
 def trim_memory() -> None:

@@ -8,6 +8,9 @@ user does who never starts a new one. Each row is taken when a question has ende
 the heap (anonymous) and what is mapped files (model, indexes: the system takes them back when memory is short), threads
 and open files. It fails (exit 1) when, after the first `--after` questions, memory grows by more than a tenth, when
 threads or files are left behind, or when more memory is resident than `--most` MiB.
+
+Two pools are filled as they are needed, up to a fixed size: workers, and connections to the files of an index. They are
+held to that size; everything else may not grow at all.
 """
 
 from __future__ import annotations
@@ -16,17 +19,22 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from atomr_local import paths
 
 _PATIENCE = 300.0  # seconds for one question
 _GROWTH = 0.1
+# Names of pools of workers, and how many each has at most: asyncio's own (its rule), and the text index's.
+_POOLS = {"asyncio": min(32, (os.cpu_count() or 1) + 4), "atomr-words": 4}
+_CONNECTIONS = 4  # that stay open to a file of an index (`indexing/sqlite_pool.py`)
 _NAMES = {"VmRSS": "rss", "RssAnon": "heap", "RssFile": "mapped"}
 
 
@@ -37,8 +45,8 @@ class Held:
     rss: float
     heap: float
     mapped: float
-    threads: int
-    files: int
+    threads: Counter[str] = field(default_factory=Counter)  # by name; workers by the name of their pool
+    files: Counter[str] = field(default_factory=Counter)  # by path, or by kind
 
     @classmethod
     def now(cls) -> Held:
@@ -47,8 +55,24 @@ class Held:
             name, _, value = line.partition(":")
             if name in _NAMES:
                 memory[_NAMES[name]] = int(value.split()[0]) / 1024
-        files = len(os.listdir("/proc/self/fd")) - 1  # noqa: PTH208 - one of them is the listing's own
-        return cls(**memory, threads=threading.active_count(), files=files)
+        threads = Counter(re.sub(r"_\d+$", "", thread.name) for thread in threading.enumerate())
+        return cls(**memory, threads=threads, files=_open_files())
+
+
+def _open_files() -> Counter[str]:
+    found = Counter[str]()
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            name = str(entry.readlink())
+        except OSError:  # the listing's own
+            continue
+        found[re.sub(r":\[\d+\]$", "", name)] += 1
+    return found
+
+
+def _most_of(name: str, before: int) -> int:
+    """How many threads or open files of this name there may be, where there were so many before."""
+    return max(before, _POOLS.get(name, 0), _CONNECTIONS if name.endswith(".sqlite") else 0)
 
 
 def left_behind(first: Held, last: Held, most: float) -> list[str]:
@@ -58,10 +82,12 @@ def left_behind(first: Held, last: Held, most: float) -> list[str]:
         problems.append(f"memory grew from {first.rss:.0f} to {last.rss:.0f} MiB")
     if last.rss > most:
         problems.append(f"{last.rss:.0f} MiB are resident, {most:.0f} at most are wanted")
-    if last.threads > first.threads + 2:  # the pool of asyncio grows by one now and then
-        problems.append(f"{last.threads - first.threads} threads more than at the beginning")
-    if last.files > first.files + 5:
-        problems.append(f"{last.files - first.files} open files more than at the beginning")
+    for what, before, after in (("threads", first.threads, last.threads), ("open files", first.files, last.files)):
+        problems += [
+            f"{number} {what} of {name}, {before[name]} at the beginning"
+            for name, number in sorted(after.items())
+            if number > _most_of(name, before[name])
+        ]
     return problems
 
 
@@ -78,8 +104,8 @@ async def spend(questions: int, after: int, every: int, most: float) -> list[str
 
     def show(number: int, held: Held) -> None:
         print(
-            f"{number:9} {held.rss:7.0f} {held.heap:7.0f} {held.mapped:7.0f}  {held.threads:7} {held.files:6}"
-            f"  {time.monotonic() - began:7.0f}", flush=True,
+            f"{number:9} {held.rss:7.0f} {held.heap:7.0f} {held.mapped:7.0f}  {held.threads.total():7}"
+            f" {held.files.total():6}  {time.monotonic() - began:7.0f}", flush=True,
         )  # fmt: skip
 
     with Assistant.open() as assistant:

@@ -7,6 +7,7 @@ query of a process waits for tenths of a second instead of for torch. It compute
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import re
 import struct
@@ -152,6 +153,31 @@ def _mapped(file: Path, name: str) -> NDArray[np.float32]:
     return np.asarray(np.memmap(file, dtype="<f4", mode="r", offset=offset, shape=tuple(place["shape"])))
 
 
+class WordTable:
+    """Rows of an array, read where it lies in its file.
+
+    Pages that were read count as this process's memory, the neighbours that the system maps with them too: they are let
+    go after each reading. The system keeps them cached, and takes them back when memory is short.
+    """
+
+    def __init__(self, table: NDArray[np.float32]) -> None:
+        self._table = table
+        base: Any = table
+        while isinstance(base, np.ndarray):
+            base = base.base
+        self._file = base if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED") else None
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def rows(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        """A copy of these rows."""
+        found: NDArray[np.float32] = self._table[numbers]
+        if self._file is not None:
+            self._file.madvise(mmap.MADV_DONTNEED)
+        return found
+
+
 def build_graph(shape: BertShape, weights: dict[str, NDArray[np.float32]]) -> tuple[bytes, dict[str, Any]]:
     """The encoder (Devlin et al. 2019, section 3) as an ONNX model, and the arrays that it refers to.
 
@@ -224,7 +250,7 @@ class BertSession:
         self.tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(shape.longest)
-        self._words = self.weights["embeddings.word_embeddings.weight"]
+        self._words = WordTable(self.weights["embeddings.word_embeddings.weight"])
         self._places = self.weights["embeddings.position_embeddings.weight"][: shape.longest]
         if self.tokenizer.get_vocab_size() > len(self._words) or len(self._places) < shape.longest:
             raise Unsuited("its tokenizer does not fit its weights")
@@ -254,7 +280,7 @@ class BertSession:
             lengths: how many tokens of each text are no padding.
             kinds: what a token's kind adds, (width,) where all are of one, else (texts, tokens, width).
         """
-        embedded = self._words[tokens]
+        embedded = self._words.rows(tokens)
         embedded += self._places[: tokens.shape[1]] + kinds
         found: NDArray[np.float32] = self._session.run(["hidden"], {"embedded": embedded, "lengths": lengths})[0]
         return found
