@@ -89,6 +89,18 @@ class QueryError(AtomrError):
     title = "Query refused"
 
 
+class CallLimitError(AtomrError):
+    """A question has used up its model calls."""
+
+    title = "Call limit reached"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"the question has used all of its {limit} model calls",
+            hint="Raise limits.calls in the settings, or ask a simpler question.",
+        )
+
+
 class MissingPartError(AtomrError):
     """An optional package or file that this operation needs is not installed."""
 

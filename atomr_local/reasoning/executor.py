@@ -8,8 +8,9 @@ whole question.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from atomr_local.errors import CallLimitError
 from atomr_local.reasoning.answer_selection.answer_signals import raw_confidence
 from atomr_local.reasoning.answer_selection.selection import AnswerSelection, surest_pair
 from atomr_local.reasoning.arguments import fill_question, resolve_arguments
@@ -18,8 +19,9 @@ from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.parallel import run_graph
 from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.result_reuse import ResultCache, ReusedResults
-from atomr_local.reasoning.results import Result, text_values
+from atomr_local.reasoning.results import Result, add_evidence, text_values
 from atomr_local.reasoning.steps import Steps
+from atomr_local.reasoning.trace.events import WarningRaised
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Method
 from atomr_local.settings.schema import Settings
@@ -107,10 +109,32 @@ class Executor:
         given = self.reused.given(node.id) if self.reused is not None else None
         if given is not None:
             return given
-        result = self._found(node, question)
         if node is self.tree.root:
-            return self.selection.final(self.tree, question, self._as_asked(), result, self._results)
+            try:
+                result = self._found(node, question)
+                return self.selection.final(self.tree, question, self._as_asked(), result, self._results)
+            except CallLimitError as limit:
+                return self._concluded(node, question, limit)
+        result = self._found(node, question)
         self.selection.weigh_step(result)
+        return result
+
+    def _concluded(self, node: Node, question: str, limit: CallLimitError) -> Result:
+        """The root's answer from what is known when no model call is left: from its children, else from the evidence.
+
+        Nothing more is retrieved, and no direct answer competes.
+        """
+        note = f"{limit.message}; this is concluded from what was found until then"
+        self.recorder.emit(WarningRaised(message=note))
+        with self.reader.asking.concluding():
+            result = self._passed_up(node) if node.children else None
+            if result is None:
+                result = self._over(node, question, [child.id for child in node.children], "child")
+            found = [item for other in self.tree.nodes() for item in self.recorder.evidence_of(other.id)]
+            add_evidence(result.evidence, found)
+            selection = replace(self.selection, direct=False)
+            result = selection.final(self.tree, question, self._as_asked(), result, self._results)
+        result.dropped.append(note)
         return result
 
     def _found(self, node: Node, question: str) -> Result:

@@ -113,7 +113,16 @@ class LimitSettings(_Group):
     references: int = Field(
         16, ge=1, le=256, description="Maximum number of values of a reference that an operator runs for."
     )
+    calls: int = Field(
+        80,
+        ge=1,
+        le=10_000,
+        description="Maximum number of model calls; then the question is concluded from what is known.",
+    )
     evidence_tokens: int = Field(900, ge=64, description="Maximum number of prompt tokens for evidence in one call.")
+    example_tokens: int = Field(
+        1000, ge=0, description="Maximum number of prompt tokens for worked examples in one call."
+    )
     passage_words: int = Field(70, ge=10, description="Words of the best passage that the model sees.")
 
     def of_plans(self) -> Limits:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from atomr_local.backbone.protocol import Generation, Prompt
 from atomr_local.planning.coverage import left_out
 from atomr_local.planning.spelling import Respelt, respelt, spelt
 from atomr_local.reasoning.answer_selection.selection import AnswerSelection
+from atomr_local.reasoning.asking.asking import shown_prompt
 from atomr_local.reasoning.executor import Executor
-from atomr_local.reasoning.reading.reader import shown_prompt
 from atomr_local.reasoning.result_reuse import ReusedResults
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import ModelCalled, PlanFragment, PlanReady, StageChanged, WarningRaised
@@ -70,12 +71,15 @@ def make_plan(question: str, tools: Toolbox) -> PlanReady:
     """Ask the planner and emit what it writes."""
     recorder = tools.recorder
     recorder.emit(StageChanged(stage="planning"))
+
+    def on_call(prompt: Prompt, completion: Generation) -> None:
+        tools.asking.count_call()
+        recorder.emit(ModelCalled(node_id=None, purpose="plan", prompt=shown_prompt(prompt), completion=completion))
+
     plan = tools.planner.plan(
         question,
         on_text=lambda text: recorder.emit(PlanFragment(text=text)),
-        on_call=lambda prompt, completion: recorder.emit(
-            ModelCalled(node_id=None, purpose="plan", prompt=shown_prompt(prompt), completion=completion)
-        ),
+        on_call=on_call,
         cancellation=tools.cancellation,
     )
     tree = rightly_spelt(plan.tree, tools)

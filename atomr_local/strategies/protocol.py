@@ -9,6 +9,7 @@ from atomr_local.backbone.protocol import Backbone
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.planning.planner import Planner
+from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.operators import Operators
@@ -81,12 +82,9 @@ class Toolbox:
         self.earlier = earlier or ResultCache()
         self.cache = ResultCache()
         self.conversation = conversation or Conversation()
+        self.asking = Asking(backbone, recorder, cancellation, settings, style)
         self.reader = Reader(
-            backbone,
-            recorder,
-            cancellation,
-            settings,
-            style=style,
+            self.asking,
             verify=features.verify and verifies,
             span_reader=span_reader if features.span_reader else None,
         )

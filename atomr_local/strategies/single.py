@@ -39,7 +39,8 @@ class SingleNode:
         compact = to_compact(tree, with_root=True)
         tools.steps.begin_tree(PlanReady(tree=tree, compact=compact, origin="fallback", attempts=0))
         with tools.steps.root(question) as step:
-            reading, evidence = self.answer(question, tools)
+            with tools.asking.concluding():  # its few calls are all that is needed for the answer
+                reading, evidence = self.answer(question, tools)
             reading = tools.reader.checked(ROOT_ID, reading)
             result = Result(
                 values_read(reading),

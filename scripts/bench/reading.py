@@ -25,6 +25,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.evaluation.declining import auroc
 from atomr_local.evaluation.metrics import score_answer
 from atomr_local.parts import Parts
+from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.confidence import signals as names
 from atomr_local.reasoning.confidence.calibration import FEATURES
 from atomr_local.reasoning.reading.reader import Reader
@@ -57,19 +58,18 @@ class Bench:
     """A reader on a loaded model, and what its calls took."""
 
     def __init__(self, parts: Parts, task: str, words: int) -> None:
-        assert parts.backbone is not None
         self.calls: list[ModelCalled] = []
-        recorder = Recorder("reading", "bench", {}, self._see)
+        self._recorder = Recorder("reading", "bench", {}, self._see)
+        self._settings = load_settings(limits={"evidence_tokens": 3000, "passage_words": words})
+        self._parts = parts
         self._task = task
-        self._reader = Reader(
-            parts.backbone,
-            recorder,
-            Cancellation(),
-            load_settings(limits={"evidence_tokens": 3000, "passage_words": words}),
-            style=parts.style,
-            verify=parts.verifies,
-            span_reader=parts.span_reader,
-        )
+
+    def _reader(self) -> Reader:
+        """A reader for one question: its calls are limited."""
+        parts = self._parts
+        assert parts.backbone is not None
+        asking = Asking(parts.backbone, self._recorder, Cancellation(), self._settings, parts.style)
+        return Reader(asking, verify=parts.verifies, span_reader=parts.span_reader)
 
     def _see(self, event: Event) -> None:
         if isinstance(event, ModelCalled):
@@ -78,12 +78,13 @@ class Bench:
     def read(self, row: dict[str, Any]) -> dict[str, Any]:
         """One question read: its answer or guess, and the signals of what was read."""
         found = [Evidence(SourceName.TEXT, row["title"].replace("_", " "), row["context"], 1.0, "", {}, "e1")]
-        ask = self._reader.from_evidence if self._task == "read" else self._reader.whole
+        reader = self._reader()
+        ask = reader.from_evidence if self._task == "read" else reader.whole
         before = len(self.calls)
         first = ask(None, row["question"], found)
         unknown = self.calls[before].completion.watched[:1]
-        guessed = first if first.answers else self._reader.whole(None, row["question"], found, guess=True)
-        guessed = self._reader.checked(None, guessed)
+        guessed = first if first.answers else reader.whole(None, row["question"], found, guess=True)
+        guessed = reader.checked(None, guessed)
         gold = [] if row["unanswerable"] else row["answers"]
         score = score_answer(_text(guessed), gold)
         told = guessed.signals | {names.GUESS: float(not first.answers)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -28,6 +29,7 @@ from atomr_local.tree.validation import Limits
 
 Reply = str | Exception | Callable[[Prompt], str]
 PROBABILITY = 0.8
+_WORD = re.compile(r"\s*\S+(?:\s+$)?")
 
 
 def reply(*answers: str, evidence: Iterable[int] = ()) -> str:
@@ -63,13 +65,14 @@ class Told(Said):
 
 
 class FakeBackbone:
-    """Says what was enqueued, in order; every word is a token. Asked more often than that, the test has failed."""
+    """Says what was enqueued, in order; every word, with the space before it, is a token. Asked more often than that, the test has failed."""
 
     def __init__(self, *replies: Reply, context_tokens: int = 100_000) -> None:
         self.replies = list(replies)
         self.prompts: list[Prompt] = []
         self.grammars: list[str | None] = []
         self.lookup_texts: list[tuple[str, ...]] = []
+        self.requests: list[GenerationRequest] = []
         self.info = BackboneInfo("fake", None, context_tokens)
 
     def count_tokens(self, prompt: Prompt) -> int:
@@ -85,6 +88,7 @@ class FakeBackbone:
         self.prompts.append(prompt)
         self.grammars.append(request.output.gbnf if request.output is not None else None)
         self.lookup_texts.append(request.lookup_texts)
+        self.requests.append(request)
         given = self.replies.pop(0)
         if isinstance(given, Exception):
             raise given
@@ -92,7 +96,7 @@ class FakeBackbone:
         text = given if isinstance(given, str) else given(prompt)
         if request.on_text is not None:
             request.on_text(text)
-        tokens = tuple(Token(word, math.log(probability)) for word in text.split())
+        tokens = tuple(Token(word, math.log(probability)) for word in _WORD.findall(text))
         watched = tuple(map(math.log, given.watched)) if isinstance(given, Told) else (math.nan,) * len(request.watch)
         return Generation(text, tokens, "stop", count, count, 0.0, watched)
 

@@ -10,8 +10,8 @@ from atomr_local.language.is_question import understands
 from atomr_local.language.literals import dates_in, parse_date, parse_quantity
 from atomr_local.language.words import english, number_words
 from atomr_local.reasoning.answer_selection.selection import year_asked_for
+from atomr_local.reasoning.asking.extractive_compression import cut_passage
 from atomr_local.reasoning.reading.answer_formats import FORMATS, AnswerSpec
-from atomr_local.reasoning.reading.extractive_compression import cut_passage
 from atomr_local.reasoning.verdict.repetition import repeats
 from atomr_local.sources.graph.filter.conditions import comparison, described, is_superlative, negated
 from atomr_local.sources.graph.qualified_statements import split_time

@@ -1,4 +1,4 @@
-"""The reader: fills a prompt within the context window and gets a structured answer from the model."""
+"""The reader: closed tasks of the model, each with a prompt, a grammar and a structured answer."""
 
 from __future__ import annotations
 
@@ -7,22 +7,17 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from atomr_local.backbone.protocol import Backbone, Generation, GenerationRequest, Prompt
-from atomr_local.backbone.structured_output import Choice, Grammar, StructuredOutput
-from atomr_local.backbone.templates import Style, render
-from atomr_local.cancellation import Cancellation
-from atomr_local.errors import ModelError
-from atomr_local.language.scripts import first_words
+from atomr_local.backbone.protocol import Generation, Prompt
+from atomr_local.backbone.structured_output import Choice, Grammar
+from atomr_local.backbone.templates import render
+from atomr_local.reasoning.asking.asking import Asking
+from atomr_local.reasoning.asking.passages import evidence_block, shown_passages
 from atomr_local.reasoning.confidence.signals import null_score, said_yes, token_shares
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reading.answer_formats import VERDICTS, AnswerFormat, AnswerSpec, Task, answer_format
 from atomr_local.reasoning.reading.citation_verification import are_verdicts, mentioned_share
-from atomr_local.reasoning.reading.extractive_compression import cut_passage, word_budgets
 from atomr_local.reasoning.reading.reading import Reading
-from atomr_local.reasoning.trace.events import ModelCalled, TextGenerated
-from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sanitize import sanitize_line
-from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import Evidence
 
 if TYPE_CHECKING:
@@ -34,9 +29,6 @@ _THOUGHT_TOKENS = 120
 _QUESTION_TOKENS = 120
 _ONE_LINE = Grammar(r"root ::= [^ \r\n\x00-\x1F\x7F] [^\r\n\x00-\x1F\x7F]{1,400}")
 _DRAWS = 2
-# The most words of a title in a prompt. One in two thousand titles of Wikipedia has more.
-_TITLE_WORDS = 10
-_TITLE_CHARACTERS = 120
 UNKNOWN = "Unknown"
 _WITH_UNKNOWN: frozenset[Task] = frozenset({"read", "answer", "filter", "combine"})
 _VERIFIED: frozenset[Task] = frozenset({"read", "answer"})
@@ -56,20 +48,15 @@ class SpanJudge(Protocol):
 
 @dataclass
 class Reader:
-    """Asks the backbone on behalf of nodes and records every call.
+    """Has the model do the closed tasks: read, select, combine, remember, conclude, choose, rewrite.
 
     Attributes:
-        style: of prompts and answers; an adapter's card says which one it was trained on.
         verify: whether :meth:`checked` asks the model if the evidence supports its answer.
         span_reader: judges what is read from evidence.
     """
 
-    backbone: Backbone
-    recorder: Recorder
-    cancellation: Cancellation
-    settings: Settings
+    asking: Asking
     _: KW_ONLY
-    style: Style = "full"
     verify: bool = False
     span_reader: SpanJudge | None = None
 
@@ -84,12 +71,14 @@ class Reader:
         reading = self._read(node_id, "read", "read", evidence, question=question)
         if not reading.answers or reading.confidence is None or reading.confidence >= unsure:
             return reading
+        if self.asking.calls_left < _DRAWS:
+            return replace(reading, dropped=(*reading.dropped, "no alternatives: the question's model calls are used"))
         others: dict[str, float] = {}
 
         def again(draw: int) -> Reading:
             return self._read(node_id, "read again", "read", evidence, draw=draw, question=question)
 
-        for drawn in run_each(again, range(1, _DRAWS + 1), self.settings.llm.parallel):
+        for drawn in run_each(again, range(1, _DRAWS + 1), self.asking.settings.llm.parallel):
             if len(drawn.answers) == 1 and drawn.answers != reading.answers:
                 others[drawn.answers[0]] = max(drawn.confidence or 0.0, others.get(drawn.answers[0], 0.0))
         return replace(reading, others=tuple(sorted(others.items(), key=lambda item: -item[1])))
@@ -106,16 +95,20 @@ class Reader:
         """The reading with its answers verified: the model is asked about each in the next turn of the same
         conversation, so that only that turn has to be read (P(True): Kadavath et al., 2022).
 
-        A reading without evidence or without answers is returned unchanged.
+        A reading without evidence or without answers is returned unchanged, and so is one that no call is left for.
         """
         if not self.verify or reading.asked is None or not reading.answers:
             return reading
+        if self.asking.calls_left < len(reading.lines):
+            return replace(reading, dropped=(*reading.dropped, "not verified: the question's model calls are used"))
         verified: list[float] = []
         for line in reading.lines:
-            prompt = reading.asked.going_on(line, answer_format(self.style, "read").check)
-            if self.backbone.count_tokens(prompt) + _CHECK_TOKENS > self.backbone.info.context_tokens:
+            prompt = reading.asked.going_on(line, answer_format(self.asking.style, "read").check)
+            if not self.asking.has_room(prompt, _CHECK_TOKENS):
                 return reading
-            said = self._generate(node_id, "verify", prompt, Choice(VERDICTS), _CHECK_TOKENS, watch=_WATCHED_VERDICTS)
+            said = self.asking.generate(
+                node_id, "verify", prompt, Choice(VERDICTS), _CHECK_TOKENS, watch=_WATCHED_VERDICTS
+            )
             probability = said_yes(said)
             if probability is None:
                 return reading
@@ -143,9 +136,9 @@ class Reader:
         Returns:
             The question in the model's words, sanitised; "" if it wrote nothing usable.
         """
-        template = "rewrite" if self.style == "full" else "lean_rewrite"
+        template = "rewrite" if self.asking.style == "full" else "lean_rewrite"
         prompt = render(_PACKAGE, template, turns="\n".join(map(sanitize_line, turns)), question=question)
-        completion = self._generate(None, "rewrite", prompt, _ONE_LINE, _QUESTION_TOKENS)
+        completion = self.asking.generate(None, "rewrite", prompt, _ONE_LINE, _QUESTION_TOKENS)
         return sanitize_line(completion.text) if completion.finish == "stop" else ""
 
     def from_memory(self, node_id: int | None, question: str) -> Reading:
@@ -155,14 +148,14 @@ class Reader:
     def from_thoughts(self, node_id: int | None, question: str) -> Reading:
         """Chain of thought: think first, then answer from the thoughts (Wei et al., 2022)."""
         thinking = render(_PACKAGE, "think", question=question)
-        thoughts = sanitize_line(self._generate(node_id, "think", thinking, None, _THOUGHT_TOKENS).text)
+        thoughts = sanitize_line(self.asking.generate(node_id, "think", thinking, None, _THOUGHT_TOKENS).text)
         return self._read(node_id, "conclude", "conclude", (), question=question, thoughts=thoughts)
 
     def choose(self, node_id: int, question: str, options: Sequence[str]) -> str:
         """The model's choice of one of the options (combinations of sources) for the question."""
-        template = "choose_sources" if self.style == "full" else "lean_choose_sources"
+        template = "choose_sources" if self.asking.style == "full" else "lean_choose_sources"
         prompt = render(_PACKAGE, template, sources=max(options, key=len), question=question)
-        chosen = self._generate(node_id, "choose sources", prompt, Choice(tuple(options)), 16).text.strip()
+        chosen = self.asking.generate(node_id, "choose sources", prompt, Choice(tuple(options)), 16).text.strip()
         return chosen if chosen in options else max(options, key=len)
 
     def _read(
@@ -177,8 +170,10 @@ class Reader:
         guess: bool = False,
         **slots: str,
     ) -> Reading:
-        form = answer_format(self.style, task)
-        shown, prompt, dropped = self._fit(form, task, evidence, slots)
+        form = answer_format(self.asking.style, task)
+        shown, prompt, dropped = self.asking.fit(
+            lambda shown: self._prompt(form, task, shown, slots), evidence, _ANSWER_TOKENS
+        )
         cut = self._cut_all(task, shown, slots)
         asked = AnswerSpec(
             task,
@@ -186,18 +181,19 @@ class Reader:
             texts or tuple(part for title, text in cut for part in (text, title)),
             len(shown),
             tuple(candidates) if candidates else None,
-            self.settings.features.span_answers,
+            self.asking.settings.features.span_answers,
             guess,
             bodies=tuple(text for _, text in cut),
         )
         watch = (UNKNOWN,) if task in _WITH_UNKNOWN and not draw else ()
-        completion = self._generate(
+        completion = self.asking.generate(
             node_id,
             purpose,
             prompt,
             Grammar(form.grammar(asked), form.json_schema),
             _ANSWER_TOKENS,
-            draw,
+            temperature=1.0 if draw else 0.0,
+            draw=draw,
             watch=watch,
             watch_after=form.before,
         )
@@ -214,28 +210,6 @@ class Reader:
             return None
         return self.span_reader.judge(question, [f"{title}: {text}" for title, text in shown], answers)
 
-    def _fit(
-        self, form: AnswerFormat, task: Task, evidence: Sequence[Evidence], slots: dict[str, str]
-    ) -> tuple[list[Evidence], Prompt, tuple[str, ...]]:
-        """The evidence that fits, the prompt with it, and notes about evidence left out (the weakest, last, first)."""
-        shown = list(evidence)
-        bare = self.backbone.count_tokens(self._prompt(form, task, [], slots))
-        while True:
-            prompt = self._prompt(form, task, shown, slots)
-            tokens = self.backbone.count_tokens(prompt)
-            room = tokens + _ANSWER_TOKENS <= self.backbone.info.context_tokens
-            if room and (tokens - bare <= self.settings.limits.evidence_tokens or len(shown) <= 1):
-                break
-            if not shown:
-                raise ModelError(
-                    f"the question needs {tokens} prompt tokens, the model's context window has "
-                    f"{self.backbone.info.context_tokens}",
-                    hint="Ask a shorter question, or set llm.context_tokens higher.",
-                )
-            shown.pop()
-        dropped = tuple(f"{item.id} left out of the prompt: no room" for item in evidence[len(shown) :])
-        return shown, prompt, dropped
-
     def _prompt(self, form: AnswerFormat, task: Task, evidence: Sequence[Evidence], slots: dict[str, str]) -> Prompt:
         block = evidence_block(self._cut_all(task, evidence, slots))
         return render(_PACKAGE, form.template(task), (), **slots | {"evidence": block})
@@ -243,37 +217,8 @@ class Reader:
     def _cut_all(self, task: Task, evidence: Sequence[Evidence], slots: dict[str, str]) -> list[tuple[str, str]]:
         asked = slots.get("question") or slots.get("condition", "")
         passages = [(item.title, item.text) for item in evidence]
-        words, cut = self.settings.limits.passage_words, self.settings.features.cut_evidence
+        words, cut = self.asking.settings.limits.passage_words, self.asking.settings.features.cut_evidence
         return shown_passages(asked, passages, words, whole=task != "read", cut=cut)
-
-    def _generate(
-        self,
-        node_id: int | None,
-        purpose: str,
-        prompt: Prompt,
-        output: StructuredOutput | None,
-        max_tokens: int,
-        draw: int = 0,
-        watch: tuple[str, ...] = (),
-        watch_after: str = "",
-    ) -> Generation:
-        """One call; `draw` 0 is greedy, others are samples at temperature 1, each with a seed of its own."""
-        request = GenerationRequest(
-            prompt,
-            max_tokens,
-            output,
-            temperature=1.0 if draw else 0.0,
-            seed=self.settings.llm.seed + draw,
-            watch=watch,
-            watch_after=watch_after,
-            on_text=lambda text: self.recorder.emit(TextGenerated(node_id=node_id, text=text)),
-            cancellation=self.cancellation,
-        )
-        completion = self.backbone.generate(request)
-        self.recorder.emit(
-            ModelCalled(node_id=node_id, purpose=purpose, prompt=shown_prompt(prompt), completion=completion)
-        )
-        return completion
 
     @staticmethod
     def _parse(
@@ -308,24 +253,3 @@ class Reader:
             if len(answers) > 1
             else (completion.text,),
         )
-
-
-def shown_passages(
-    question: str, passages: Sequence[tuple[str, str]], words: int, *, whole: bool, cut: bool = True
-) -> list[tuple[str, str]]:
-    """(title, text) of each passage for the prompt: one line, cut to what matters for the question."""
-    shown = []
-    for (title, text), budget in zip(passages, word_budgets(words, len(passages), whole=whole), strict=True):
-        name, line = " ".join(sanitize_line(title)[:_TITLE_CHARACTERS].split()[:_TITLE_WORDS]), sanitize_line(text)
-        shown.append((name, cut_passage(question, name, line, budget) if cut else first_words(line, budget)))
-    return shown
-
-
-def evidence_block(passages: Sequence[tuple[str, str]]) -> str:
-    """Numbered passages, one a line."""
-    return "\n".join(f"[{i}] {title}: {text}" for i, (title, text) in enumerate(passages, 1)) or "(no evidence)"
-
-
-def shown_prompt(prompt: Prompt) -> str:
-    """The prompt as one text, for people."""
-    return "\n\n".join(f"{message.role}: {message.content}" for message in prompt.messages)

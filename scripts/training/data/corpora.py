@@ -14,7 +14,7 @@ from atomr_local.catalog.starter import find_embedder
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.language.names import name_key
 from atomr_local.planning.shorthand import find_name
-from atomr_local.reasoning.reading.reader import evidence_block, shown_passages
+from atomr_local.reasoning.asking.passages import evidence_block, shown_passages
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Request, Value
 from atomr_local.sources.text import TextSource

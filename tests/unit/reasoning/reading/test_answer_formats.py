@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from atomr_local.reasoning.asking.passages import shown_passages
 from atomr_local.reasoning.reading.answer_formats import FORMATS, AnswerSpec, answer_format
-from atomr_local.reasoning.reading.reader import shown_passages
 
 LEAN, FULL = FORMATS["lean"], FORMATS["full"]
 

@@ -1,0 +1,171 @@
+"""Model calls on behalf of one question: fitted to the context window, recorded, counted and cancellable.
+
+The reader (closed tasks) and the writer (forms) stand on it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from atomr_local.backbone.protocol import Backbone, BackboneInfo, Generation, GenerationRequest, Prompt
+from atomr_local.backbone.structured_output import StructuredOutput
+from atomr_local.backbone.templates import Style
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import CallLimitError, ModelError
+from atomr_local.reasoning.trace.events import ModelCalled, TextGenerated
+from atomr_local.reasoning.trace.recorder import Recorder
+from atomr_local.settings.schema import Settings
+from atomr_local.sources.protocol import Evidence
+
+# Calls over the limit with which a strategy may conclude from what it has.
+CALLS_TO_CONCLUDE = 8
+
+
+class Asking:
+    """Calls the backbone for one question. Thread-safe.
+
+    Attributes:
+        style: of prompts and answers; an adapter's card says which one it was trained on.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        recorder: Recorder,
+        cancellation: Cancellation,
+        settings: Settings,
+        style: Style = "full",
+    ) -> None:
+        self._backbone = backbone
+        self._recorder = recorder
+        self._cancellation = cancellation
+        self._lock = threading.Lock()
+        self._used = 0
+        self._concluding = 0
+        self.settings = settings
+        self.style: Style = style
+
+    @property
+    def info(self) -> BackboneInfo:
+        return self._backbone.info
+
+    @property
+    def calls_left(self) -> int:
+        """Calls before :class:`CallLimitError`."""
+        with self._lock:
+            return max(0, self._allowed - self._used)
+
+    @property
+    def _allowed(self) -> int:
+        return self.settings.limits.calls + (CALLS_TO_CONCLUDE if self._concluding else 0)
+
+    @contextmanager
+    def concluding(self) -> Iterator[None]:
+        """Inside, a few calls over the limit are allowed: the strategy concludes from what it has."""
+        with self._lock:
+            self._concluding += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._concluding -= 1
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        return self._backbone.count_tokens(prompt)
+
+    def has_room(self, prompt: Prompt, answer_tokens: int) -> bool:
+        """Whether the context window holds the prompt and the answer."""
+        return self.count_tokens(prompt) + answer_tokens <= self.info.context_tokens
+
+    def count_call(self) -> None:
+        """Count a call that is made elsewhere, such as the planner's; it is never refused."""
+        with self._lock:
+            self._used += 1
+
+    def generate(
+        self,
+        node_id: int | None,
+        purpose: str,
+        prompt: Prompt,
+        output: StructuredOutput | None,
+        max_tokens: int,
+        *,
+        temperature: float = 0.0,
+        draw: int = 0,
+        stop: tuple[str, ...] = (),
+        watch: tuple[str, ...] = (),
+        watch_after: str = "",
+    ) -> Generation:
+        """One call. Its text is streamed and the whole of it recorded.
+
+        Args:
+            temperature: 0 is greedy.
+            draw: number of a sample; each has a seed of its own.
+
+        Raises:
+            CallLimitError: the question has used up its calls.
+            ModelError: the model failed.
+            Cancelled: the question was cancelled.
+        """
+        self._cancellation.check()
+        self._reserve()
+        request = GenerationRequest(
+            prompt,
+            max_tokens,
+            output,
+            stop,
+            temperature,
+            self.settings.llm.seed + draw,
+            watch=watch,
+            watch_after=watch_after,
+            on_text=lambda text: self._recorder.emit(TextGenerated(node_id=node_id, text=text)),
+            cancellation=self._cancellation,
+        )
+        completion = self._backbone.generate(request)
+        self._recorder.emit(
+            ModelCalled(node_id=node_id, purpose=purpose, prompt=shown_prompt(prompt), completion=completion)
+        )
+        return completion
+
+    def _reserve(self) -> None:
+        with self._lock:
+            if self._used >= self._allowed:
+                raise CallLimitError(self.settings.limits.calls)
+            self._used += 1
+
+    def fit(
+        self, render: Callable[[Sequence[Evidence]], Prompt], evidence: Sequence[Evidence], answer_tokens: int
+    ) -> tuple[list[Evidence], Prompt, tuple[str, ...]]:
+        """The evidence that fits, the prompt with it, and notes about evidence left out (the weakest, last, first).
+
+        Args:
+            render: makes the prompt with this evidence.
+            answer_tokens: room kept for the answer.
+
+        Raises:
+            ModelError: the prompt does not fit even without evidence.
+        """
+        shown = list(evidence)
+        bare = self.count_tokens(render([]))
+        while True:
+            prompt = render(shown)
+            tokens = self.count_tokens(prompt)
+            room = tokens + answer_tokens <= self.info.context_tokens
+            if room and (tokens - bare <= self.settings.limits.evidence_tokens or len(shown) <= 1):
+                break
+            if not shown:
+                raise ModelError(
+                    f"the question needs {tokens} prompt tokens, the model's context window has "
+                    f"{self.info.context_tokens}",
+                    hint="Ask a shorter question, or set llm.context_tokens higher.",
+                )
+            shown.pop()
+        dropped = tuple(f"{item.id} left out of the prompt: no room" for item in evidence[len(shown) :])
+        return shown, prompt, dropped
+
+
+def shown_prompt(prompt: Prompt) -> str:
+    """The prompt as one text, for people."""
+    return "\n\n".join(f"{message.role}: {message.content}" for message in prompt.messages)
