@@ -52,6 +52,13 @@ such as `ATOMR_SOURCES='["text"]'`.
 Three more variables are not settings: `ATOMR_HOME` names one directory for everything the program writes,
 `ATOMR_LOG_LEVEL` sets the level of the log file, and `ATOMR_CONTACT` is the contact that downloads from Wikimedia give.
 """
+_STRATEGIES = """\
+## `[strategies.NAME]`
+
+Options of a strategy. `atomr strategies NAME` shows them with what holds now; `--set NAME.OPTION=VALUE` of `atomr ask`
+and `atomr eval run` sets one for one command. An option that can be none takes the text `"none"` (`null` below). The
+options of a strategy are checked when it is used: those of a strategy that is not installed are left alone.
+"""
 _CLI = """\
 # Command line
 
@@ -107,7 +114,21 @@ def settings_page() -> str:
             inherited = group.__doc__ == BaseModel.__doc__
             told = "" if inherited else inspect.cleandoc(group.__doc__ or "")
             parts += [f"## `[{name}]`\n", f"{told}\n" if told else "", _settings_table(f"{name}.", group.model_fields)]
+    parts.append(_options())
     return MADE + "\n".join(part for part in parts if part)
+
+
+def _options() -> str:
+    from atomr_local.strategies.options import described
+    from atomr_local.strategies.registry import STRATEGIES
+
+    rows = [
+        (f"`strategies.{name}.{item['name']}`", item["values"], f"`{json.dumps(item['default'])}`", item["description"])
+        for name, strategy in STRATEGIES.items()
+        for item in described(strategy.options)
+    ]
+    table = _table(("key", "values", "default", "what it does"), rows)
+    return f"{_STRATEGIES}\n{table}"
 
 
 def _group(field: FieldInfo) -> type[BaseModel] | None:

@@ -37,7 +37,7 @@ _COMMANDS = {
     "fetch": ("fetch.command", "fetch", "Download a Wikipedia, or facts from Wikidata."),
     "history": ("commands.history", "history", "Show, search, export and delete past questions."),
     "eval": ("commands.evaluate", "evaluate", "Run and score question sets."),
-    "strategies": ("commands.ask", "strategies", "List the reasoning methods."),
+    "strategies": ("commands.strategies", "strategies", "List the reasoning methods and their options."),
     "sources": ("commands.ask", "sources", "List the knowledge sources."),
     "doctor": ("doctor.command", "doctor", "Check the installation and say what to fix."),
     "examples": ("commands.examples", "examples", "Keep your own example plans."),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import click
+
+from atomr_local.errors import InputError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -43,6 +45,48 @@ def model_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def strategy_option(command: Command) -> Command:
+    """--set: options of strategies."""
+    return click.option(
+        "--set", "assigned", metavar="NAME.OPTION=VALUE", multiple=True,
+        help="Set an option of the strategy, such as rag.top_k=5; repeatable. `atomr strategies NAME` lists them.",
+    )(command)  # fmt: skip
+
+
+def assigned_options(assigned: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """What --set gives, as the setting `strategies`.
+
+    Raises:
+        SettingsError: there is no such strategy or option, or the value is not usable.
+    """
+    from atomr_local.strategies.options import checked_options
+    from atomr_local.strategies.registry import find_strategy
+
+    given: dict[str, dict[str, Any]] = {}
+    for text in assigned:
+        place, sign, value = text.partition("=")
+        name, dot, option = (part.strip() for part in place.partition("."))
+        if not (sign and dot and name and option):
+            raise click.UsageError(f"--set: {text!r:.80} is not of the form NAME.OPTION=VALUE, such as rag.top_k=5")
+        options = checked_options(find_strategy(name), {option: value.strip()})
+        given.setdefault(name, {})[option] = getattr(options, option)
+    return given
+
+
+def check_assigned(assigned: Mapping[str, object], strategy: str) -> None:
+    """Refuse options of a strategy that is not used.
+
+    Raises:
+        InputError: an option would have no effect.
+    """
+    for name in assigned:
+        if name != strategy:
+            raise InputError(
+                f"--set {name}.… has no effect: the strategy is {strategy}",
+                hint=f"Add --strategy {name}, or see `atomr strategies {strategy}`.",
+            )
 
 
 def overrides(**options: Any) -> dict[str, Any]:

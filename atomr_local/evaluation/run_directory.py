@@ -30,6 +30,8 @@ from atomr_local.input_files import open_regular, read_text
 from atomr_local.output_files import not_written, put
 from atomr_local.settings.old_names import renamed
 from atomr_local.settings.schema import Settings
+from atomr_local.strategies.options import options_of
+from atomr_local.strategies.registry import find_strategy
 
 SCHEMA = "atomr.eval-run/1"
 # Groups of settings that decide no answer: how the screen looks, what is kept of questions, how others are reached.
@@ -50,11 +52,16 @@ def describe_run(settings: Settings, questions: Path, plans: Path | None = None)
 
     Raises:
         InputError: a file cannot be read.
+        SettingsError: the settings name no strategy, or an option that it does not take.
         KnowledgeIndexError: an index named in the settings is not built, or none is named where several are.
     """
     shown = settings.model_dump(mode="json", exclude=set(UNDECIDING))
     for name in ("api_key", "deadline", "allow_unencrypted_credentials"):
         shown["endpoint"].pop(name)
+    # Of the strategies, the one that answers, and with the defaults that hold.
+    shown.pop("strategies")
+    if options := options_of(find_strategy(settings.strategy), settings).model_dump(mode="json"):
+        shown["strategies"] = {settings.strategy: options}
     names: dict[IndexKind, str] = {"text": settings.text_index, "graph": settings.graph_index}
     return {
         "schema": SCHEMA,

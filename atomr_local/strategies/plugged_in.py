@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -43,7 +44,7 @@ def plugged_in(name: str, made: Any) -> Strategy:
     wrong = ""
     if not callable(getattr(made, "run", None)):
         wrong = "it has no method run"
-    elif isinstance(needs, str) or not set(needs) <= set(get_args(Need)):
+    elif not isinstance(needs, Set | tuple | list) or any(need not in get_args(Need) for need in needs):
         wrong = f"needs may hold {', '.join(get_args(Need))} only"
     elif not (isinstance(options, type) and issubclass(options, StrategyOptions)):
         wrong = "options is no subclass of StrategyOptions"

@@ -27,7 +27,7 @@ def check_plan(strategy: Strategy) -> None:
     """
     if not strategy.takes_plans:
         raise InputError(
-            f"the strategy {strategy.name} executes no plan",
+            f"the strategy {strategy.name} does not run plans",
             hint=f"Strategies that take plans: {_ours(lambda item: item.takes_plans)}.",
         )
 

@@ -1,4 +1,4 @@
-"""`atomr ask`, `atomr plan`, `atomr strategies`, `atomr sources`."""
+"""`atomr ask`, `atomr plan`, `atomr sources`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from atomr_local.cli.options import model_options, overrides
+from atomr_local.cli.options import assigned_options, check_assigned, model_options, overrides, strategy_option
 from atomr_local.cli.output import announce_remote, print_json
 from atomr_local.cli.terminal import interrupt
 from atomr_local.errors import AtomrError, InputError, PlanError
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     help="Run this plan (compact notation, or the paper's JSON).",
 )
 @click.option("--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
+@strategy_option
 @click.option("--guess", is_flag=True, help="If the answer is not found, show the best guess too, marked as a guess.")
 @click.option("--fail-if-unknown", is_flag=True, help="Exit with status 3 if the answer is not found (else 0).")
 @click.option(
@@ -55,6 +56,7 @@ def ask(
     as_jsonl: bool,
     plan_file: Path | None,
     strategy: str | None,
+    assigned: tuple[str, ...],
     guess: bool,
     fail_if_unknown: bool,
     goes_on: bool,
@@ -77,7 +79,9 @@ def ask(
     from atomr_local.assistant import Assistant
     from atomr_local.history.pending import pending_question
 
-    with Assistant.open(**overrides(**options)) as assistant:
+    set_options = assigned_options(assigned)
+    with Assistant.open(**overrides(**options, strategies=set_options or None)) as assistant:
+        check_assigned(set_options, strategy or assistant.settings.strategy)
         announce_remote(assistant.settings)
         plan = _read_plan(plan_file, question) if plan_file is not None else None
         conversation = _conversation() if goes_on else None
@@ -216,23 +220,6 @@ def plan(question: str, as_json: bool, paper: bool, **options: object) -> int:
             click.echo("No valid plan was found; this is the fallback plan.", err=True)
         click.echo(sanitize(to_compact(ready.tree, with_root=True)).rstrip("\n"))
     return 0
-
-
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
-def strategies(as_json: bool) -> None:
-    """List the reasoning methods.
-
-    Example: atomr strategies
-    """
-    from atomr_local.strategies.registry import all_strategies
-
-    known = [{"name": item.name, "summary": item.summary} for item in all_strategies().values()]
-    if as_json:
-        print_json(known)
-        return
-    for item in known:
-        click.echo(f"{item['name']:<12} {item['summary']}")
 
 
 @click.command()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from atomr_local.cli.options import model_options, overrides
+from atomr_local.cli.options import assigned_options, check_assigned, model_options, overrides, strategy_option
 from atomr_local.cli.output import announce_remote, print_json
 from atomr_local.errors import Cancelled, InputError
 from atomr_local.sanitize import sanitize, sanitize_line
@@ -39,6 +39,7 @@ def evaluate() -> None:
 @click.option("--questions", "questions_file", type=_FILE, required=True, help=_QUESTIONS)
 @click.option("--out", type=_FILE, required=True, help="Directory of the run; an existing run is resumed.")
 @click.option("--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
+@strategy_option
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Ask at most N questions.")
 @click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N questions.")
 @click.option(
@@ -54,6 +55,7 @@ def run(
     questions_file: Path,
     out: Path,
     strategy: str | None,
+    assigned: tuple[str, ...],
     limit: int | None,
     offset: int,
     plans_file: Path | None,
@@ -74,10 +76,19 @@ def run(
     from atomr_local.evaluation.run_directory import PREDICTIONS_FILE, describe_run
     from atomr_local.evaluation.runner import run as run_questions
     from atomr_local.settings.schema import load_settings
+    from atomr_local.strategies.options import options_of
     from atomr_local.strategies.registry import find_strategy
+    from atomr_local.strategies.requirements import check_needs, check_plan
 
-    settings = load_settings(**overrides(strategy=strategy, **options))
-    if not find_strategy(settings.strategy).uses_sources:
+    set_options = assigned_options(assigned)
+    settings = load_settings(**overrides(strategy=strategy, **options, strategies=set_options or None))
+    check_assigned(set_options, settings.strategy)
+    method = find_strategy(settings.strategy)
+    options_of(method, settings)
+    check_needs(method, settings.sources, settings)
+    if plans_file is not None:
+        check_plan(method)
+    if not method.uses_sources:
         settings = settings.model_copy(update={"sources": ()})
     announce_remote(settings)
     questions = load_questions(questions_file, offset=offset, limit=limit)
@@ -171,8 +182,6 @@ def _with_plans(
     """The plans, and those questions that have one."""
     from atomr_local.evaluation.datasets import load_plans
 
-    if settings.strategy != "atomr":
-        raise InputError(f"the strategy {settings.strategy} does not run plans", hint="Use --plans with atomr only.")
     plans = load_plans(plans_file, questions, settings.limits.of_plans())
     planned = [question for question in questions if question.id in plans]
     if not planned:

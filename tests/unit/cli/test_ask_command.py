@@ -74,6 +74,16 @@ def test_the_answer_its_evidence_and_the_tree_are_printed_clean(fakes: FakeBackb
     assert "\x1b" not in out and "\x07" not in out
 
 
+def test_an_option_of_the_strategy_is_set_for_one_question_and_kept_in_the_trace(
+    fakes: FakeBackbone, capsys: Capture
+) -> None:
+    fakes.replies = [reply("Bob Lee", evidence=[1])]
+    assert atomr("ask", QUESTION, "--strategy", "rag", "--set", "rag.top_k=9", "--set", "rag.top_k=2", "--json") == 0
+    trace = json.loads(capsys.readouterr().out)
+    assert trace["settings"]["options"]["top_k"] == 2
+    assert load_settings().strategies == {}
+
+
 def test_json_prints_the_trace_and_nothing_else(fakes: FakeBackbone, capsys: Capture) -> None:
     assert atomr("ask", QUESTION, "--json", "--no-web") == 0
     printed = capsys.readouterr()

@@ -113,6 +113,22 @@ def test_the_options_become_settings(
     assert 'settings.strategy was "rag", is now "atomr"' in err
 
 
+def test_options_of_the_strategy_are_in_the_manifest_with_their_defaults_and_decide_whether_a_run_is_resumed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, questions: Path, assistant: FakeAssistant,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    arguments = ("run", "--questions", questions, "--out", tmp_path / "run", "--limit", 1, "--strategy", "rag")
+    assert atomr(capsys, *arguments, "--set", "rag.top_k=5")[0] == 0
+    assert assistant.opened[0].strategies == {"rag": {"top_k": 5}}  # type: ignore[attr-defined]
+    kept = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["strategies"]
+    assert kept["rag"].pop("top_k") == 5
+    assert all(value is not None for value in kept["rag"].values())
+    status, _, err = atomr(capsys, *arguments, "--set", "rag.top_k=6")
+    assert (status, "settings.strategies.rag.top_k was 5, is now 6" in err) == (1, True)
+    monkeypatch.setenv("ATOMR_STRATEGIES", '{"other": {"x": 1}}')  # of a strategy that does not answer
+    assert atomr(capsys, *arguments, "--set", "rag.top_k=5")[0] == 0
+
+
 def test_what_decides_no_answer_keeps_no_run_from_being_resumed(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, questions: Path, assistant: FakeAssistant,
     monkeypatch: pytest.MonkeyPatch,

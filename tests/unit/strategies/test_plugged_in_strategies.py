@@ -9,8 +9,12 @@ from support import plugins
 from support.fake_parts import FakeBackbone, FakeSource, passages, toolbox
 from support.plugins import module, offer
 
-from atomr_local.errors import SettingsError
+from atomr_local.cli.main import main
+from atomr_local.errors import InputError, SettingsError
+from atomr_local.settings.schema import load_settings
 from atomr_local.strategies import registry
+from atomr_local.strategies.options import options_of
+from atomr_local.strategies.requirements import check_needs, check_plan
 
 QUESTION = "Who painted it?"
 
@@ -27,6 +31,28 @@ def test_the_worked_example_answers(example: None) -> None:
     result = registry.find_strategy("best-title").run(QUESTION, None, "model", tools)
     assert result.texts == ("Ann",)
     assert tools.recorder.trace.node(0).cited == ["e1"]
+
+
+def test_the_options_of_the_worked_example_are_shown_set_and_checked(
+    example: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = registry.find_strategy("best-title")
+    with pytest.raises(SystemExit) as ended:
+        main(["strategies", "best-title"])
+    assert not ended.value.code
+    shown = capsys.readouterr().out
+    assert "longest (whole number, 1 to 400; default 80)" in shown
+    assert "needs         the text index" in shown
+    settings = load_settings(strategies={"best-title": {"longest": 2}})
+    text = FakeSource("text", {QUESTION: passages(("Ann", "She painted it."))})
+    tools = toolbox(QUESTION, FakeBackbone(), text, options=options_of(found, settings))
+    assert found.run(QUESTION, None, "model", tools).texts == ()
+    with pytest.raises(SettingsError, match="expected at least 1"):
+        options_of(found, load_settings(strategies={"best-title": {"longest": 0}}))
+    with pytest.raises(InputError, match="needs a text index"):
+        check_needs(found, ("graph",), settings)
+    with pytest.raises(InputError, match="best-title does not run plans"):
+        check_plan(found)
 
 
 def test_strategies_of_packages_are_listed_after_ours(example: None) -> None:
