@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from atomr_local.reasoning.answer_selection.answer_signals import whole_signals
 from atomr_local.reasoning.confidence import signals as names
-from atomr_local.reasoning.operators import compared
+from atomr_local.reasoning.operators import GUESSED, compared, values_read
+from atomr_local.reasoning.reading.reading import Reading
 from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.trace.schema import Method
+from atomr_local.sources.protocol import Evidence
 from atomr_local.strategies.protocol import Toolbox
 
 _DIRECT = frozenset({"direct_rag", "closed_book"})
@@ -24,3 +30,33 @@ def closed(tools: Toolbox, question: str, result: Result) -> Result:
         result.signals = whole_signals(question, result)
         result.confidence = tools.calibration.of_whole(result.signals)
     return result
+
+
+def read_whole(tools: Toolbox, node_id: int, question: str, evidence: Sequence[Evidence]) -> Reading:
+    """An answer to the whole question from the evidence, best first; a guess if there is none and guesses are on.
+
+    Raises:
+        ModelError: the model failed.
+        Cancelled: the question was cancelled.
+    """
+    if not evidence:
+        return Reading()
+    reading = tools.reader.whole(node_id, question, evidence)
+    if not reading.answers and reading.problem is None and tools.settings.features.guess:
+        guessed = tools.reader.whole(node_id, question, evidence, guess=True)
+        reading = replace(guessed, dropped=(*guessed.dropped, GUESSED))
+    return tools.reader.checked(node_id, reading)
+
+
+def result_of(reading: Reading, method: Method, evidence: Sequence[Evidence]) -> Result:
+    """The result of a step that was answered by this reading; `evidence`: everything found for it, best first."""
+    return Result(
+        values_read(reading),
+        method if reading.answers else None,
+        reading.confidence if reading.answers else None,
+        list(evidence),
+        [item.id for item in reading.cited if item in evidence],
+        dropped=list(reading.dropped),
+        error={"title": "Answer not readable", "message": reading.problem} if reading.problem else None,
+        signals=reading.signals | ({names.GUESS: 1.0} if GUESSED in reading.dropped else {}),
+    )

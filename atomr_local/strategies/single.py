@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pydantic import Field
 
 from atomr_local.planning.planner import fallback_tree
-from atomr_local.reasoning.confidence.signals import GUESS
-from atomr_local.reasoning.operators import GUESSED, values_read
 from atomr_local.reasoning.reading.reading import Reading
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import PlanReady
 from atomr_local.reasoning.trace.schema import Method, PlanOrigin
 from atomr_local.sources.protocol import Evidence, Request
-from atomr_local.strategies.closing import closed
+from atomr_local.strategies.closing import closed, read_whole, result_of
 from atomr_local.strategies.options import NoOptions, StrategyOptions
 from atomr_local.strategies.protocol import Need, Toolbox
 from atomr_local.tree.compact import to_compact
@@ -41,18 +37,7 @@ class SingleNode:
         with tools.steps.root(question) as step:
             with tools.asking.concluding():  # its few calls are all that is needed for the answer
                 reading, evidence = self.answer(question, tools)
-            reading = tools.reader.checked(ROOT_ID, reading)
-            result = Result(
-                values_read(reading),
-                self.method if reading.answers else None,
-                reading.confidence if reading.answers else None,
-                evidence,
-                [item.id for item in reading.cited if item in evidence],
-                dropped=list(reading.dropped),
-                error={"title": "Answer not readable", "message": reading.problem} if reading.problem else None,
-                signals=reading.signals | ({GUESS: 1.0} if GUESSED in reading.dropped else {}),
-            )
-            step.result = closed(tools, question, result)
+            step.result = closed(tools, question, result_of(reading, self.method, evidence))
         return step.result
 
     def answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
@@ -81,11 +66,7 @@ class Rag(SingleNode):
         found = tools.retriever.everywhere(ROOT_ID, Request(question, question, top_k=top_k))
         if not found.evidence:
             return Reading(dropped=tuple(found.problems)), []
-        reading = tools.reader.whole(ROOT_ID, question, found.evidence)
-        if not reading.answers and reading.problem is None and tools.settings.features.guess:
-            guessed = tools.reader.whole(ROOT_ID, question, found.evidence, guess=True)
-            reading = replace(guessed, dropped=(*guessed.dropped, GUESSED))
-        return reading, found.evidence
+        return read_whole(tools, ROOT_ID, question, found.evidence), found.evidence
 
 
 class ClosedBook(SingleNode):
