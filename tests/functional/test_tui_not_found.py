@@ -49,6 +49,7 @@ async def test_the_guess_is_one_key_away_and_never_shown_as_the_answer(size: tup
         assert app.ask_screen.state.citations == []
         await pilot.press("g")
         source = app.query_one(AnswerPanel)._source
+        assert source.startswith("A guess"), "it would be below what is seen"
         assert "A guess, not an answer: *Vienna* [\\[e1\\]](evidence:e1)  ⚠ not sure (0.30)" in source
         assert app.ask_screen.state.citations == ["e1"]
         await pilot.press("g")

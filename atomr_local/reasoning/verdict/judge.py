@@ -255,7 +255,7 @@ class _Judge:
             unknown = [name for name in named(end, self._nodes) if not mentioned(name, found)]
             advice += [f"Check the spelling of “{name}”." for name in unknown[:1]]
         if not at_hand.web:
-            advice.append("Allow web search: --web, or the web switch in the terminal UI.")
+            advice.append("Turn web search on: F2, or `--web` on the command line.")
         missing = [source for source in ("text", "graph") if source not in at_hand.local]
         if missing:
             names = dict.fromkeys(("text", "graph", *at_hand.local))

@@ -63,7 +63,7 @@ class ShownTurn:
     def status(self) -> str:
         """How it ended, in words: "well supported", "✎ your answer", "not found", "cancelled"."""
         from atomr_local.reasoning.confidence.words import confidence_word, status_word
-        from atomr_local.reasoning.trace.words import OWN
+        from atomr_local.reasoning.trace.words import OWN, warning_text
 
         trace = self.trace
         if trace.status != "answered":
@@ -71,6 +71,8 @@ class ShownTurn:
         if trace.by_user:
             return OWN
         word = status_word(trace.status) if trace.confidence is None else confidence_word(trace.confidence)
+        if any(warning_text(text) != text for text in trace.warnings):
+            return f"{word} ⚠"  # it may not fit the question
         return f"{word} ✎" if any(node.by_user for node in trace.nodes) else word  # it rests on the user's own
 
     def shown(self) -> QuestionState:

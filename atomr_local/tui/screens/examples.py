@@ -21,7 +21,7 @@ from atomr_local.tui.screens.confirm import confirm
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.widgets.bottom_line import SteadyFooter
 
-_ABOUT = "Worked plans of yours, shown to the planner for questions like them. A model with an adapter plans without."
+_ABOUT = "Plans that you kept. The same question, or one much like it, is answered with its plan again."
 _EMPTY = "None yet. Correct a plan (p on the main screen) and keep it with F10."
 
 

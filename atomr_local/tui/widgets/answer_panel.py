@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from textual.widgets import Markdown
 
     from atomr_local.reasoning.trace.events import AnswerReady
+    from atomr_local.reasoning.trace.schema import Guess
 
 _SCHEME = "evidence:"
+_LONG = 120  # characters of an answer, after which a doubt below it might not be seen
 _SUPPORTS = (*CONFIDENCE_WORDS, NOT_FOUND, YOUR_ANSWER)
 
 
@@ -82,7 +84,9 @@ def _support(state: QuestionState) -> str:
         return NOT_FOUND
     if root is not None and root.by_user:
         return YOUR_ANSWER
-    return "" if answer.confidence is None else confidence_word(answer.confidence)
+    if answer.confidence is None:
+        return ""
+    return CONFIDENCE_WORDS[-1] if any(_doubts(state)) else confidence_word(answer.confidence)
 
 
 def answer_of(state: QuestionState) -> str:
@@ -102,7 +106,8 @@ def answer_of(state: QuestionState) -> str:
             said = plain(answer.answer or answer.reason)
             shown = f"**{said}**" if answer.status == "answered" else f"*{said}*"
             blocks.append(f"{shown} {_links(state)}{_how_sure(state, answer)}".strip())
-        blocks += _doubts(state)
+        doubts = list(_doubts(state))
+        blocks = [*doubts, *blocks] if len(answer.answer) > _LONG else [*blocks, *doubts]
         if rests := _rests_on(state):
             blocks.append(f"{'Rests' if answer.status == 'answered' else 'The guess rests'} on {rests}.")
         if answer.basis == "model" and answer.answers:
@@ -119,17 +124,20 @@ def answer_of(state: QuestionState) -> str:
 
 
 def _not_found(answer: AnswerReady, state: QuestionState) -> Iterable[str]:
+    guess = answer.guess if state.guess_shown else None
+    if guess is not None:  # the user asked for it: it is seen without scrolling
+        yield _guess(guess, state)
     yield f"**? {NOT_FOUND.capitalize()}.** {plain(answer.reason)}"
+    if answer.guess is not None and guess is None:
+        yield f"*There is a guess: {state.guess_key} shows it.*"
     if answer.advice:
         yield "\n".join(f"- {plain(item)}" for item in answer.advice)
-    if answer.guess is None:
-        return
-    if not state.guess_shown:
-        yield f"*There is a guess: {state.guess_key} shows it.*"
-        return
-    whence = " from the model's own knowledge" if answer.guess.basis == "model" else ""
-    said = f"A guess{whence}, not an answer: *{plain(answer.guess.text)}*"
-    yield f"{said} {_links(state)}{_sure(answer.guess.confidence)}"
+
+
+def _guess(guess: Guess, state: QuestionState) -> str:
+    whence = " from the model's own knowledge" if guess.basis == "model" else ""
+    said = f"A guess{whence}, not an answer: *{plain(guess.text)}*"
+    return f"{said} {_links(state)}{_sure(guess.confidence)}"
 
 
 def _doubts(state: QuestionState) -> Iterable[str]:

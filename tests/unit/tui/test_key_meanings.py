@@ -24,7 +24,7 @@ _DIALOGS = {Confirm, UnsavedChanges, BusyScreen}  # the letter stands on the but
 _SAME = [
     {"Save", "Write", "Build", "Get it", "Run"},
     {"Delete", "Remove"},
-    {"Model", "Prompts", "Close"},
+    {"Prompts", "Close"},
     {"Help", "Close"},
     {"SPARQL", "Console"},
     {"Recall", "Search"},

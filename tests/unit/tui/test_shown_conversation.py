@@ -54,7 +54,8 @@ def test_an_answer_of_the_users_own_is_said_to_be_theirs() -> None:
     below = NodeTrace(1, 0, "c?", "relate", answers=["x"])
     talk.take(ended(trace("a?", "1", confidence=1.0, nodes=[given])))
     talk.take(ended(trace("b?", "2", confidence=0.9, nodes=[looked_up, below])))
-    assert [turn.status for turn in talk.turns] == ["✎ your answer", "well supported ✎"]
+    talk.take(ended(trace("d?", "3", confidence=0.9, warnings=["the plan leaves out 1948"])))
+    assert [turn.status for turn in talk.turns] == ["✎ your answer", "well supported ✎", "well supported ⚠"]
 
 
 def test_of_a_question_asked_twice_in_a_row_the_later_answer_counts() -> None:

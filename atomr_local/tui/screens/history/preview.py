@@ -11,7 +11,7 @@ from atomr_local.errors import AtomrError
 from atomr_local.history.entries import QuestionSummary, StoredQuestion
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, status_word
 from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace, understood
-from atomr_local.reasoning.trace.words import OWN
+from atomr_local.reasoning.trace.words import OWN, warning_text
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.rendering import coloured, short_line
 
@@ -80,6 +80,11 @@ def _blocks(kept: StoredQuestion) -> Iterator[RenderableType]:
     else:
         sure = f"  {OWN}" if trace.by_user else _sure(trace.confidence)
         yield Text.assemble(_bounded(trace.answer) or "—", (sure, "yellow" if trace.by_user else "dim"))
+    if given := [node.id for node in trace.nodes if node.by_user and node.parent is not None]:
+        steps = ", ".join(map(str, given[:_MOST_PIECES]))
+        yield coloured(f"{OWN} to step{'s' if len(given) > 1 else ''} {steps}", "yellow")
+    for warning in trace.warnings[:_MOST_PIECES]:
+        yield coloured(f"⚠ {short_line(warning_text(warning))}", "yellow")
     if trace.basis == "model" and trace.answers:
         yield coloured("⚠ The model's own knowledge: no evidence supports it.", "yellow")
     pieces = cited(trace)

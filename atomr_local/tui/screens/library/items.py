@@ -90,4 +90,13 @@ def _index(entry: IndexEntry, chosen: bool) -> LibraryItem:
     counts = ", ".join(f"{count:,} {what}" for what, count in manifest.counts.items())
     files = ", ".join(item.path for item in manifest.inputs)
     details = (str(entry.path), counts, f"from {files}")
-    return LibraryItem(kind, entry.name, "OK", manifest.bytes, manifest.built_at[:16], details, f"{kind}_index", chosen)
+    return LibraryItem(
+        kind,
+        entry.name,
+        "OK",
+        manifest.bytes,
+        manifest.built_at[:16].replace("T", " "),
+        details,
+        f"{kind}_index",
+        chosen,
+    )

@@ -179,7 +179,7 @@ def test_the_advice_names_what_is_at_hand() -> None:
     at_hand = AtHand(False, ("text",), (("text", "wiki"), ("graph", "wiki")))
     advice = judged(root(), search(), relate(), at_hand=lambda: at_hand).advice
     assert advice[:3] == (
-        "Allow web search: --web, or the web switch in the terminal UI.",
+        "Turn web search on: F2, or `--web` on the command line.",
         "Search the graph too: --sources text,graph.",
         "Search another index: --text-index wiki.",
     )
