@@ -14,6 +14,7 @@ from atomr_local.reasoning.result_reuse import ReusedResults
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import ModelCalled, PlanFragment, PlanReady, StageChanged, WarningRaised
 from atomr_local.reasoning.trace.schema import PlanOrigin
+from atomr_local.reasoning.verdict.unmentioned_years import unmentioned_years
 from atomr_local.strategies.options import NoOptions, StrategyOptions
 from atomr_local.strategies.protocol import Need, Toolbox
 from atomr_local.tree.compact import to_compact
@@ -64,7 +65,11 @@ class AtomR:
             reused,
             tools.cache,
         )
-        return executor.execute()
+        result = executor.execute()
+        years = unmentioned_years(tools.recorder.trace) if features.judge_plans and result.values else ()
+        if years:
+            tools.recorder.emit(WarningRaised(message=f"the evidence does not mention {', '.join(years)}"))
+        return result
 
 
 def make_plan(question: str, tools: Toolbox) -> PlanReady:

@@ -51,6 +51,7 @@ MISFIT = "not the kind of answer asked for"
 _CHECKED = {True: "the cited passage contains this answer", False: "the cited passage does not contain this answer"}
 _TAKEN = re.compile(r"\banswer of \[(\d+)\]")
 _LEFT_OUT = re.compile(r"^the plan leaves out (.+)$", re.DOTALL)
+_UNMENTIONED = re.compile(r"^the evidence does not mention (.+)$", re.DOTALL)
 _RIVALS = re.compile(r"^tree: (.*?); direct: (.*)$", re.DOTALL)
 
 
@@ -81,5 +82,6 @@ def measures_text(signals: Mapping[str, float]) -> str:
 
 
 def warning_text(warning: str) -> str:
-    """A warning as it is shown: what the plan leaves out of the question, and what that means."""
+    """A warning as it is shown: what of the question is left out, and what that means."""
+    warning = _UNMENTIONED.sub(r"the cited evidence does not mention \1: the answer may not fit it", warning)
     return _LEFT_OUT.sub(r"no step asks about \1: the answer may not fit it", warning)
