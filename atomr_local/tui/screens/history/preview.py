@@ -81,8 +81,8 @@ def _blocks(kept: StoredQuestion) -> Iterator[RenderableType]:
         sure = f"  {OWN}" if trace.by_user else _sure(trace.confidence)
         yield Text.assemble(_bounded(trace.answer) or "—", (sure, "yellow" if trace.by_user else "dim"))
     if given := [node.id for node in trace.nodes if node.by_user and node.parent is not None]:
-        steps = ", ".join(map(str, given[:_MOST_PIECES]))
-        yield coloured(f"{OWN} to step{'s' if len(given) > 1 else ''} {steps}", "yellow")
+        numbers = ", ".join(map(str, given[:_MOST_PIECES]))
+        yield coloured(f"{OWN} to step{'s' if len(given) > 1 else ''} {numbers}", "yellow")
     for warning in trace.warnings[:_MOST_PIECES]:
         yield coloured(f"⚠ {short_line(warning_text(warning))}", "yellow")
     if trace.basis == "model" and trace.answers:
