@@ -5,13 +5,13 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from atomr_local import paths
+from atomr_local.asked import Asked, checked_question
 from atomr_local.backbone.announced import announced
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import Cancelled, InputError, PlanError
+from atomr_local.errors import Cancelled, InputError
 from atomr_local.language.is_question import understands
 from atomr_local.log_file import log_error
 from atomr_local.parts import Parts, Stage, quiet
@@ -34,43 +34,20 @@ from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
 from atomr_local.reasoning.verdict.conclusion import conclusion, failure, planned_kind
 from atomr_local.reasoning.verdict.judge import AtHand, judge
-from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.file import changed_settings
 from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.sources.protocol import KnowledgeSource
-from atomr_local.sources.registry import permitted
 from atomr_local.strategies.atomr import make_plan
 from atomr_local.strategies.options import StrategyOptions, options_of
 from atomr_local.strategies.protocol import Strategy, Toolbox
 from atomr_local.strategies.registry import find_strategy
-from atomr_local.strategies.requirements import check_needs, check_plan, check_revision
 from atomr_local.strategies.understanding import understand
 from atomr_local.system.memory import trim_memory
-from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Tree
-from atomr_local.tree.validation import check
 
 if TYPE_CHECKING:
     from atomr_local.backbone.protocol import Backbone
     from atomr_local.graph_console import GraphRows
-
-_LONGEST_QUESTION = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What one call of :meth:`Assistant.ask` asks for, checked."""
-
-    question: str
-    method: Strategy
-    options: StrategyOptions
-    plan: Tree | None
-    origin: PlanOrigin
-    sources: tuple[str, ...]
-    web: bool
-    revision: Revision | None
-    conversation: Conversation | None
-    understood: str | None
 
 
 class Assistant:
@@ -201,7 +178,7 @@ class Assistant:
             InputError: the question is empty or too long.
             ModelError: the model cannot be used.
         """
-        question = _checked(question)
+        question = checked_question(question)
         self.parts.load((), quiet)
         recorder = Recorder(question, "atomr", self.parts.describe((), False), lambda _event: None)
         return make_plan(question, self._tools({}, recorder, Cancellation()))
@@ -239,36 +216,25 @@ class Assistant:
                 answered.
             SettingsError: there is no such strategy or source, or an option of the strategy is not usable.
         """
-        question = _checked(question)
-        understood = None if understood is None else _checked(understood)
-        method = find_strategy(strategy or self.settings.strategy)
-        local = tuple(self.settings.sources if sources is None else load_settings(sources=tuple(sources)).sources)
-        use_web = self._web if web is None else web
-        options = options_of(method, self.settings)
-        if revision is not None:
-            check_revision(method)
-            plan = plan or revision.plan
-            revision = revision.checked(plan, permitted(local, web=use_web))
-        if plan is not None:
-            check_plan(method)
-            try:
-                check(plan, self.settings.limits.of_plans())
-            except TreeError as error:
-                raise PlanError(str(error), hint="Correct the plan; `atomr tree check` says what is wrong.") from error
-        check_needs(method, local, self.settings)
+        asked = Asked.checked(
+            question,
+            self.settings,
+            plan,
+            plan_origin,
+            strategy=strategy,
+            sources=sources,
+            web=self._web if web is None else web,
+            revision=revision,
+            conversation=conversation,
+            understood=understood,
+        )
         if self._asking.locked():
             raise _busy()
         cancellation = self._cancellation = Cancellation()
         events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         worker = threading.Thread(
             target=self._answer,
-            args=(
-                _Asked(
-                    question, method, options, plan, plan_origin, local, use_web, revision, conversation, understood
-                ),
-                cancellation,
-                logged(events.put),
-            ),
+            args=(asked, cancellation, logged(events.put)),
             name="atomr-question",
             daemon=True,
         )
@@ -296,7 +262,7 @@ class Assistant:
             trim_memory()
             self._asking.release()
 
-    def _answer(self, asked: _Asked, cancellation: Cancellation, sink: Callable[[Event], None]) -> None:
+    def _answer(self, asked: Asked, cancellation: Cancellation, sink: Callable[[Event], None]) -> None:
         parts, method, local, use_web = self.parts, asked.method, asked.sources, asked.web
         shown = {"options": asked.options.model_dump(mode="json")} if type(asked.options).model_fields else {}
         recorder = Recorder(asked.question, method.name, parts.describe(local, use_web) | shown, sink)
@@ -399,16 +365,3 @@ class Assistant:
 
 def _busy() -> InputError:
     return InputError("another question is being answered", hint="Wait for it, or cancel it.")
-
-
-def _checked(question: str) -> str:
-    question = sanitize_line(question)
-    if not question:
-        raise InputError(
-            "the question is empty", hint='Ask something, such as: atomr ask "What is the capital of Japan?"'
-        )
-    if len(question) > _LONGEST_QUESTION:
-        raise InputError(
-            f"the question has {len(question)} characters, more than {_LONGEST_QUESTION}", hint="Shorten it."
-        )
-    return question

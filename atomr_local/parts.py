@@ -15,6 +15,7 @@ from atomr_local import paths
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, MissingPartError, ModelError, SourceError
+from atomr_local.indexing.in_use import IndexesInUse
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
@@ -62,7 +63,6 @@ class Parts:
         settings: what the parts are loaded by; change them with :meth:`reconfigure`.
         backbone: the model; None until it is loaded.
         sources: the local sources that are open, by name.
-        index_names: names of the indexes in use, by kind; empty until they are open.
         style: the form of prompts that the adapter was trained on.
         calibration: what the adapter's confidences are worth.
         verifies: whether the model can be asked if the evidence says what it answered: any that is instructed, and an
@@ -78,8 +78,8 @@ class Parts:
         self.backbone = backbone
         self.sources: dict[str, KnowledgeSource] = {}
         self._failures: dict[str, AtomrError] = {}
-        self._removed: set[str] = set()  # local sources whose index was taken away while they were open
-        self.index_names = {"text": "", "graph": ""}
+        self._removed: set[str] = set()  # local sources whose index was removed or replaced while they were open
+        self._indexes = IndexesInUse()
         self.style: Style = "full"
         self.calibration = Calibration()
         self.verifies = False  # known once the model is loaded
@@ -91,6 +91,11 @@ class Parts:
         self._probing = Cancellation()
         self._loading = threading.Lock()
         self._exchanged = False
+
+    @property
+    def index_names(self) -> dict[str, str]:
+        """Names of the indexes in use, by kind; empty until they are open."""
+        return self._indexes.names
 
     def load(self, local: Sequence[str], stage: Stage, cancellation: Cancellation | None = None) -> None:
         """Load what is not there yet of the model and the local sources.
@@ -132,7 +137,7 @@ class Parts:
             prepare_threads()
             keep_heap_small()
             self._probing = Cancellation()
-            self._close_removed()
+            self._close_changed()
             wanted = [name for name in local if name not in self.sources]
             files = self._model_files() if self.backbone is None else None  # before a wait for indexes to be built
             with ThreadPoolExecutor(max_workers=3, thread_name_prefix="atomr-load") as pool:
@@ -163,9 +168,7 @@ class Parts:
                 self._free_backbone()
             for name in tuple(self.sources):
                 if changed(find_source(name).rests_on):
-                    self.sources.pop(name).close()
-                    if name in self.index_names:
-                        self.index_names[name] = ""
+                    self._close_source(name)
                     freed = True
             if changed(_EMBEDDER):
                 self._embedder = None
@@ -246,15 +249,7 @@ class Parts:
 
     def other_indexes(self, local: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """Kind and name of the whole indexes that a question over these local sources did not search."""
-        from atomr_local.indexing.store import list_indexes
-
-        try:
-            found = list_indexes()
-        except AtomrError:
-            return ()
-        used = {(kind, name) for kind, name in self.index_names.items() if kind in local}
-        whole = [(str(entry.kind), entry.name) for entry in found if not entry.damage()]
-        return tuple(item for item in whole if item not in used)
+        return self._indexes.others(local)
 
     def graph_directory(self) -> Path:
         """The graph index that questions use: the one that is open, else the one that would be opened.
@@ -356,16 +351,16 @@ class Parts:
         except (Unsuited, ModelError) as error:
             self.notes.put(f"the span reader is not used: {error}")
 
-    def _close_removed(self) -> None:
-        """Close the sources whose index is gone: they are opened again once it is there."""
-        from atomr_local.indexing.store import KINDS, index_path
-
-        names = self.index_names
-        for kind in filter(self.sources.get, KINDS):
-            if names[kind] and not index_path(kind, names[kind]).exists():
-                self.sources.pop(kind).close()
-                self.index_names[kind] = ""
+    def _close_changed(self) -> None:
+        """Close the sources whose index is gone or another one: they are opened again once it is there."""
+        for kind in self._indexes.changed():
+            if kind in self.sources:
+                self._close_source(kind)
                 self._removed.add(kind)
+
+    def _close_source(self, name: str) -> None:
+        self.sources.pop(name).close()
+        self._indexes.close(name)
 
     def _load_sources(self, wanted: Sequence[str], stage: Stage) -> None:
         """Open the local ones. One of another package that fails is left out."""
@@ -385,16 +380,8 @@ class Parts:
         return SourceTools(self.settings, lambda kind: self._index(kind, stage), self._shared_embedder, self.notes.put)
 
     def _index(self, kind: IndexKind, stage: Stage) -> Path:
-        from atomr_local.indexing.starter import ensure_index
-        from atomr_local.indexing.store import index_path, resolve
-
         configured = self.settings.text_index if kind == "text" else self.settings.graph_index
-        name = resolve(kind, configured, self.notes.put)
-        if not index_path(kind, name).exists():
-            stage(f"preparing the {name} {kind} index, once")
-        directory = ensure_index(kind, name, self._shared_embedder)
-        self.index_names[kind] = name
-        return directory
+        return self._indexes.directory(kind, configured, self._shared_embedder, stage=stage, notify=self.notes.put)
 
     def _shared_embedder(self) -> Embedder:
         if self._embedder is None:

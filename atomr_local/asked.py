@@ -1,0 +1,91 @@
+"""What one question asks for: the question, plan, sources and strategy, checked before anything is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from atomr_local.errors import InputError, PlanError
+from atomr_local.reasoning.conversation import Conversation
+from atomr_local.reasoning.revision import Revision
+from atomr_local.reasoning.trace.schema import PlanOrigin
+from atomr_local.sanitize import sanitize_line
+from atomr_local.settings.schema import Settings, load_settings
+from atomr_local.sources.registry import permitted
+from atomr_local.strategies.options import StrategyOptions, options_of
+from atomr_local.strategies.protocol import Strategy
+from atomr_local.strategies.registry import find_strategy
+from atomr_local.strategies.requirements import check_needs, check_plan, check_revision
+from atomr_local.tree.errors import TreeError
+from atomr_local.tree.nodes import Tree
+from atomr_local.tree.validation import check
+
+_LONGEST_QUESTION = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one call of :meth:`Assistant.ask` asks for."""
+
+    question: str
+    method: Strategy
+    options: StrategyOptions
+    plan: Tree | None
+    origin: PlanOrigin
+    sources: tuple[str, ...]
+    web: bool
+    revision: Revision | None
+    conversation: Conversation | None
+    understood: str | None
+
+    @classmethod
+    def checked(
+        cls,
+        question: str,
+        settings: Settings,
+        plan: Tree | None,
+        origin: PlanOrigin,
+        *,
+        strategy: str | None,
+        sources: Sequence[str] | None,
+        web: bool,
+        revision: Revision | None,
+        conversation: Conversation | None,
+        understood: str | None,
+    ) -> Asked:
+        """What is asked for; what is left out is as the settings have it. Raises what :meth:`Assistant.ask` raises."""
+        question = checked_question(question)
+        understood = None if understood is None else checked_question(understood)
+        method = find_strategy(strategy or settings.strategy)
+        local = tuple(settings.sources if sources is None else load_settings(sources=tuple(sources)).sources)
+        options = options_of(method, settings)
+        if revision is not None:
+            check_revision(method)
+            plan = plan or revision.plan
+            revision = revision.checked(plan, permitted(local, web=web))
+        if plan is not None:
+            check_plan(method)
+            try:
+                check(plan, settings.limits.of_plans())
+            except TreeError as error:
+                raise PlanError(str(error), hint="Correct the plan; `atomr tree check` says what is wrong.") from error
+        check_needs(method, local, settings)
+        return cls(question, method, options, plan, origin, local, web, revision, conversation, understood)
+
+
+def checked_question(question: str) -> str:
+    """The question on one line.
+
+    Raises:
+        InputError: it is empty or too long.
+    """
+    question = sanitize_line(question)
+    if not question:
+        raise InputError(
+            "the question is empty", hint='Ask something, such as: atomr ask "What is the capital of Japan?"'
+        )
+    if len(question) > _LONGEST_QUESTION:
+        raise InputError(
+            f"the question has {len(question)} characters, more than {_LONGEST_QUESTION}", hint="Shorten it."
+        )
+    return question
