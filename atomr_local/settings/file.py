@@ -163,6 +163,11 @@ def _parts(key: str) -> list[str]:
     first, _, rest = key.partition(".")
     field = Settings.model_fields.get(first)
     group = _groups().get(first)
+    if first == "strategies" and rest:
+        strategy, _, option = rest.partition(".")
+        if not (strategy and option):
+            raise _unknown(key)
+        return [first, strategy, option]
     if field is None or (rest and group is None) or (not rest and group is not None):
         raise _unknown(key)
     if group is None:

@@ -225,7 +225,8 @@ class Settings(BaseSettings):
     strategy: str = Field("atomr", description="Reasoning method (see `atomr strategies`).")
     strategies: dict[str, dict[str, Any]] = Field(
         default_factory=dict,
-        description="Options of strategies, in tables such as [strategies.rag] (see `atomr strategies rag`).",
+        description="Options of strategies, such as rag.top_k = 5; in the settings file a table each, such as "
+        "[strategies.rag]. `atomr strategies rag` lists them.",
     )
     top_k: int = Field(3, ge=1, le=50, description="Pieces of evidence per source and retrieval.")
     filter_overlap: float = Field(0.5, ge=0, le=1, description="Filter drops entities whose word overlap is lower.")

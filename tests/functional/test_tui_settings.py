@@ -230,6 +230,36 @@ async def test_keys_are_a_table_and_checked_line_by_line(own_home: Path) -> None
 
 
 @pytest.mark.slow
+async def test_options_of_strategies_are_lines_checked_by_the_strategy(own_home: Path) -> None:
+    file = own_home / "config.toml"
+    file.write_text("# mine\n[strategies.gone]\nx = 1\n", encoding="utf-8")
+    app = Form()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        row = await app.row("strategies")
+        lines = row.query_one(TextArea)
+        assert lines.text == "gone.x = 1"
+        for text, told in [
+            ("rag.top_k", "line 1: write it as NAME.OPTION = VALUE"),
+            ("top_k = 3", "top_k: write it as NAME.OPTION = VALUE"),
+            ("rag.top_k =", "line 1: the VALUE is missing"),
+            ("rag.topk = 3", "there is no option 'topk'. Options of rag: top_k (whole number, 1 to 50, or none)"),
+            ("rag.top_k = 99", "expected at most 50"),
+            ("rag.top_k = many", "expected a whole number"),
+        ]:
+            lines.load_text(text)
+            await pilot.pause()
+            assert told in row.entry.problem
+        lines.load_text("gone.x = 1\nrag.top_k = 7")
+        await pilot.pause()
+        assert row.entry.problem == ""
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert load_settings().strategies == {"gone": {"x": 1}, "rag": {"top_k": 7}}
+        assert file.read_text(encoding="utf-8").startswith("# mine\n")
+
+
+@pytest.mark.slow
 async def test_a_key_for_what_there_is_not_is_told_and_hinders_nothing(own_home: Path) -> None:
     file = own_home / "config.toml"
     file.write_text('top_k = 4\n[ui.keys]\n"web.togle" = "f12"\n', encoding="utf-8")

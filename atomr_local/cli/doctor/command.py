@@ -121,7 +121,6 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
     from atomr_local.indexing.embedding.embedder import embedder_identity
     from atomr_local.indexing.store import KINDS
     from atomr_local.sources.registry import find_source
-    from atomr_local.strategies.registry import find_strategy
 
     def model() -> str:
         path = find_model(settings.model)
@@ -171,10 +170,33 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
     for kept in cache_files():
         state, advice = ("broken", ADVICE) if kept.check.problem else ("ok", "")
         yield Finding(kept.name, state, f"{kept.path}: {kept.check.problem or kept.check.note}", advice)
-    yield looked_at("strategy", lambda: find_strategy(settings.strategy).name)
+    yield from _strategies(settings)
     for name in dict.fromkeys((*KINDS, *settings.sources)):
         part = f"{name} index in use" if name in KINDS else f"source {name}"
         yield looked_at(part, lambda name=name: find_source(name).readiness(settings))  # type: ignore[misc]
+
+
+def _strategies(settings: Settings) -> Iterator[Finding]:
+    """The strategy that the settings choose, and the options that they give to any."""
+    from atomr_local.strategies.options import options_of
+    from atomr_local.strategies.registry import find_strategy, known_names
+    from atomr_local.strategies.requirements import check_needs
+
+    def strategy() -> str:
+        found = find_strategy(settings.strategy)
+        check_needs(found, settings.sources, settings)
+        return found.name
+
+    def options(name: str) -> str:
+        held = options_of(find_strategy(name), settings)
+        return ", ".join(f"{option} = {getattr(held, option)}" for option in settings.strategies[name])
+
+    yield looked_at("strategy", strategy)
+    for name in settings.strategies:
+        if name in known_names():
+            yield looked_at(f"options of {name}", lambda name=name: options(name))  # type: ignore[misc]
+        else:
+            yield Finding(f"options of {name}", "ok", f"not used: no strategy named {name!r} is installed")
 
 
 def _tried_out(settings: Settings) -> Finding | None:

@@ -34,6 +34,8 @@ def doctor(capsys: Capture) -> dict[str, dict[str, str]]:
         ('adapter = "nosuch"', "adapter", "nosuch"),
         ('adapter = "/nope.gguf"', "adapter", "/nope.gguf"),
         ('strategy = "nosuch"', "strategy", "nosuch"),
+        ("strategies.rag.topk = 3", "options of rag", "topk"),
+        ("strategies.rag.top_k = 99", "options of rag", "at most 50"),
         ('retrieval.reranker = "/nope"', "reranker", "/nope"),
         ('endpoint.url = "bogus"', "endpoint", "bogus"),
     ],
@@ -45,6 +47,18 @@ def test_what_the_settings_choose_and_is_not_there(
     found = doctor(capsys)[part]
     assert named in found["detail"]
     assert found["advice"]
+
+
+def test_options_are_looked_at_and_those_of_a_strategy_that_is_not_installed_are_no_fault(
+    capsys: Capture, own_home: Path
+) -> None:
+    (own_home / "config.toml").write_text("strategies.rag.top_k = 4\nstrategies.gone.x = 1\n")
+    with pytest.raises(SystemExit):
+        main(["doctor", "--json"])
+    found = {item["part"]: item for item in json.loads(capsys.readouterr().out)}
+    assert (found["options of rag"]["state"], found["options of rag"]["detail"]) == ("ok", "top_k = 4")
+    assert found["options of gone"]["state"] == "ok"
+    assert "no strategy named 'gone' is installed" in found["options of gone"]["detail"]
 
 
 def test_an_adapter_is_no_model(capsys: Capture, own_home: Path) -> None:

@@ -53,6 +53,23 @@ def test_new_values_of_every_kind_are_read_back(file: Path) -> None:
     assert all(line in text for line in ("# my settings", "# enough", "# the model", "# of eight"))
 
 
+def test_an_option_of_a_strategy_is_saved_and_taken_out_by_its_dotted_key(file: Path) -> None:
+    save_settings({"strategies.self-ask.source": "web", "strategies.rag.top_k": 5})
+    assert load_settings().strategies == {"self-ask": {"source": "web"}, "rag": {"top_k": 5}}
+    save_settings({"strategies.rag.top_k": None})
+    assert load_settings().strategies == {"self-ask": {"source": "web"}, "rag": {}}
+    save_settings({"strategies": None})
+    assert load_settings().strategies == {}
+    assert tomllib.loads(file.read_text()) == tomllib.loads(MINE)
+
+
+@pytest.mark.parametrize("key", ["strategies.rag", "strategies.rag.", "strategies..top_k"])
+def test_what_is_no_option_of_a_strategy_is_not_written(file: Path, key: str) -> None:
+    with pytest.raises(SettingsError, match="there is no setting"):
+        save_settings({key: 5})
+    assert file.read_text() == MINE
+
+
 def test_none_takes_a_value_out_and_its_default_comes_back(file: Path) -> None:
     save_settings({"top_k": None, "llm.threads": None, "llm.seed": None, "web.enabled": None})
     assert (load_settings().top_k, load_settings().llm.threads) == (3, 0)

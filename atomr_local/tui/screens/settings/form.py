@@ -16,6 +16,7 @@ from atomr_local.credentials import Secret
 from atomr_local.errors import InputError
 from atomr_local.settings.schema import Settings, load_settings, origins
 from atomr_local.sources.registry import switched_names
+from atomr_local.tui.screens.settings.option_lines import OPTIONS, options_in, options_text, table_of
 
 Kind = Literal["switch", "choice", "number", "text", "several", "table"]
 Check = Callable[[Any], object]
@@ -54,7 +55,9 @@ class FormField:
         Raises:
             InputError: it is not usable.
         """
-        value: Any = table_of(entered) if self.kind == "table" else entered
+        value: Any = entered
+        if self.kind == "table":
+            value = options_in(entered) if self.key == OPTIONS else table_of(entered)
         if self.kind == "number":
             value = value.strip().replace("_", "")
             if not value:
@@ -69,6 +72,8 @@ class FormField:
 
     def show(self, value: Any) -> Any:
         """A value as a widget holds it; the reverse of :meth:`parse`."""
+        if self.key == OPTIONS:
+            return options_text(value)
         if self.kind == "table":
             return "\n".join(f"{name} = {key}" for name, key in value.items())
         return value if self.kind in {"switch", "several"} else str(value)
@@ -82,7 +87,8 @@ class FormField:
         if self.kind == "several":
             return ", ".join(value) or "none"
         if self.kind == "table":
-            return f"{len(value)} of your own" if value else "none"
+            number = sum(map(len, value.values())) if self.key == OPTIONS else len(value)
+            return f"{number} of your own" if number else "none"
         return str(value) if value != "" else "empty"
 
     def found_by(self, words: str) -> bool:
@@ -108,8 +114,6 @@ def group_title(group: str) -> str:
 def _fields(model: type[BaseModel], prefix: str) -> Iterator[FormField]:
     for name, info in model.model_fields.items():
         kind = info.annotation
-        if name == "strategies":
-            continue
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             yield from _fields(kind, f"{prefix}{name}.")
         else:
@@ -165,27 +169,6 @@ def _validation_message(error: ValidationError) -> str:
         return "expected a number"
     message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
     return message.removeprefix("String ")
-
-
-def table_of(text: str) -> dict[str, str]:
-    """The lines `id = key` as a dictionary.
-
-    Raises:
-        InputError: a line is not such a line, or an id comes twice.
-    """
-    table: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        name, sign, key = (part.strip() for part in line.partition("="))
-        if not sign:
-            raise InputError(f"line {number}: write it as id = key")
-        if not name or not key:
-            raise InputError(f"line {number}: the {'key' if name else 'id'} is missing")
-        if name in table:
-            raise InputError(f"line {number}: {name} stands in an earlier line too")
-        table[name] = key
-    return table
 
 
 def where_from(settings: Settings) -> dict[str, str]:
