@@ -360,6 +360,7 @@ class Assistant:
             verifies=parts.verifies,
             span_reader=parts.span_reader,
             conversation=conversation,
+            ranking=parts.ranking(sources),
         )
 
 

@@ -17,6 +17,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import AtomrError, MissingPartError, ModelError, SourceError
 from atomr_local.indexing.in_use import IndexesInUse
 from atomr_local.reasoning.confidence.calibration import Calibration
+from atomr_local.reasoning.ranking import Ranking
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
 from atomr_local.sources.registry import SOURCES, SourceTools, find_source, open_source
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder
     from atomr_local.indexing.embedding.span_reader import SpanReader
     from atomr_local.indexing.store import IndexKind
+    from atomr_local.sources.reranking import Reranker
 
 Stage = Callable[[str], None]
 
@@ -42,6 +44,7 @@ _MODEL = (
     "llm.prefix_cache", "llm.parallel", "llm.weights",
 )  # fmt: skip
 _EMBEDDER = ("embedder",)
+_RERANKER = ("retrieval.reranker",)
 
 # Of a model, to be read once more at the start: a tenth of a second.
 _CHECKED_BYTES = 256 << 20
@@ -88,6 +91,7 @@ class Parts:
         self._span_reader_tried = False
         self.notes: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._embedder: Embedder | None = None
+        self._reranker: Reranker | None = None
         self._probing = Cancellation()
         self._loading = threading.Lock()
         self._exchanged = False
@@ -172,6 +176,8 @@ class Parts:
                     freed = True
             if changed(_EMBEDDER):
                 self._embedder = None
+            if changed(_RERANKER):
+                self._reranker = None
             self.settings = settings
             if freed:
                 give_back_memory()
@@ -188,6 +194,7 @@ class Parts:
             for source in self.sources.values():
                 source.close()
             self.sources.clear()
+            self._reranker = None
             self._free_backbone()
 
     def chosen(
@@ -232,6 +239,11 @@ class Parts:
         for name, source in chosen.items():
             if name not in self.sources:
                 source.close()
+
+    def ranking(self, chosen: Mapping[str, KnowledgeSource]) -> Ranking:
+        """What orders evidence of these sources: the cross-encoder if one is set, else the text index's embedder."""
+        embedder = self._embedder if SourceName.TEXT in chosen else None
+        return Ranking(self._shared_reranker, embedder)
 
     def describe(self, local: Sequence[str], web: bool) -> dict[str, Any]:
         """The trace's settings object."""
@@ -377,11 +389,26 @@ class Parts:
                 self._failures[name] = error
 
     def _source_tools(self, stage: Stage) -> SourceTools:
-        return SourceTools(self.settings, lambda kind: self._index(kind, stage), self._shared_embedder, self.notes.put)
+        return SourceTools(
+            self.settings,
+            lambda kind: self._index(kind, stage),
+            self._shared_embedder,
+            self.notes.put,
+            reranker=self._shared_reranker,
+        )
 
     def _index(self, kind: IndexKind, stage: Stage) -> Path:
         configured = self.settings.text_index if kind == "text" else self.settings.graph_index
         return self._indexes.directory(kind, configured, self._shared_embedder, stage=stage, notify=self.notes.put)
+
+    def _shared_reranker(self) -> Reranker | None:
+        """The cross-encoder of the settings, loaded with its first query; None if none is set."""
+        configured = self.settings.retrieval.reranker
+        if self._reranker is None and configured:
+            from atomr_local.sources.reranking import CrossEncoderReranker
+
+            self._reranker = CrossEncoderReranker(Path(configured).expanduser())
+        return self._reranker
 
     def _shared_embedder(self) -> Embedder:
         if self._embedder is None:

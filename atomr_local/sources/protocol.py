@@ -162,3 +162,146 @@ class SetSource(Protocol):
             Cancelled: `cancellation` was thrown.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of a page: `page text[start:end]`, inside the passage with the id `passage`, as evidence has it."""
+
+    text: str
+    passage: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page with its sentences in order. Untrusted.
+
+    Attributes:
+        qid: the Wikidata id of what it is about, such as "Q42"; empty if it is not known.
+    """
+
+    title: str
+    sentences: tuple[Sentence, ...]
+    qid: str = ""
+
+
+@runtime_checkable
+class Pages(Protocol):
+    """A source that opens whole pages. Thread-safe."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def pages_missing(self) -> str:
+        """Why it cannot open pages, in words; empty if it can."""
+        ...
+
+    def page(self, title: str) -> Page | None:
+        """The page with this title, or the one that this redirect leads to; capitals and punctuation may differ.
+
+        Raises:
+            SourceError: the source failed, or cannot open pages.
+        """
+        ...
+
+    def similar_titles(self, name: str, number: int) -> tuple[str, ...]:
+        """Titles like the name, the most alike first, and after them those of pages that hold its words.
+
+        The page that the name itself opens is not among them.
+
+        Raises:
+            SourceError: the source failed, or cannot open pages.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """An entity that a name may mean; the value's score says how surely. Untrusted."""
+
+    entity: Value
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyOffer:
+    """A property that an entity has.
+
+    Attributes:
+        inverse: the entity is the property's value.
+        count: statements of it about the entity; a lower bound where there are very many.
+        values: what is at the other end, a few.
+    """
+
+    iri: str
+    label: str
+    inverse: bool
+    count: int
+    values: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRows:
+    """What a query gave. Untrusted.
+
+    Attributes:
+        sparql: the query as it was run.
+        columns: its variables; none for an ASK.
+        rows: texts by column; an unbound variable is absent.
+        boolean: the answer of an ASK.
+        cut: there are more rows than the limit.
+        values: those of the first column, entities with their labels.
+        labels: of the entities in the rows, by IRI.
+    """
+
+    sparql: str
+    columns: tuple[str, ...] = ()
+    rows: tuple[Mapping[str, str], ...] = ()
+    boolean: bool | None = None
+    cut: bool = False
+    values: tuple[Value, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@runtime_checkable
+class GraphTools(Protocol):
+    """A graph that can be looked around in. Thread-safe.
+
+    Raises (all methods):
+        SourceError: the graph failed.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def link(self, name: str, number: int, question: str = "") -> tuple[Linked, ...]:
+        """Entities that the name may mean, best first; none if no name of the graph is near enough."""
+        ...
+
+    def entity_of(self, title: str, qid: str = "") -> Value | None:
+        """The entity that a page is about: the one with its Wikidata id, else the one named exactly so."""
+        ...
+
+    def properties(self, iri: str, question: str = "") -> tuple[PropertyOffer, ...]:
+        """What there is to follow from the entity, forward and inverse: what the question asks for first, then the
+        most used."""
+        ...
+
+    def label(self, iri: str) -> str:
+        """The label of an entity or a property, or a readable form of its IRI."""
+        ...
+
+    def query(
+        self, sparql: str, cancellation: Cancellation, *, seconds: float = 5.0, most_rows: int = 200
+    ) -> QueryRows:
+        """Run a read-only query in a process of its own, which ends with its time, with too much memory, and with the
+        cancellation.
+
+        Raises:
+            QueryError: it is refused, malformed, or took too long or too much memory.
+            Cancelled: `cancellation` was thrown.
+        """
+        ...

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder
     from atomr_local.indexing.store import IndexKind
     from atomr_local.settings.schema import Settings
+    from atomr_local.sources.reranking import Reranker
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class SourceTools:
         embedder: gives the embedder that all sources share.
         notify: tells the user something about the source; it becomes a warning of the question.
         leaves: reports what is about to be sent to another machine: "web query", the host, the query.
+        reranker: gives the cross-encoder of the settings, or None if none is set.
     """
 
     settings: Settings
@@ -38,6 +40,7 @@ class SourceTools:
     embedder: Callable[[], Embedder]
     notify: Callable[[str], None]
     leaves: Callable[[str, str, str], None] = lambda _what, _to, _query: None
+    reranker: Callable[[], Reranker | None] = lambda: None
 
 
 def _nothing_needed(_settings: Settings) -> str:
@@ -86,11 +89,7 @@ class SourceType:
 def _open_text(tools: SourceTools) -> KnowledgeSource:
     from atomr_local.sources.text import TextSource
 
-    reranker = None
-    if tools.settings.retrieval.reranker:
-        from atomr_local.sources.reranking import CrossEncoderReranker
-
-        reranker = CrossEncoderReranker(Path(tools.settings.retrieval.reranker).expanduser())
+    reranker = tools.reranker()
     directory = tools.index("text")
     page_first = tools.settings.features.page_first
     return TextSource(directory, tools.embedder(), page_first=page_first, reranker=reranker)

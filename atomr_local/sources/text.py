@@ -21,8 +21,10 @@ from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader
 from atomr_local.indexing.text_index.index import check_embedder
 from atomr_local.indexing.text_index.table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect, nearest
 from atomr_local.language.names import base_key, name_key
-from atomr_local.sources.protocol import Evidence, Request, Retrieval, SearchMode, SourceName
+from atomr_local.sources.duplicates import Wording
+from atomr_local.sources.protocol import Evidence, Page, Request, Retrieval, SearchMode, SourceName
 from atomr_local.sources.reranking import Reranker
+from atomr_local.sources.text_pages import TextPages
 from atomr_local.tree.nodes import Operator
 
 if TYPE_CHECKING:
@@ -41,8 +43,6 @@ _REFINE = 2
 # Searches by words that run beside those by vector; several steps of a plan may ask at once.
 _SEARCHERS = 4
 _COLUMNS = ("id", "title", "section", "text", "start", "end")
-# Two passages say the same from this share of common word triples on, unless they differ in a number.
-_SAME_SHARE = 0.95
 # A page about the entity itself goes before pages that mention it: as much as first rank in both lists is worth. A
 # namesake's page ("Hamlet (1948 film)" for "Hamlet") has half of it.
 _TITLE_BONUS = 2.0 / _RRF_K
@@ -55,7 +55,7 @@ _WORD = re.compile(r"\w+")
 
 
 class TextSource:
-    """A text index as :class:`KnowledgeSource`. Thread-safe.
+    """A text index as :class:`KnowledgeSource` and :class:`Pages`. Thread-safe.
 
     Args:
         directory: of the index.
@@ -87,6 +87,7 @@ class TextSource:
         self._embedder = embedder
         self._page_first = page_first
         self._reranker = reranker
+        self._pages = TextPages(directory, self._table, self._catalog)
         self._searchers = ThreadPoolExecutor(_SEARCHERS, thread_name_prefix="atomr-words")
 
     @property
@@ -96,6 +97,19 @@ class TextSource:
     def some_titles(self, number: int) -> list[str]:
         """Titles of articles that it holds; none of an index without a list of them."""
         return self._catalog.some_titles(number) if self._catalog is not None else []
+
+    @property
+    def pages_missing(self) -> str:
+        """See :class:`Pages`."""
+        return self._pages.missing
+
+    def page(self, title: str) -> Page | None:
+        """See :class:`Pages`."""
+        return self._pages.page(title)
+
+    def similar_titles(self, name: str, number: int) -> tuple[str, ...]:
+        """See :class:`Pages`."""
+        return self._pages.similar_titles(name, number)
 
     def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
         """The passages nearest to the request's query in its mode, the page of the entity itself first.
@@ -134,6 +148,7 @@ class TextSource:
 
     def close(self) -> None:
         self._table = None
+        self._pages.close()
         self._searchers.shutdown(wait=False)
         if self._catalog is not None:
             self._catalog.close()
@@ -253,31 +268,12 @@ def _without_duplicates(found: Iterable[_Hit]) -> Iterator[_Hit]:
 
     Passages are compared as they are asked for: all of them takes longer than the searches.
     """
-    seen: list[_Words] = []
+    seen: list[Wording] = []
     for one in found:
-        wording = _Words(one.row["text"])
+        wording = Wording(one.row["text"])
         if not any(wording.is_duplicate_of(other) for other in seen):
             seen.append(wording)
             yield one
-
-
-class _Words:
-    """The words of a passage, to compare it with others."""
-
-    def __init__(self, text: str) -> None:
-        words = name_key(text).split()
-        self._words = words
-        self._triples = set(zip(words, words[1:], words[2:], strict=False))
-        # Tables and lists may differ in nothing but their figures, and that is what is asked for.
-        self._numbers = {word for word in words if any(character.isdigit() for character in word)}
-
-    def is_duplicate_of(self, other: _Words) -> bool:
-        if self._words == other._words:
-            return True
-        if self._numbers != other._numbers or not self._triples or not other._triples:
-            return False
-        shared = len(self._triples & other._triples)
-        return shared >= _SAME_SHARE * (len(self._triples) + len(other._triples) - shared)
 
 
 def _evidence(one: _Hit, place: int, query: str) -> Evidence:

@@ -12,7 +12,10 @@ from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.conversation import Conversation
+from atomr_local.reasoning.graph_access import graph_access
 from atomr_local.reasoning.operators import Operators
+from atomr_local.reasoning.pages import page_reader
+from atomr_local.reasoning.ranking import Ranking
 from atomr_local.reasoning.reading.reader import Reader, SpanJudge
 from atomr_local.reasoning.result_reuse import ResultCache
 from atomr_local.reasoning.results import Result
@@ -44,6 +47,9 @@ class Toolbox:
         earlier: the cache of the run that gave that answer; empty if it is not available.
         cache: receives the results of this run.
         conversation: the turns before this question.
+        pages: opens pages; None if no source at hand can.
+        graph: looks around in the graph; None if it is not at hand.
+        ranking: orders evidence of several sources.
     """
 
     def __init__(
@@ -63,6 +69,7 @@ class Toolbox:
         verifies: bool = False,
         span_reader: SpanJudge | None = None,
         conversation: Conversation | None = None,
+        ranking: Ranking | None = None,
     ) -> None:
         """Make the tools.
 
@@ -94,6 +101,9 @@ class Toolbox:
             }
         self.steps = Steps(recorder, cancellation)
         self.retriever = Retriever(sources, self.reader, recorder, cancellation, settings, dict(self.cache.allowed))
+        self.pages = page_reader(sources, recorder, cancellation, self.cache.allowed)
+        self.graph = graph_access(sources, recorder, cancellation, self.cache.allowed)
+        self.ranking = ranking or Ranking()
         entity = self.conversation.entity if self.conversation.turns else None
         self.operators = Operators(self.retriever, self.reader, settings, entity)
 

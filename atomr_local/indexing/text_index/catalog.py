@@ -35,6 +35,7 @@ CREATE INDEX IF NOT EXISTS articles_key ON articles (key);
 CREATE INDEX IF NOT EXISTS aliases_key ON aliases (key);
 """
 _ARTICLES = "SELECT seq, id, title, qid, hash, passages FROM articles"
+_LOOKED_AT = 500
 _COUNTS = (
     "SELECT (SELECT count(*) FROM articles), (SELECT coalesce(sum(passages), 0) FROM articles), "
     "(SELECT count(*) FROM aliases)"
@@ -194,6 +195,42 @@ class CatalogReader:
             (name_key(name), limit),
         )
         return [str(title) for (title,) in rows]
+
+    def titled(self, name: str) -> Known | None:
+        """The article of this title as it is written, else the first whose title has the same key, else the first that
+        is another name's or redirect's."""
+        key = name_key(name)
+        rows = self._rows(f"{_ARTICLES} WHERE key = ? ORDER BY title = ? DESC, seq LIMIT 1", (key, name))
+        if not rows:
+            target = "(SELECT target FROM aliases WHERE key = ? ORDER BY seq LIMIT 1)"
+            rows = self._rows(f"{_ARTICLES} WHERE key = {target} ORDER BY seq LIMIT 1", (key,))
+        return Known(*rows[0]) if rows else None
+
+    def beginning(self, key: str, limit: int) -> list[tuple[str, str, int]]:
+        """Names that begin with the words of `key` and go on: (key, title of the article, its passages).
+
+        Of very many, the first in the order of their keys are looked at.
+        """
+        return self._named(f"key >= ? AND key < ? ORDER BY key LIMIT {_LOOKED_AT}", (f"{key} ", f"{key}!"), limit)
+
+    def with_keys(self, keys: Sequence[str], limit: int) -> list[tuple[str, str, int]]:
+        """Names with one of these keys, up to 900 of which are read, as :meth:`beginning` gives them."""
+        read = keys[:900]
+        return self._named(f"key IN ({', '.join('?' * len(read))})", read, limit) if read else []
+
+    def _named(self, condition: str, parameters: Sequence[object], limit: int) -> list[tuple[str, str, int]]:
+        """Titles and redirects that meet the condition, those of the longest articles first."""
+        found = self._rows(
+            f"SELECT key, title, passages FROM (SELECT key, title, passages FROM articles WHERE {condition}) "  # noqa: S608
+            "ORDER BY passages DESC, title LIMIT ?",
+            (*parameters, limit),
+        ) + self._rows(
+            "SELECT one.key, articles.title, articles.passages "  # noqa: S608
+            f"FROM (SELECT key, target FROM aliases WHERE {condition}) AS one "
+            "JOIN articles ON articles.key = one.target ORDER BY articles.passages DESC, articles.title LIMIT ?",
+            (*parameters, limit),
+        )
+        return [(str(key), str(title), int(passages)) for key, title, passages in found]
 
     def missing(self, names: Iterable[str]) -> list[str]:
         """Those of the names that are no article's title."""

@@ -9,18 +9,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import AtomrError, Cancelled, SourceError
+from atomr_local.errors import AtomrError, Cancelled, QueryError, SourceError
 from atomr_local.language.names import phrase, words
 from atomr_local.sources.graph.entity_sets import is_set, run_over_set
 from atomr_local.sources.graph.entity_types import EntityTypes, asked_type
 from atomr_local.sources.graph.filter.operator import Filter
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, bound
 from atomr_local.sources.graph.linking import LINKED, Candidate, Linker
+from atomr_local.sources.graph.lookups import entity_of, linked, properties_of, rows_of
 from atomr_local.sources.graph.properties.matching import UNDERSTOOD, PropertyMatcher
 from atomr_local.sources.graph.properties.selection import nearest_properties
 from atomr_local.sources.graph.relate.operator import Relate
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
-from atomr_local.sources.protocol import Evidence, Request, Retrieval, SourceName
+from atomr_local.sources.protocol import (
+    Evidence,
+    Linked,
+    PropertyOffer,
+    QueryRows,
+    Request,
+    Retrieval,
+    SourceName,
+    Value,
+)
 from atomr_local.tree.nodes import Operator
 
 if TYPE_CHECKING:
@@ -37,14 +47,14 @@ def _source_errors() -> Iterator[None]:
     """Turns other errors of the program into errors of the source."""
     try:
         yield
-    except (SourceError, Cancelled):
+    except (SourceError, QueryError, Cancelled):
         raise
     except AtomrError as error:
         raise SourceError(error.message, hint=error.hint) from error
 
 
 class GraphSource:
-    """A graph index as :class:`KnowledgeSource`. Thread-safe.
+    """A graph index as :class:`KnowledgeSource`, :class:`SetSource` and :class:`GraphTools`. Thread-safe.
 
     Args:
         embedder: gives the embedder when words alone do not decide; None: words only.
@@ -117,6 +127,31 @@ class GraphSource:
 
         with _source_errors():
             return run_over_set(self._graph, requests, run, cancellation)
+
+    # -- looking around, see :class:`GraphTools`
+
+    def link(self, name: str, number: int, question: str = "") -> tuple[Linked, ...]:
+        with _source_errors():
+            return linked(self._graph, self.linker, name, number, question)
+
+    def entity_of(self, title: str, qid: str = "") -> Value | None:
+        with _source_errors():
+            return entity_of(self._graph, title, qid)
+
+    def properties(self, iri: str, question: str = "") -> tuple[PropertyOffer, ...]:
+        with _source_errors():
+            bound(iri)
+            return properties_of(self._graph, self._matcher, iri, question)
+
+    def label(self, iri: str) -> str:
+        with _source_errors():
+            return self._graph.property_label(iri) if iri in self._graph.properties else self._graph.label(iri)
+
+    def query(
+        self, sparql: str, cancellation: Cancellation, *, seconds: float = 5.0, most_rows: int = 200
+    ) -> QueryRows:
+        with _source_errors():
+            return rows_of(self._graph, sparql, cancellation, seconds=seconds, most_rows=most_rows)
 
     def close(self) -> None:
         self._graph.close()
