@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+from support.grown_steps import GROWN_QUESTION, grown_trace
 from support.tui.fake_assistant import PLAN, answered_trace, script
 
+from atomr_local.reasoning.trace.events import Event
+from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.tui.question.replay import replay
 from atomr_local.tui.question.state import QuestionState
 
@@ -40,3 +44,73 @@ def test_a_plan_of_other_steps_than_the_trace_has_is_not_believed() -> None:
     shown = replay(trace)
     assert shown.tree is not None
     assert len(shown.tree) == 1
+
+
+def test_a_tree_that_grew_is_rebuilt_from_its_nodes() -> None:
+    events: list[Event] = []
+    trace = grown_trace(sink=events.append)
+    lived = QuestionState()
+    for event in events:
+        lived.apply(event)
+    shown = replay(trace)
+    assert [(n, v.parent, v.label) for n, v in shown.nodes.items()] == [
+        (0, None, ""),
+        (1, 0, "round 1"),
+        (3, 0, "round 2"),
+        (2, 1, "follow-up"),
+    ]
+    assert shown.strategy == lived.strategy == "react"
+    for number, view in lived.nodes.items():
+        other = shown.nodes[number]
+        assert (other.state, other.parent, other.label) == (view.state, view.parent, view.label)
+        assert other.result is not None
+        assert view.result is not None
+        for name in ("thought", "action", "observation", "candidates", "answers", "method"):
+            assert getattr(other.result, name) == getattr(view.result, name)
+
+
+def test_steps_that_the_plan_lacks_hang_where_the_nodes_say() -> None:
+    trace = answered_trace()
+    trace.nodes.append(NodeTrace(9, 4, "Who is Lang?", "oracle", "Who is Lang?", answer="A man", answers=["A man"]))
+    shown = replay(trace)
+    assert shown.tree is not None
+    assert len(shown.tree) == 5
+    assert (shown.nodes[9].parent, shown.nodes[9].label, shown.nodes[9].answer) == (4, "oracle", "A man")
+    assert shown.nodes[4].node.call is not None
+
+
+def test_steps_whose_plan_cannot_be_read_are_shown_by_their_kinds() -> None:
+    trace = answered_trace()
+    trace.plan.compact = "this is no plan ["
+    shown = replay(trace)
+    assert [(n, v.parent, v.label) for n, v in shown.nodes.items()] == [
+        (0, None, ""), (1, 0, ""), (2, 0, "relate"), (3, 1, "search"), (4, 1, "relate"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        [(0, None), (1, 2), (2, 1)],
+        [(0, None), (1, 1)],
+        [(0, None), (1, 7)],
+        [(0, None), (1, 0), (1, 1)],
+        [(0, None), (0, None), (1, 0)],
+        [(5, None), (0, 5)],
+        [(1, 0), (0, 1)],
+        [],
+        [(0, None), *((number, number - 1) for number in range(1, 100))],
+        [(0, None), *((number, 0) for number in range(1, 2000))],
+    ],
+)
+def test_hostile_places_of_nodes_end_in_some_tree(places: list[tuple[int, int | None]]) -> None:
+    nodes = [NodeTrace(number, parent, "?", "step", "?") for number, parent in places]
+    trace = Trace(GROWN_QUESTION, "self-ask", {}, nodes=nodes)
+    trace.plan.origin = "steps"
+    shown = replay(trace)
+    assert 0 in shown.nodes
+    assert len(shown.nodes) <= max(1, len(nodes))
+    for number, view in shown.nodes.items():
+        while view.parent is not None:
+            assert view.parent != number
+            view = shown.nodes[view.parent]

@@ -1,8 +1,8 @@
 """Imports trace files (`atomr.trace/1`): one JSON object, or JSON lines. Every field is checked before use.
 
 What another program wrote is untrusted. Its form is checked here; its texts are kept as they are and sanitised wherever
-they are shown. What the trace class gives a default may be missing, and keys it does not know are skipped, so that
-versions that differ a little can read each other.
+they are shown. What the trace class gives a default may be missing, keys it does not know are skipped, and names of
+kinds and methods that it does not know are kept as text, so that versions that differ a little can read each other.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from atomr_local.reasoning.trace.schema import (
     EvidenceTrace,
     Guess,
     LlmUse,
-    Method,
     NodeTrace,
     Outcome,
     PlanOrigin,
@@ -44,14 +43,16 @@ from atomr_local.reasoning.trace.schema import (
     Trace,
 )
 from atomr_local.tree.answer_types import AnswerType
+from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tree.operations import Operation
 
 LARGEST_FILE = 256 << 20
 _MOST_NODES = 2_000
 _MOST_EVIDENCE = 50_000
 _MOST_SIGNALS = 100
+_MOST_CANDIDATES = 1_000
 _DEEPEST_TREE = 100
-_KINDS = ("root", "parent", "search", "relate", "filter", "direct", "operation")
+_LONGEST_NAME = 60  # characters of the name of a kind or method
 _SOURCES = ("text", "graph", "web")  # counted in every trace; sources of other packages have other names
 _ENTITY = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{0,20}:[^\s<>\"{}|\\^`]{1,500}")
 _EVIDENCE_ID = re.compile(r"e[0-9]{1,9}")
@@ -176,14 +177,14 @@ def _node(fields: JsonFields) -> NodeTrace:
         id=fields.count("id", ABSENT),
         parent=fields.count("parent", None),
         question=fields.text("question"),
-        kind=fields.one_of("kind", _KINDS),
+        kind=_name(fields, "kind"),
         resolved_question=fields.text("resolved_question", ""),
         arguments=fields.list_of("arguments", json_value),
         refs=fields.list_of("refs", whole_number),
         sources=fields.list_of("sources", _source),
         answer=fields.text("answer", ""),
         answers=fields.texts("answers"),
-        method=fields.one_of("method", (*get_args(Method), None), None),
+        method=_name(fields, "method", None),
         confidence=fields.share("confidence"),
         evidence=fields.list_of("evidence", _evidence_id),
         cited=fields.list_of("cited", _evidence_id),
@@ -204,7 +205,38 @@ def _node(fields: JsonFields) -> NodeTrace:
         of=fields.list_of("of", text_list),
         scores=fields.list_of("scores", fraction),
         entities=fields.list_of("entities", _entity),
+        label=fields.text("label", ""),
+        plan_confidence=fields.share("plan_confidence"),
+        thought=fields.text("thought", ""),
+        action=_action(fields),
+        observation=fields.text("observation", ""),
+        candidates=fields.items("candidates", _candidate, _MOST_CANDIDATES),
     )
+
+
+def _name(fields: JsonFields, key: str, default: Any = ABSENT) -> Any:
+    """The name of a kind or method, also of one that another version has."""
+    found = fields.text(key, default)
+    if found is not None and len(found) > _LONGEST_NAME:
+        raise fields.error(key, f"{len(found)} characters, more than {_LONGEST_NAME}")
+    return found
+
+
+def _action(fields: JsonFields) -> dict[str, str] | None:
+    if fields.value("action", None) is None:
+        return None
+    action = fields.inner("action")
+    return {"name": action.text("name"), "input": action.text("input", "")}
+
+
+def _candidate(fields: JsonFields) -> dict[str, Any]:
+    known = fields.value("score", None) is not None
+    return {
+        "answer": fields.text("answer"),
+        "score": fields.number("score") if known else None,
+        "origin": fields.text("origin", ""),
+        "evidence": fields.list_of("evidence", _evidence_id),
+    }
 
 
 def _guess(fields: JsonFields) -> Guess | None:
@@ -287,8 +319,11 @@ def _check_tree(nodes: Sequence[NodeTrace]) -> None:
     parents = {node.id: node.parent for node in nodes}
     if len(parents) < len(nodes):
         raise InputError("nodes: two have the same id")
-    if nodes and sum(parent is None for parent in parents.values()) != 1:
+    roots = [node.id for node in nodes if node.parent is None]
+    if nodes and len(roots) != 1:
         raise InputError("nodes: not exactly one has no parent")
+    if nodes and roots != [ROOT_ID]:
+        raise InputError(f"nodes: the one without a parent is {roots[0]}, not {ROOT_ID}")
     for node in nodes:
         at, depth = node.parent, 0
         while at is not None:
@@ -305,7 +340,8 @@ def _check_evidence(trace: Trace) -> None:
     if len(known) < len(trace.evidence):
         raise InputError("evidence: two pieces have the same id")
     for node in trace.nodes:
-        for named in (*node.evidence, *node.cited):
+        weighed = (item for candidate in node.candidates for item in candidate["evidence"])
+        for named in (*node.evidence, *node.cited, *weighed):
             if named not in known:
                 raise InputError(f"nodes: {node.id} names evidence {named}, which is not there")
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
+
+from atomr_local.sanitize import sanitize_line
 
 METHODS = {
     "operator": "read from the evidence",
@@ -45,14 +48,60 @@ MEASURES = {
     "rival": "another way to the answer agrees",
 }
 _COUNTS = {"steps", "answers"}
+# Where an answer comes from that was weighed against others.
+ORIGINS = {
+    "text": "from the text",
+    "graph": "from the graph",
+    "web": "from the web",
+    "children": "from the steps below",
+    "model": "the model's own knowledge",
+}
+SCORE_MEANS = "a larger score is better; compare scores within this step only"
 YOUR_ANSWER = "your answer"
 OWN = f"✎ {YOUR_ANSWER}"
 MISFIT = "not the kind of answer asked for"
 _CHECKED = {True: "the cited passage contains this answer", False: "the cited passage does not contain this answer"}
+_LONGEST_NAME = 60  # characters of a name that another version or package has given
+_PLAIN_KINDS = {"root", "parent", "step", "direct"}
 _TAKEN = re.compile(r"\banswer of \[(\d+)\]")
 _LEFT_OUT = re.compile(r"^the plan leaves out (.+)$", re.DOTALL)
 _UNMENTIONED = re.compile(r"^the evidence does not mention (.+)$", re.DOTALL)
 _RIVALS = re.compile(r"^tree: (.*?); direct: (.*)$", re.DOTALL)
+
+
+def method_text(method: str) -> str:
+    """How an answer came about; a method that this version does not know by its name."""
+    return METHODS.get(method) or sanitize_line(method[: 2 * _LONGEST_NAME])[:_LONGEST_NAME]
+
+
+def kind_text(label: str, kind: str) -> str:
+    """What a step is: what its method calls it, else a kind that says more than that it is a step."""
+    name = label or ("" if kind in _PLAIN_KINDS else kind)
+    return sanitize_line(name[: 2 * _LONGEST_NAME])[:_LONGEST_NAME]
+
+
+def origin_text(origin: str) -> str:
+    """Where an answer that was weighed comes from."""
+    return ORIGINS.get(origin) or sanitize_line(origin[: 2 * _LONGEST_NAME])[:_LONGEST_NAME]
+
+
+def score_text(score: float | None) -> str:
+    """A score as a figure: "-0.21"; "–" if it is not known."""
+    return "–" if score is None else f"{score:.2f}"
+
+
+def action_text(action: Mapping[str, str], longest: int = 300) -> str:
+    """The use of a tool on one line: "search[Metropolis]"."""
+    name, given = (sanitize_line(action.get(key, "")[: 2 * longest]) for key in ("name", "input"))
+    return f"{name[:_LONGEST_NAME]}[{given[:longest]}{'…' if len(given) > longest else ''}]"
+
+
+def weighed_text(candidate: Mapping[str, Any]) -> str:
+    """An answer that was weighed, on one line: "Vienna: from the text, score -0.21"."""
+    score = candidate.get("score")
+    parts = (origin_text(str(candidate.get("origin", ""))), "" if score is None else f"score {score_text(score)}")
+    told = ", ".join(filter(None, parts))
+    return sanitize_line(str(candidate.get("answer", ""))) + (f": {told}" if told else "")
 
 
 def taken_from_step(computation: str | None) -> int | None:

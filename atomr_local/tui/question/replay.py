@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.trace.events import (
     AnswerReady,
     EvidenceFound,
     Finished,
     LeavesMachine,
+    NodeAdded,
     NodeFinished,
     NodeStarted,
     PlanReady,
@@ -16,11 +19,12 @@ from atomr_local.reasoning.trace.events import (
     SourcesSelected,
     WarningRaised,
 )
-from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.reasoning.trace.schema import NodeTrace, Trace
+from atomr_local.reasoning.trace.words import kind_text
 from atomr_local.sources.protocol import Evidence, SourceName
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
-from atomr_local.tree.nodes import Tree
+from atomr_local.tree.nodes import Node, Tree
 from atomr_local.tui.question.state import QuestionState
 
 
@@ -45,8 +49,16 @@ def replay(trace: Trace) -> QuestionState:
         item.id: Evidence(item.source, item.title, item.text, item.score, item.query, item.locator, id=item.id)
         for item in trace.evidence
     }
+    steps = _steps_of(trace)
+    planned = {node.id for node in tree.nodes()}
+    recorded = {node.id: node for node in trace.nodes}
+    for step in steps.nodes():
+        parent = steps.parent_of(step.id)
+        if step.id not in planned and parent is not None:
+            label = kind_text(recorded[step.id].label, recorded[step.id].kind)
+            state.apply(NodeAdded(node_id=step.id, parent=parent, question=step.question, label=label))
     # As they ran, a step after those that it takes from: what is the user's own passes upwards.
-    order = {node.id: place for place, node in enumerate(tree.bottom_up())}
+    order = {step.id: place for place, step in enumerate(steps.bottom_up())}
     for node in sorted(trace.nodes, key=lambda node: order.get(node.id, -1)):
         state.apply(NodeStarted(node_id=node.id, resolved_question=node.resolved_question))
         sources = tuple(node.sources)
@@ -81,12 +93,32 @@ def replay(trace: Trace) -> QuestionState:
 
 
 def plan_of(trace: Trace) -> Tree:
-    """The trace's plan; one node for the whole question where the trace holds no plan that can be read."""
+    """The plan whose nodes the trace has; the question alone where there is none, or none that can be read.
+
+    A trace may have steps that no plan has; where they stand is told by the nodes.
+    """
     question = trace.understood_as or trace.question
+    if trace.plan.origin == "steps":
+        return fallback_tree(question)
     try:
         tree = parse_compact(trace.plan.compact, question)
     except TreeError:
         return fallback_tree(question)
-    if {node.id for node in tree.nodes()} != {node.id for node in trace.nodes}:
+    places = {node.id: node.parent for node in trace.nodes}
+    if any(node.id not in places or places[node.id] != tree.parent_of(node.id) for node in tree.nodes()):
         return fallback_tree(question)
     return tree
+
+
+def _steps_of(trace: Trace) -> Tree:
+    """All steps below the root as the nodes tell it, whatever the plan says; what hangs below itself is left out."""
+    below: defaultdict[int | None, list[NodeTrace]] = defaultdict(list)
+    for node in {node.id: node for node in trace.nodes}.values():
+        below[node.parent].append(node)
+    met = below[None][:1]
+    for node in met:
+        met += below[node.id]
+    built: dict[int, Node] = {}
+    for node in reversed(met):
+        built[node.id] = Node(node.id, node.question, children=tuple(built[item.id] for item in below[node.id]))
+    return Tree(built[met[0].id]) if met else fallback_tree(trace.question)

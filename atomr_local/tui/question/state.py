@@ -7,7 +7,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from atomr_local.reasoning.trace.events import AnswerReady, Event, LeavesMachine, ModelCalled, NodeFinished
+    from atomr_local.reasoning.trace.events import (
+        AnswerReady,
+        Event,
+        LeavesMachine,
+        ModelCalled,
+        NodeAdded,
+        NodeFinished,
+    )
     from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
     from atomr_local.sources.protocol import Evidence
     from atomr_local.tree.nodes import Node, Tree
@@ -28,9 +35,16 @@ class NodeState(StrEnum):
 
 @dataclass
 class NodeView:
-    """One node as shown."""
+    """One node as shown.
+
+    Attributes:
+        parent: id of the node that it stands below; None for the root.
+        label: what a step that no plan has is to its method.
+    """
 
     node: Node
+    parent: int | None = None
+    label: str = ""
     state: NodeState = NodeState.WAITING
     resolved_question: str = ""
     sources: tuple[str, ...] = ()
@@ -44,12 +58,21 @@ class NodeView:
     def answer(self) -> str:
         return self.result.answer if self.result is not None else ""
 
+    @property
+    def is_stage(self) -> bool:
+        """Whether the step has ended as it should without an answer of its own: a thought, or the use of a tool."""
+        result = self.result
+        if result is None or result.answers or result.error or result.candidates or result.reason:
+            return False
+        return bool(result.action or (self.label and (result.thought or result.observation)))
+
 
 @dataclass
 class QuestionState:
     """One question from asking to its end."""
 
     question: str = ""
+    strategy: str = ""
     understood_as: str = ""  # the question so that it stands alone; "" before that is known
     conversation: str = ""  # of a follow-up question: the trace id of the first question of the conversation
     took_from: tuple[str, ...] = ()  # trace ids of the earlier questions that gave what this one left out
@@ -57,7 +80,7 @@ class QuestionState:
     web: bool = False
     stage: str = ""
     plan_text: str = ""
-    tree: Tree | None = None
+    tree: Tree | None = None  # the plan; `nodes` may hold steps that it has not
     origin: PlanOrigin = "model"
     nodes: dict[int, NodeView] = field(default_factory=dict)
     evidence: dict[str, Evidence] = field(default_factory=dict)
@@ -134,7 +157,7 @@ class QuestionState:
 
         match event:
             case events.QuestionAsked():
-                self.question, self.running = event.question, True
+                self.question, self.strategy, self.running = event.question, event.strategy, True
                 self.web = bool(event.settings.get("web"))
             case events.StageChanged():
                 self.stage = event.stage
@@ -147,7 +170,12 @@ class QuestionState:
             case events.PlanReady():
                 self.tree, self.origin = event.tree, event.origin
                 self.understood_as = event.tree.question
-                self.nodes = {node.id: NodeView(node, resolved_question=node.question) for node in event.tree.nodes()}
+                self.nodes = {
+                    node.id: NodeView(node, event.tree.parent_of(node.id), resolved_question=node.question)
+                    for node in event.tree.nodes()
+                }
+            case events.NodeAdded():
+                self._grow(event)
             case events.ModelCalled():
                 self.calls += 1
                 self._draft_ended = True
@@ -207,6 +235,13 @@ class QuestionState:
                 self._used(view)
                 view.state = _ended(view)
 
+    def _grow(self, event: NodeAdded) -> None:
+        from atomr_local.tree.nodes import Node
+
+        if event.parent in self.nodes and event.node_id not in self.nodes:
+            node = Node(event.node_id, event.question)
+            self.nodes[node.id] = NodeView(node, event.parent, event.label, resolved_question=node.question)
+
     def _is_given(self, event: NodeFinished) -> bool:
         from atomr_local.reasoning.trace.words import taken_from_step
 
@@ -223,6 +258,8 @@ def _ended(view: NodeView) -> NodeState:
     assert event is not None
     if event.error:
         return NodeState.DONE if event.answers else NodeState.FAILED
+    if view.is_stage:
+        return NodeState.DONE
     if event.outcome == "not found" or not (event.answers or event.outcome):
         return NodeState.UNKNOWN
     if view.by_user:

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.grown_steps import grown_trace
 from support.history_fakes import a_trace
 
 from atomr_local.errors import InputError
 from atomr_local.history.files import trace_import
 from atomr_local.history.files.trace_import import parse_trace, read_traces
+from atomr_local.history.trace_encoding import encode
 
 Change = Callable[[dict[str, Any]], Any]
+CANDIDATE = {"answer": "Mary", "score": -0.5, "origin": "text", "evidence": ["e1"]}
 
 
 def document() -> dict[str, Any]:
@@ -31,6 +34,20 @@ def test_what_has_a_default_may_be_missing_and_unknown_keys_are_passed_over() ->
     read = parse_trace(data | {"of_tomorrow": {"x": [1]}})
     assert (read.nodes, read.evidence, read.settings, read.totals.llm_calls) == ([], [], {}, 0)
     assert "of_tomorrow" not in read.to_dict()
+
+
+def test_the_steps_of_a_method_without_a_plan_are_read_as_they_were_written() -> None:
+    trace = grown_trace()
+    assert trace.plan.origin == "steps"
+    assert parse_trace(json.loads(encode(trace))) == trace
+
+
+def test_kinds_and_methods_that_this_version_does_not_know_are_kept_as_text() -> None:
+    data = document()
+    data["nodes"][1].update(kind="oracle", method="dowsing", candidates=[{"answer": "Mary"}], action={"name": "ask"})
+    node = parse_trace(data).nodes[1]
+    assert (node.kind, node.method, node.action) == ("oracle", "dowsing", {"name": "ask", "input": ""})
+    assert node.candidates == [{"answer": "Mary", "score": None, "origin": "", "evidence": []}]
 
 
 def nested(depth: int) -> Any:
@@ -65,12 +82,28 @@ def nested(depth: int) -> Any:
         (lambda d: d["totals"]["retrievals"].update(web=0.5), "totals.retrievals.web: not a whole"),
         (lambda d: d.update(nodes=[7]), r"nodes\[0\]: not an object"),
         (lambda d: d.update(nodes=d["nodes"][:1] * 2001), "nodes: 2001 items"),
-        (lambda d: d["nodes"][1].update(kind="shell"), r"nodes\[1\].kind"),
+        (lambda d: d["nodes"][1].update(kind=7), r"nodes\[1\].kind: not a text"),
+        (lambda d: d["nodes"][1].update(kind=None), r"nodes\[1\].kind: not a text"),
+        (lambda d: d["nodes"][1].update(kind="x" * 61), r"nodes\[1\].kind: 61 characters"),
+        (lambda d: d["nodes"][1].update(method="x" * 61), r"nodes\[1\].method: 61 characters"),
+        (lambda d: d["nodes"][1].update(method=["vote"]), r"nodes\[1\].method: not a text"),
+        (lambda d: d["nodes"][1].update(label=7), r"nodes\[1\].label: not a text"),
+        (lambda d: d["nodes"][1].update(thought=["x"]), r"nodes\[1\].thought: not a text"),
+        (lambda d: d["nodes"][1].update(observation="x" * 1_000_001), r"nodes\[1\].observation: 1000001 char"),
+        (lambda d: d["nodes"][1].update(action="search"), r"nodes\[1\].action: not an object"),
+        (lambda d: d["nodes"][1].update(action={"input": "x"}), r"nodes\[1\].action.name: missing"),
+        (lambda d: d["nodes"][1].update(action={"name": "x", "input": 1}), r"nodes\[1\].action.input: not a text"),
+        (lambda d: d["nodes"][1].update(candidates=[7]), r"nodes\[1\].candidates\[0\]: not an object"),
+        (lambda d: d["nodes"][1].update(candidates=[CANDIDATE] * 1001), r"nodes\[1\].candidates: 1001 items"),
+        (lambda d: d["nodes"][1].update(candidates=[CANDIDATE | {"score": "1"}]), r"candidates\[0\].score: not a num"),
+        (lambda d: d["nodes"][1].update(candidates=[CANDIDATE | {"evidence": ["e77"]}]), "names evidence e77"),
+        (lambda d: d["nodes"][1].update(plan_confidence=2), r"nodes\[1\].plan_confidence: not between"),
         (lambda d: d["nodes"][1].update(id="1"), r"nodes\[1\].id: not a whole"),
         (lambda d: d["nodes"][1].update(id=0), "two have the same id"),
         (lambda d: d["nodes"][1].update(parent=9), "which is not there"),
         (lambda d: d["nodes"][1].update(parent=None), "not exactly one"),
         (lambda d: d["nodes"][0].update(parent=1), "not exactly one"),
+        (lambda d: (d["nodes"][0].update(parent=1), d["nodes"][1].update(parent=None)), "without a parent is 1, not 0"),
         (lambda d: (d["nodes"][1].update(parent=2), d["nodes"][2].update(parent=1)), "below itself"),
         (lambda d: d["nodes"][1].update(sources=["the disk"]), r"nodes\[1\].sources\[0\]: 'the disk'"),
         (lambda d: d["nodes"][1].update(supported=1), r"nodes\[1\].supported"),

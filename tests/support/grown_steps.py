@@ -1,0 +1,73 @@
+"""A scripted method whose steps follow one from the other, with everything that a step can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.reasoning.candidates import Candidate
+from atomr_local.reasoning.results import Action, Result
+from atomr_local.reasoning.steps import Steps
+from atomr_local.reasoning.trace.events import AnswerReady, Event, EvidenceFound
+from atomr_local.reasoning.trace.recorder import Recorder
+from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.sources.protocol import Evidence, SourceName, Value
+
+GROWN_QUESTION = "Where was the director of Metropolis born?"
+_FILM = Evidence(SourceName.TEXT, "Metropolis", "Metropolis is a film directed by Fritz Lang.", 0.5, "Metropolis",
+                 {"passage": "m#0", "span": [0, 44]})  # fmt: skip
+_BIRTH = Evidence(SourceName.TEXT, "Fritz Lang", "Fritz Lang was born in Vienna.", 0.5, "Fritz Lang",
+                  {"passage": "l#0", "span": [0, 30]})  # fmt: skip
+
+
+def _told(_event: Event) -> None:
+    """Nobody listens."""
+
+
+def grown_trace(strategy: str = "react", sink: Callable[[Event], None] = _told, *, told: str = "") -> Trace:
+    """The trace of one question: two uses of tools, a follow-up below the first, and answers that were weighed.
+
+    Args:
+        sink: takes the events.
+        told: put before every text that the model or a source writes.
+    """
+    recorder = Recorder(GROWN_QUESTION, strategy, {}, sink)
+    steps = Steps(recorder, Cancellation())
+    steps.begin(GROWN_QUESTION)
+
+    def found(node_id: int, piece: Evidence) -> Evidence:
+        [kept] = recorder.take_in([piece])
+        recorder.emit(EvidenceFound(node_id=node_id, source=str(piece.source), evidence=(kept,)))
+        return kept
+
+    with steps.open(f"{told}What is Metropolis?", label=f"{told}round 1") as first:
+        film = found(first.id, _FILM)
+        first.result = Result(
+            method="tool",
+            evidence=[film],
+            thought=f"{told}I need the director of Metropolis first.",
+            action=Action(f"{told}search", f"{told}Metropolis"),
+            observation=f"{told}Metropolis is a film directed by Fritz Lang. " + "It was made in 1927. " * 12,
+        )
+    with steps.open(f"{told}Who directed Metropolis?", first.id, f"{told}follow-up") as follow_up:
+        film = found(follow_up.id, _FILM)
+        follow_up.result = Result((Value("Fritz Lang"),), "operator", 0.8, [film], [film.id])
+    with steps.open(f"{told}Where was Fritz Lang born?", label=f"{told}round 2") as last:
+        birth = found(last.id, _BIRTH)
+        last.result = Result(
+            (Value("Vienna"),),
+            "aggregate",
+            0.9,
+            [birth],
+            [birth.id],
+            thought=f"{told}Now his place of birth.",
+            candidates=(
+                Candidate((Value(f"{told}Vienna"),), -0.21, f"{told}text", (birth.id,)),
+                Candidate((Value("Graz"),), -1.5, "model"),
+                Candidate((), None, "children"),
+            ),
+        )
+    with steps.root(GROWN_QUESTION) as root:
+        root.result = Result((Value("Vienna"),), "tool", 0.9, [birth], [birth.id])
+    recorder.emit(AnswerReady(status="answered", answer="The answer is Vienna.", answers=("Vienna",), confidence=0.9))
+    return recorder.finish()
