@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
+from atomr_local.reasoning.trace.step_details import is_stage, step_details, step_title, winner_text
 from atomr_local.reasoning.trace.words import MISFIT, OWN, check_text, computation_text, warning_text
 from atomr_local.sanitize import sanitize_line
 
@@ -15,12 +16,15 @@ _STEP = re.compile(r"step (\d+): (.*)")
 _MARKS = {True: "", False: f"  ({check_text(False)})", None: ""}
 
 
-def answer_text(trace: Trace, *, guess: bool = False, earlier: Mapping[str, str] | None = None) -> str:
+def answer_text(
+    trace: Trace, *, guess: bool = False, earlier: Mapping[str, str] | None = None, verbose: bool = False
+) -> str:
     """The whole text, sanitised, without colour; every line from outside is one line.
 
     Args:
         guess: where the question was declined, show the best guess too, with what it rests on.
         earlier: questions by trace id that this one may have taken something from.
+        verbose: tell also what each step thought, did, saw and weighed.
     """
     declined = trace.status == "unknown" and bool(trace.reason)  # earlier versions said it in the answer
     lines = _not_found(trace, guess) if declined else [_answer(trace)]
@@ -37,7 +41,7 @@ def answer_text(trace: Trace, *, guess: bool = False, earlier: Mapping[str, str]
         lines += ["", f"Your own answers: {', '.join(own)}"]
     if root is not None and len(trace.nodes) > 1:
         lines += ["", "Tree"]
-        lines += _branch(trace, root, 0, guess)
+        lines += _branch(trace, root, 0, guess, verbose)
     if trace.plan.origin == "fallback" and trace.strategy == "atomr":
         lines += ["", "No valid plan was found: the question was answered directly from what was found."]
     if trace.plan.origin == "example":
@@ -96,15 +100,18 @@ def _citation(item: EvidenceTrace) -> str:
     return f"[{item.id}] {item.source}: {sanitize_line(item.title)}: {text}{place}"
 
 
-def _branch(trace: Trace, node: NodeTrace, depth: int, guess: bool) -> list[str]:
+def _branch(trace: Trace, node: NodeTrace, depth: int, guess: bool, verbose: bool) -> list[str]:
     lost = node.outcome == "not found"
     cited = "".join(f" [{item}]" for item in node.cited) if node.cited and depth and not lost else ""
     computed = node.method in ("symbolic", "computed")
     how = f"  ({sanitize_line(computation_text(node.computation))})" if computed and node.computation else ""
     label = f"{node.id}. " if node.parent is not None else ""
     error = f"  ! {sanitize_line(node.error['message'])}" if node.error else ""
-    line = f"  {'  ' * depth}{label}{sanitize_line(node.resolved_question)} → "
-    if lost:
+    title = step_title(node, node.label, node.resolved_question)
+    line = f"  {'  ' * depth}{label}{title} → "
+    if is_stage(node, node.label):
+        lines = [line.removesuffix(" → ") + error]
+    elif lost:
         text = f"  (a guess: {sanitize_line(node.answer)})" if guess and node.answers else ""
         lines = [f"{line}{NOT_FOUND}{text}{error}"]
     else:
@@ -112,9 +119,13 @@ def _branch(trace: Trace, node: NodeTrace, depth: int, guess: bool) -> list[str]
         misfit = f"  ({MISFIT})" if node.misfit else ""
         if node.outcome == "memory":
             whence = "  (from the model's own knowledge)"
+        elif origin := winner_text(node):
+            whence = f"  ({origin})"
         answer = sanitize_line(node.answer or "—")
         lines = [line + answer + how + whence + cited + _MARKS[node.supported] + misfit + error]
+    if verbose:
+        lines += [f"      {'  ' * depth}{name}: {text}" for name, text in step_details(node)]
     for child in trace.nodes:
         if child.parent == node.id:
-            lines += _branch(trace, child, depth + 1, guess)
+            lines += _branch(trace, child, depth + 1, guess, verbose)
     return lines

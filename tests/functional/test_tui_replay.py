@@ -111,6 +111,7 @@ def test_hostile_places_of_nodes_end_in_some_tree(places: list[tuple[int, int | 
     assert 0 in shown.nodes
     assert len(shown.nodes) <= max(1, len(nodes))
     for number, view in shown.nodes.items():
-        while view.parent is not None:
-            assert view.parent != number
-            view = shown.nodes[view.parent]
+        above = view.parent
+        while above is not None:
+            assert above != number
+            above = shown.nodes[above].parent

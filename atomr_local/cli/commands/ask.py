@@ -21,10 +21,7 @@ _STATUS = {"failed": 1, "cancelled": 130}
 _PLAN_BYTES = 64 << 20  # a plan may be a whole trace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from atomr_local.reasoning.conversation import Conversation
-    from atomr_local.reasoning.trace.events import Event
     from atomr_local.reasoning.trace.schema import Trace
     from atomr_local.tree.nodes import Tree
 
@@ -42,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
 @strategy_option
 @click.option("--guess", is_flag=True, help="If the answer is not found, show the best guess too, marked as a guess.")
+@click.option("--verbose", is_flag=True, help="Tell also what each step thought, did, saw and weighed.")
 @click.option("--fail-if-unknown", is_flag=True, help="Exit with status 3 if the answer is not found (else 0).")
 @click.option(
     "--continue", "goes_on", is_flag=True,
@@ -58,6 +56,7 @@ def ask(
     strategy: str | None,
     assigned: tuple[str, ...],
     guess: bool,
+    verbose: bool,
     fail_if_unknown: bool,
     goes_on: bool,
     no_history: bool,
@@ -77,6 +76,8 @@ def ask(
     if goes_on and plan_file is not None:
         raise click.UsageError("use either --continue or --plan")
     from atomr_local.assistant import Assistant
+    from atomr_local.cli.answer_text import answer_text
+    from atomr_local.cli.step_notes import StepNotes
     from atomr_local.history.pending import pending_question
 
     set_options = assigned_options(assigned)
@@ -95,17 +96,20 @@ def ask(
         keep = assistant.settings.history.keep and not no_history
         with pending_question(question, strategy or assistant.settings.strategy, keep=keep) as pending:
             with interrupt(assistant.cancel):  # what was found is still printed
+                steps = StepNotes()
                 for event in events:
                     if as_jsonl:
                         click.echo(json.dumps(event.to_dict(), default=str))
-                    else:
-                        _note(event)
+                    elif sys.stderr.isatty():  # a person is watching
+                        for line in steps.of(event):
+                            click.echo(line, err=True)
             trace = assistant.last_trace
             if trace is None:
                 return 130
             try:
                 earlier = {turn.trace_id: turn.question for turn in conversation.turns} if conversation else {}
-                _print(trace, as_json=as_json, as_jsonl=as_jsonl, guess=guess, earlier=earlier)
+                text = answer_text(trace, guess=guess, earlier=earlier, verbose=verbose)
+                _print(trace, text, as_json=as_json, as_jsonl=as_jsonl)
             finally:  # a reader that closed the pipe early has asked all the same
                 if keep:
                     from atomr_local.history.recording import record_trace
@@ -137,29 +141,17 @@ def _conversation() -> Conversation:
     return Conversation.of(item.trace for item in kept)
 
 
-def _print(trace: Trace, *, as_json: bool, as_jsonl: bool, guess: bool, earlier: Mapping[str, str]) -> None:
-    from atomr_local.cli.answer_text import answer_text, departures_text
+def _print(trace: Trace, text: str, *, as_json: bool, as_jsonl: bool) -> None:
+    from atomr_local.cli.answer_text import departures_text
 
     if as_json:
         print_json(trace.to_dict())
     elif trace.status == "failed":
         click.echo(sanitize("\n".join(trace.warnings).replace("\n→", "\n  →")), err=True)
-        if text := departures_text(trace):
-            click.echo(text, err=True)
+        if left := departures_text(trace):
+            click.echo(left, err=True)
     elif not as_jsonl:
-        click.echo(answer_text(trace, guess=guess, earlier=earlier))
-
-
-def _note(event: Event) -> None:
-    """Progress on standard error, when a person is watching."""
-    from atomr_local.reasoning.trace.events import NodeStarted, StageChanged
-
-    if not sys.stderr.isatty():
-        return
-    if isinstance(event, StageChanged):
-        click.echo(f"… {sanitize_line(event.stage)}", err=True)
-    elif isinstance(event, NodeStarted):
-        click.echo(f"… [{event.node_id}] {sanitize_line(event.resolved_question)}", err=True)
+        click.echo(text)
 
 
 def _read_plan(file: Path, question: str) -> Tree:

@@ -81,8 +81,9 @@ def list_(search: str | None, limit: int, as_json: bool) -> None:
 @history.command()
 @click.argument("number", metavar="ID", type=_NUMBER)
 @click.option("--conversation", is_flag=True, help="Show all questions of its conversation, in order.")
+@click.option("--verbose", is_flag=True, help="Tell also what each step thought, did, saw and weighed.")
 @click.option("--json", "as_json", is_flag=True, help="Print the trace as JSON; of a conversation, JSON lines.")
-def show(number: int, conversation: bool, as_json: bool) -> None:
+def show(number: int, conversation: bool, verbose: bool, as_json: bool) -> None:
     """Print a past question as `atomr ask --guess` did: the answer, its citations, the tree.
 
     Example: atomr history show 12
@@ -108,7 +109,7 @@ def show(number: int, conversation: bool, as_json: bool) -> None:
                 click.echo()
             click.echo(f"{label}{sanitize_line(kept.trace.question)}")
             click.echo(f"({item.local_time}, {status_word(item.status)}{how})\n")
-            click.echo(sanitize(answer_text(kept.trace, guess=True, earlier=earlier)))
+            click.echo(sanitize(answer_text(kept.trace, guess=True, earlier=earlier, verbose=verbose)))
 
 
 @history.command()

@@ -18,7 +18,7 @@ from atomr_local.history.store import History, history_file
 from atomr_local.output_files import write_output
 from atomr_local.reasoning.conversation import Conversation, counting
 from atomr_local.reasoning.revision import Revision
-from atomr_local.reasoning.trace.events import Event, NodeFinished, NodeStarted, PlanReady, StageChanged
+from atomr_local.reasoning.trace.events import Event, NodeAdded, NodeFinished, NodeStarted, PlanReady, StageChanged
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tree.compact import parse_compact
@@ -52,6 +52,7 @@ class PlainSession:
         self._turns: list[Trace] = []
         self._shown: Trace | None = None
         self._questions: dict[int, str] = {}  # of the steps that run
+        self._labels: dict[int, str] = {}  # of those that no plan has
         self._commands: dict[str, Callable[[str], None]] = {
             "/tree": lambda _: self._tell(speech.tree_lines(self._last())),
             "/step": lambda rest: self._tell(speech.step_lines(self._last(), self._node(rest))),
@@ -142,11 +143,16 @@ class PlainSession:
             case StageChanged():
                 self._write(f"{sanitize_line(event.stage).capitalize()}.")
             case PlanReady():
-                self._tell(speech.plan_lines(event.tree))
+                self._labels = {}
+                self._tell(speech.plan_lines(event))
+            case NodeAdded():
+                self._labels[event.node_id] = event.label
+                self._write(speech.added_step(event))
             case NodeStarted():
                 self._questions[event.node_id] = event.resolved_question
             case NodeFinished() if event.node_id != ROOT_ID:
-                self._write(speech.ended_step(event, self._questions.get(event.node_id, "")))
+                question, label = self._questions.get(event.node_id, ""), self._labels.get(event.node_id, "")
+                self._write(speech.ended_step(event, question, label))
 
     def _again(self, *, plan: Tree | None = None, revision: Revision | None = None) -> None:
         """Ask the last question once more; its new answer takes the place of the old one."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, confidence_word, status_word
-from atomr_local.reasoning.trace.events import NodeFinished
+from atomr_local.reasoning.trace.events import NodeAdded, NodeFinished, PlanReady
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
+from atomr_local.reasoning.trace.step_details import is_stage, step_details, step_title
 from atomr_local.reasoning.trace.words import MISFIT, check_text, computation_text, warning_text
 from atomr_local.sanitize import sanitize_line
-from atomr_local.tree.nodes import ROOT_ID, Tree
+from atomr_local.tree.nodes import ROOT_ID
 
 COMMANDS = {
     "/tree": "List the steps with their answers.",
@@ -37,23 +38,39 @@ def help_lines() -> list[str]:
     return lines + [f"{command}: {what}" for command, what in COMMANDS.items()]
 
 
-def plan_lines(tree: Tree) -> list[str]:
+def plan_lines(event: PlanReady) -> list[str]:
     """How many steps there are; the steps themselves are told as they end."""
-    steps = sum(1 for node in tree.nodes() if node.id != ROOT_ID)
+    if event.origin == "steps":
+        return ["There is no plan: each step follows from the ones before."]
+    steps = len(event.tree) - 1
     if not steps:
         return ["The question is answered in one step."]
     return [f"The question is broken down into {steps} step{'s' if steps > 1 else ''}."]
 
 
-def ended_step(event: NodeFinished, question: str) -> str:
-    """One line for a step that has ended."""
+def added_step(event: NodeAdded) -> str:
+    """One line for a step that no plan has, as it is added."""
+    part = "" if event.parent == ROOT_ID else f", part of step {event.parent}"
+    what = ": ".join(filter(None, (_clean(event.label), _clean(event.question))))
+    return f"Step {event.node_id} is added{part}: {what}"
+
+
+def ended_step(event: NodeFinished, question: str, label: str = "") -> str:
+    """One line for a step that has ended.
+
+    Args:
+        label: what the step is to its method.
+    """
+    title = f"Step {event.node_id}: {step_title(event, label, question)}"
     if event.error is not None:
-        return f"Step {event.node_id}: {_clean(question)} Failed: {_clean(event.error['message'])}"
+        return f"{title} Failed: {_clean(event.error['message'])}"
+    if is_stage(event, label):
+        return title
     if not event.answers:
-        return f"Step {event.node_id}: {_clean(question)} {NOT_FOUND.capitalize()}."
+        return f"{title} {NOT_FOUND.capitalize()}."
     if event.by_user:
-        return f"Step {event.node_id}: {_clean(question)} Your answer: {_clean(event.answer)}."
-    return f"Step {event.node_id}: {_clean(question)} Answer: {_clean(event.answer)}{_how_sure(event.confidence)}"
+        return f"{title} Your answer: {_clean(event.answer)}."
+    return f"{title} Answer: {_clean(event.answer)}{_how_sure(event.confidence)}"
 
 
 def answer_lines(trace: Trace, earlier: Mapping[str, str]) -> list[str]:
@@ -105,13 +122,14 @@ def tree_lines(trace: Trace) -> list[str]:
     for node in trace.nodes:
         if node.id != ROOT_ID:
             part = "" if node.parent in (None, ROOT_ID) else f", part of step {node.parent}"
-            lines.append(f"Step {node.id}{part}: {_question(node)} {_outcome(trace, node)}")
+            lines.append(f"Step {node.id}{part}: {_title(node)} {_outcome(trace, node)}".rstrip())
     return lines or ["The question was answered in one step."]
 
 
 def step_lines(trace: Trace, node: NodeTrace) -> list[str]:
     """All that is known of one step."""
-    lines = [f"Step {node.id}: {_question(node)}", _outcome(trace, node)]
+    lines = [f"Step {node.id}: {_title(node)}", *filter(None, [_outcome(trace, node)])]
+    lines += [f"{name.capitalize()}: {text}" for name, text in step_details(node)]
     if node.sources:
         lines.append(f"Sources: {', '.join(map(_clean, node.sources))}.")
     if node.computation:
@@ -150,11 +168,14 @@ def turns_lines(questions: Sequence[tuple[int, str, str, str]]) -> list[str]:
     return lines or ["No questions are kept yet."]
 
 
-def _question(node: NodeTrace) -> str:
-    return _clean(node.resolved_question or node.question)
+def _title(node: NodeTrace) -> str:
+    return step_title(node, node.label, node.resolved_question or node.question)
 
 
 def _outcome(trace: Trace, node: NodeTrace) -> str:
+    """How the step ended; "" for one that needs no answer."""
+    if is_stage(node, node.label):
+        return ""
     if node.error:
         return f"Failed: {_clean(node.error['message'])}"
     if node.outcome == "not found" or not node.answers:

@@ -15,10 +15,16 @@ from atomr_local.history.entries import QuestionSummary, StoredQuestion
 from atomr_local.history.trace_encoding import encode
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, confidence_value, status_word
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
-from atomr_local.reasoning.trace.words import MISFIT, OWN, check_text, computation_text, warning_text
+from atomr_local.reasoning.trace.step_details import is_stage, step_details
+from atomr_local.reasoning.trace.words import MISFIT, OWN, check_text, computation_text, kind_text, warning_text
 from atomr_local.sanitize import sanitize, sanitize_line
 
 _ROWS = 20
+_PLANS = {
+    "model": "made by the model",
+    "user": "made by the user",
+    "steps": "none: each step follows from the ones before",
+}
 _SPECIAL = re.compile(r"[\\`*_\[\]|~$!#^]")
 # What some renderers make links of without any brackets: addresses, www names, mail addresses.
 _SELF_LINKING = re.compile(r":(?=//)|@|(?<=www)\.", re.IGNORECASE)
@@ -119,7 +125,7 @@ def _facts(kept: StoredQuestion, earlier: Mapping[str, str]) -> Iterable[tuple[s
         evidence = "evidence" if trace.basis == "evidence" else "the model's own knowledge, not evidence"
         yield "rests on", OWN if trace.by_user else evidence
     yield "strategy", _escaped(trace.strategy)
-    yield "plan", f"made by the {trace.plan.origin}" if trace.plan.origin in {"model", "user"} else trace.plan.origin
+    yield "plan", _PLANS.get(trace.plan.origin, trace.plan.origin)
     for key in ("model", "adapter", "text_index", "graph_index", "sources", "web"):
         value = trace.settings.get(key)
         if value not in (None, "", []):
@@ -143,6 +149,8 @@ def _cited(node: NodeTrace | None, numbers: Mapping[str, int]) -> str:
 
 def _branch(trace: Trace, node: NodeTrace, numbers: Mapping[str, int], depth: int) -> list[str]:
     label = f"({node.id}) " if node.parent is not None else ""
+    if name := kind_text(node.label, "step"):
+        label += f"{_escaped(name)}: "
     computed = node.method in ("symbolic", "computed")
     how = f", computed: {_code(computation_text(node.computation))}" if computed and node.computation else ""
     own = f", {OWN}" if trace.is_given(node) else ""
@@ -153,7 +161,10 @@ def _branch(trace: Trace, node: NodeTrace, numbers: Mapping[str, int], depth: in
     answer = f"**{_escaped(node.answer)}**" if sanitize_line(node.answer) else "—"
     if node.outcome == "not found":
         answer = f"*{NOT_FOUND}*"
-    lines = [f"{'  ' * depth}- {label}{question} → {answer}{_cited(node, numbers)}{how}{own}{unsure}{misfit}{failed}"]
+    marks = f"{_cited(node, numbers)}{how}{own}{unsure}{misfit}{failed}"
+    indent = "  " * depth
+    lines = [f"{indent}- {label}{question}{'' if is_stage(node, node.label) else f' → {answer}'}{marks}"]
+    lines += [f"{indent}  - {name}: {_escaped(text)}" for name, text in step_details(node)]
     for child in trace.nodes:
         if child.parent == node.id:
             lines += _branch(trace, child, numbers, depth + 1)

@@ -60,11 +60,10 @@ class NodeView:
 
     @property
     def is_stage(self) -> bool:
-        """Whether the step has ended as it should without an answer of its own: a thought, or the use of a tool."""
-        result = self.result
-        if result is None or result.answers or result.error or result.candidates or result.reason:
-            return False
-        return bool(result.action or (self.label and (result.thought or result.observation)))
+        """Whether the step has ended as it should without an answer of its own."""
+        from atomr_local.reasoning.trace.step_details import is_stage
+
+        return self.result is not None and is_stage(self.result, self.label)
 
 
 @dataclass

@@ -9,7 +9,14 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_symbol, confidence_word
-from atomr_local.reasoning.trace.words import METHODS, MISFIT, YOUR_ANSWER, check_text, computation_text, measures_text
+from atomr_local.reasoning.trace.words import (
+    MISFIT,
+    YOUR_ANSWER,
+    check_text,
+    computation_text,
+    measures_text,
+    method_text,
+)
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tree.answer_types import format_expects
 from atomr_local.tree.nodes import ROOT_ID
@@ -70,7 +77,9 @@ def _way(result: NodeFinished) -> str:
     """How the answer came about; "taken from step 5" says more than that it is from the steps below."""
     assert result.method is not None
     said = sanitize_line(computation_text(result.computation or ""))
-    return said if result.method in ("child", "sibling") and said.startswith("taken from") else METHODS[result.method]
+    return (
+        said if result.method in ("child", "sibling") and said.startswith("taken from") else method_text(result.method)
+    )
 
 
 def outcome(view: NodeView) -> Iterable[Text]:

@@ -93,11 +93,21 @@ def script(question: str = QUESTION, plan: str = PLAN) -> list[Event]:
 
 
 class FakeAssistant:
-    """Plays `events`; with `hold`, waits before the event of that index until released or cancelled."""
+    """Plays `events`; with `hold`, waits before the event of that index until released or cancelled.
+
+    Args:
+        trace: of the question, in the place of one that holds only the question and its answer.
+    """
 
     def __init__(
-        self, events: list[Event] | None = None, *, hold: int | None = None, failure: AtomrError | None = None
+        self,
+        events: list[Event] | None = None,
+        *,
+        hold: int | None = None,
+        failure: AtomrError | None = None,
+        trace: Trace | None = None,
     ) -> None:
+        self.trace = self.last_trace = trace
         self.events = script() if events is None else events
         self.hold = hold
         self.failure = failure
@@ -144,7 +154,8 @@ class FakeAssistant:
                 trace.answer, trace.guess = event.answer, event.guess
             yield event
         trace.totals.seconds = 1.5
-        yield Finished(trace=trace)
+        self.last_trace = trace if self.trace is None or trace.status == "cancelled" else self.trace
+        yield Finished(trace=self.last_trace)
 
     def cancel(self) -> None:
         self.cancelled.set()

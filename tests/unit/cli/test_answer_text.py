@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from support.grown_steps import grown_trace
+
 from atomr_local.cli.answer_text import answer_text
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTrace, Trace
 
@@ -60,3 +62,28 @@ def test_the_users_own_answers_are_marked_as_theirs() -> None:
     assert "Your own answers: step 1" in lines
     assert "    1. Who directed it? → Thea  (✎ your answer)" in lines
     assert "    2. Where was Thea born? → Linz" in lines
+
+
+def test_a_tree_that_grew_tells_its_steps_and_on_request_what_each_did() -> None:
+    trace = grown_trace()
+    lines = answer_text(trace).splitlines()
+    start = lines.index("Tree") + 2
+    assert lines[start : start + 3] == [
+        "    1. round 1: search[Metropolis]",
+        "      2. follow-up: Who directed Metropolis? → Fritz Lang [e1]",
+        "    3. round 2: Where was Fritz Lang born? → Vienna  (from the text) [e2]",
+    ]
+    told = answer_text(trace, verbose=True).splitlines()
+    start = told.index("    1. round 1: search[Metropolis]") + 1
+    assert [line.strip().partition(":")[0] for line in told[start : start + 3]] == ["thought", "action", "observation"]
+    assert [line.strip() for line in told if "weighed" in line] == [
+        "weighed: Vienna: from the text, score -0.21",
+        "weighed: Graz: the model's own knowledge, score -1.50",
+        "weighed: Unknown: from the steps below",
+    ]
+
+
+def test_hostile_text_of_a_step_stays_text() -> None:
+    plain, hostile = answer_text(grown_trace(), verbose=True), answer_text(grown_trace(told=EVIL), verbose=True)
+    assert not {"\x1b", "\x07", "\u202e"} & set(hostile)
+    assert len(hostile.splitlines()) == len(plain.splitlines())

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
+from support.grown_steps import grown_trace
 from support.history_fakes import ESCAPES, a_trace
 
 from atomr_local.errors import InputError
@@ -52,6 +53,16 @@ def test_markdown_numbers_citations_and_shows_what_they_lead_to() -> None:
     assert "- a warning" in text
 
 
+def test_markdown_tells_what_the_steps_of_a_method_without_a_plan_did() -> None:
+    text = to_markdown([kept(grown_trace())])
+    assert "- plan: none: each step follows from the ones before" in text
+    assert "  - (1) round 1: What is Metropolis?\n    - thought: I need the director of Metropolis first." in text
+    assert "    - action: search\\[Metropolis\\]" in text
+    assert "    - observation: Metropolis is a film directed by Fritz Lang." in text
+    assert "    - (2) follow-up: Who directed Metropolis? → **Fritz Lang** [2]" in text
+    assert "    - weighed: Vienna: from the text, score -0.21" in text
+
+
 def shape(text: str) -> list[str]:
     """The block and inline tokens, less the text itself."""
     found = []
@@ -75,7 +86,11 @@ def with_text(text: str) -> Trace:
         replace(node, question=text, resolved_question=text, answer=text, computation=text if node.id == 2 else None)
         for node in trace.nodes
     ]
-    nodes[1] = replace(nodes[1], error={"title": text, "message": text})
+    nodes[1] = replace(
+        nodes[1], error={"title": text, "message": text}, label=text, thought=text,
+        action={"name": text, "input": text}, observation=text,
+        candidates=[{"answer": text, "score": -0.5, "origin": text, "evidence": ["e1"]}],
+    )  # fmt: skip
     places: list[dict[str, Any]] = [
         {"passage": text, "span": [0, 1], "section": text},
         {"sparql": text, "rows": [{"x": text}]},

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
+from support.grown_steps import grown_trace
+from support.tui.fake_assistant import FakeAssistant
 
 from atomr_local.assistant import Assistant
 from atomr_local.cli.plain.session import PlainSession
-from atomr_local.reasoning.trace.events import PlanReady
+from atomr_local.reasoning.trace.events import Event, Finished, PlanReady
 from atomr_local.settings.schema import load_settings
 
 QUESTION = "Who is the father of Ann Lee?"
@@ -212,3 +214,26 @@ def test_help_lists_every_command() -> None:
     made = assistant()
     commands = set(PlainSession(made, read=typed.read, write=typed.printed.append)._commands) | {"/quit"}
     assert commands == {word for word in named if word.startswith("/")}
+
+
+def test_steps_that_no_plan_has_are_told_as_they_are_added_and_as_they_end() -> None:
+    events: list[Event] = []
+    trace = grown_trace(sink=events.append)
+    typed = Typed("Where was he born?", "/tree", "/step 1", "/step 3", "/plan")
+    fake = FakeAssistant([event for event in events if not isinstance(event, Finished)], trace=trace)
+    PlainSession(fake, read=typed.read, write=typed.printed.append).run()  # type: ignore[arg-type]
+    told = typed.after("Where was he born?")
+    assert told[:8] == [
+        "There is no plan: each step follows from the ones before.",
+        "Reasoning.",
+        "Step 1 is added: round 1: What is Metropolis?",
+        "Step 1: round 1: search[Metropolis]",
+        "Step 2 is added, part of step 1: follow-up: Who directed Metropolis?",
+        "Step 2: follow-up: Who directed Metropolis? Answer: Fritz Lang, well supported.",
+        "Step 3 is added: round 2: Where was Fritz Lang born?",
+        "Step 3: round 2: Where was Fritz Lang born? Answer: Vienna, well supported.",
+    ]
+    assert typed.after("/tree")[0] == "Step 1: round 1: search[Metropolis]"
+    assert "Thought: I need the director of Metropolis first." in typed.after("/step 1")
+    assert "Weighed: Vienna: from the text, score -0.21" in typed.after("/step 3")
+    assert typed.after("/plan") == ["There is no plan."]

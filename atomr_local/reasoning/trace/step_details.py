@@ -1,0 +1,68 @@
+"""What a step thought, did, saw and weighed, as short lines of text; the same for an event and for a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from atomr_local.reasoning.trace.events import NodeFinished
+from atomr_local.reasoning.trace.schema import NodeTrace
+from atomr_local.reasoning.trace.words import action_text, kind_text, origin_text, weighed_text
+from atomr_local.sanitize import sanitize_line
+
+_LONGEST = 1_000  # characters of a text
+_SHORT = 160  # of a text that stands for the step
+_MOST_CANDIDATES = 10
+
+
+def is_stage(step: NodeFinished | NodeTrace, label: str) -> bool:
+    """Whether the step has ended as it should without an answer of its own: a thought, or the use of a tool.
+
+    Args:
+        label: what the step is to its method.
+    """
+    if step.answers or step.error or step.candidates:
+        return False
+    return bool(step.action or (label and (step.thought or step.observation)))
+
+
+def step_title(step: NodeFinished | NodeTrace, label: str, question: str) -> str:
+    """What the step is on one line, without its answer: the tool that it used, else its thought or question.
+
+    Args:
+        label: what the step is to its method.
+        question: with references replaced by answers.
+    """
+    if step.action:
+        what = action_text(step.action)
+    elif is_stage(step, label) and step.thought:
+        what = bounded(step.thought, _SHORT)
+    else:
+        what = sanitize_line(question)
+    name = kind_text(label, "step")
+    return f"{name}: {what}" if name else what
+
+
+def winner_text(step: NodeFinished | NodeTrace) -> str:
+    """Where the answer comes from that won over others; "" if none was weighed."""
+    best = step.candidates[0] if step.candidates and step.answers else None
+    return origin_text(str(best.get("origin", ""))) if best is not None else ""
+
+
+def step_details(step: NodeFinished | NodeTrace) -> Iterator[tuple[str, str]]:
+    """Name and text of each thing that is known, each on one line, sanitised and bounded."""
+    if step.thought:
+        yield "thought", bounded(step.thought)
+    if step.action:
+        yield "action", action_text(step.action)
+    if step.observation:
+        yield "observation", bounded(step.observation)
+    for candidate in step.candidates[:_MOST_CANDIDATES]:
+        yield "weighed", bounded(weighed_text(candidate))
+    if (left := len(step.candidates) - _MOST_CANDIDATES) > 0:
+        yield "weighed", f"and {left} more"
+
+
+def bounded(text: str, longest: int = _LONGEST) -> str:
+    """The text on one line, cut where it is longer."""
+    line = sanitize_line(text[: 2 * longest])
+    return line if len(line) <= longest and len(text) <= 2 * longest else f"{line[:longest].rstrip()} …"
