@@ -53,6 +53,14 @@ def test_markdown_numbers_citations_and_shows_what_they_lead_to() -> None:
     assert "- a warning" in text
 
 
+def test_markdown_tells_the_options_of_the_strategy() -> None:
+    trace = a_trace()
+    trace.settings["options"] = {"top_k": None, "ranking": True, "source": "<b>[web](x)"}
+    text = to_markdown([kept(trace)])
+    assert "- options: top\\_k none, ranking yes, source &lt;b&gt;\\[web\\](x)\n" in text
+    assert "- options" not in to_markdown([kept(a_trace())])
+
+
 def test_markdown_tells_what_the_steps_of_a_method_without_a_plan_did() -> None:
     text = to_markdown([kept(grown_trace())])
     assert "- plan: none: each step follows from the ones before" in text
