@@ -55,6 +55,16 @@ def paired_difference(first: Sequence[float], second: Sequence[float]) -> Differ
     return Difference(*_figures(values, means), round(min(1.0, 2 * min(tails)), 4))
 
 
+def holm(levels: Sequence[float]) -> list[float]:
+    """The p-values of several tests corrected for their number, in the same order (Holm, 1979, step-down)."""
+    corrected = [0.0] * len(levels)
+    highest = 0.0
+    for rank, place in enumerate(sorted(range(len(levels)), key=lambda place: levels[place])):
+        highest = max(highest, min(1.0, (len(levels) - rank) * levels[place]))
+        corrected[place] = round(highest, 4)
+    return corrected
+
+
 def _resampled_means(values: Sequence[float]) -> Any:
     """Means of samples drawn with replacement, as an array (_RESAMPLES,)."""
     import numpy as np

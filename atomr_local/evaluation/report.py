@@ -20,6 +20,7 @@ from atomr_local.evaluation.metrics import same_value
 from atomr_local.evaluation.plan_structure import PlanVerdict, gold_structures, judge_plan, plan_figures
 from atomr_local.evaluation.records import DatasetRecord
 from atomr_local.evaluation.run_directory import PREDICTIONS_FILE, RunDirectory, write_file
+from atomr_local.tree.nodes import ROOT_ID
 
 REPORT_FILE = "report.json"
 DIAGNOSIS_FILE = "diagnosis.jsonl"
@@ -31,8 +32,8 @@ _WARNINGS_KEPT = 10
 
 
 @dataclass
-class _Usage:
-    """What the traces add up to."""
+class Usage:
+    """What the traces of a run add up to."""
 
     seconds: list[float] = field(default_factory=list)
     costs: Counter[str] = field(default_factory=Counter)
@@ -43,6 +44,7 @@ class _Usage:
     methods: Counter[str] = field(default_factory=Counter)
     warnings: Counter[str] = field(default_factory=Counter)
     made_with: Counter[str] = field(default_factory=Counter)
+    support: Counter[str] = field(default_factory=Counter)
     nodes: int = 0
     node_errors: int = 0
 
@@ -54,6 +56,7 @@ class _Usage:
         self.made_with[json.dumps(trace["settings"], sort_keys=True)] += 1
         self.status[trace["status"]] += 1
         self.basis[trace["basis"]] += trace["status"] == "answered"
+        self.support[_support(trace)] += trace["status"] == "answered"
         self.plans[trace["plan"]["origin"]] += 1
         self.methods.update(node["method"] or "none" for node in trace["nodes"])
         self.warnings.update(trace["warnings"])
@@ -73,6 +76,7 @@ class _Usage:
             },
             "status": dict(self.status.most_common()),
             "basis": {name: count for name, count in self.basis.most_common() if count},
+            "support": {name: count for name, count in self.support.most_common() if count},
             "plan_origin": dict(self.plans.most_common()),
             "nodes": {"total": self.nodes, "errors": self.node_errors, "methods": dict(self.methods.most_common())},
             "warnings": {
@@ -80,6 +84,13 @@ class _Usage:
                 "most_frequent": dict(self.warnings.most_common(_WARNINGS_KEPT)),
             },
         }
+
+
+def _support(trace: Mapping[str, Any]) -> str:
+    """Whether the evidence that the answer cites contains it: "supported", "not supported", or "not checked"."""
+    root: Mapping[str, Any] = next((node for node in trace["nodes"] if node["id"] == ROOT_ID), {})
+    checked = root.get("supported")
+    return "not checked" if checked is None else "supported" if checked else "not supported"
 
 
 def build_report(directory: Path, gold_plans: Path | None = None) -> dict[str, Any]:
@@ -92,8 +103,9 @@ def build_report(directory: Path, gold_plans: Path | None = None) -> dict[str, A
         What report.json holds: "scores" (each metric's value, low and high, in %, over the questions that have an
         answer), "by_type" and "by_kind", "declining" and "confidence" (see `declining`), "made_with" (the
         traces' settings; more than one where a run was resumed with another model file behind the same name),
-        "cost" (means a question), "status", "basis", "plan_origin", "plans" (see `plan_structure`; None if no
-        planning strategy ran), "nodes", "diagnosis" and "warnings".
+        "cost" (means a question), "status", "basis", "support" (of answers, by the evidence that they cite),
+        "plan_origin", "plans" (see `plan_structure`; None if no planning strategy ran), "nodes", "diagnosis" and
+        "warnings".
 
     Raises:
         InputError: the directory holds no run, no finished question, or a damaged file; or the gold plans are bad.
@@ -106,7 +118,7 @@ def build_report(directory: Path, gold_plans: Path | None = None) -> dict[str, A
     by_id = {prediction.id: prediction for prediction in predictions}
     questions = {key: question_of_prediction(directory, prediction) for key, prediction in by_id.items()}
     gold = gold_structures(list(questions.values()), gold_plans)
-    usage = _Usage()
+    usage = Usage()
     diagnoses: dict[str, Diagnosis] = {}
     verdicts: list[tuple[str, PlanVerdict]] = []
     for trace in run.traces():

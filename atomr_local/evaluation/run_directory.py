@@ -135,6 +135,17 @@ class RunDirectory:
             yield record.fields
 
 
+def check_resumable(path: Path, description: Mapping[str, Any]) -> None:
+    """Refuse a directory whose run was begun with another description; one without a run is fine.
+
+    Raises:
+        InputError: it was, or its run.json is damaged.
+    """
+    if (path / RUN_FILE).exists():
+        described: dict[str, Any] = json.loads(json.dumps(description))
+        _check_same(path, RunDirectory(path).description(), described)
+
+
 @dataclass(frozen=True, slots=True)
 class RunWriter:
     """Appends finished questions; each is on the disk when :meth:`add` returns. `done`: ids of those before."""

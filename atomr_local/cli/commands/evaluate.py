@@ -1,4 +1,4 @@
-"""`atomr eval`: run, score, report, compare."""
+"""`atomr eval`: run, score, report, compare, matrix, table."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from atomr_local.cli.commands.matrix import matrix, table
+from atomr_local.cli.eval_progress import progress_line
 from atomr_local.cli.options import assigned_options, check_assigned, model_options, overrides, strategy_option
 from atomr_local.cli.output import announce_remote, print_json
 from atomr_local.errors import Cancelled, InputError
 from atomr_local.sanitize import sanitize, sanitize_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from atomr_local.evaluation.datasets import Question
-    from atomr_local.evaluation.runner import Progress
     from atomr_local.settings.schema import Settings
     from atomr_local.tree.nodes import Tree
 
@@ -108,7 +107,7 @@ def run(
                 description=description,
                 plans=plans,
                 before=lambda: assistant.preload(lambda stage: click.echo(f"… {sanitize_line(stage)}", err=True)),
-                on_progress=_progress(),
+                on_progress=progress_line(),
             )
         except Cancelled as cancelled:
             click.echo(cancelled.message, err=True)
@@ -176,6 +175,10 @@ def compare(first: Path, second: Path, as_json: bool) -> None:
         click.echo(sanitize(comparison_markdown(str(first), str(second), compared)), nl=False)
 
 
+evaluate.add_command(matrix)
+evaluate.add_command(table)
+
+
 def _with_plans(
     plans_file: Path, questions: list[Question], settings: Settings
 ) -> tuple[dict[str, Tree], list[Question]]:
@@ -189,30 +192,3 @@ def _with_plans(
     if len(planned) < len(questions):
         click.echo(f"{len(questions) - len(planned)} questions without a plan are left out", err=True)
     return plans, planned
-
-
-def _progress() -> Callable[[Progress], None]:
-    """A line for each question on standard error, with the running means of this run."""
-    from atomr_local.evaluation.runner import guessed_answer
-    from atomr_local.reasoning.confidence.words import status_word
-
-    exact: list[float] = []
-    overlap: list[float] = []
-
-    def show(progress: Progress) -> None:
-        if not exact and progress.resumed:
-            click.echo(f"{progress.resumed} of {progress.total} questions are answered already", err=True)
-        exact.append(progress.score.em)
-        overlap.append(progress.score.f1)
-        means = f"EM {100 * sum(exact) / len(exact):.1f} F1 {100 * sum(overlap) / len(overlap):.1f}"
-        mark = "✓" if progress.score.em else "✗"
-        text = progress.predicted or status_word(progress.trace.status)
-        if not progress.predicted and (guess := guessed_answer(progress.trace)):
-            text += f" (a guess: {guess})"
-        line = f"{progress.question.question} → {text}"
-        seconds = progress.trace.totals.seconds
-        click.echo(
-            f"[{progress.done}/{progress.total}] {means} · {seconds:.1f} s · {mark} {sanitize_line(line)}", err=True
-        )
-
-    return show

@@ -1,0 +1,269 @@
+"""Every strategy on every question set, one run directory each: OUT/SET/ARM.
+
+An arm is a strategy, or an ablation of one. Beside a run's own files its directory holds cell.json: what set and arm it
+is, and how many questions are asked. Nothing is shared between runs, so that the matrix can be killed anywhere,
+extended, and asked in parts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from atomr_local.errors import AtomrError, Cancelled, InputError, MissingPartError, ModelError
+from atomr_local.evaluation.datasets import Question
+from atomr_local.evaluation.markdown import write_report
+from atomr_local.evaluation.report import REPORT_FILE, build_report
+from atomr_local.evaluation.run_directory import RunDirectory, check_resumable, describe_run, write_file
+from atomr_local.evaluation.runner import Asker, Progress, run
+from atomr_local.evaluation.sets_file import Ablation, QuestionSet, SetsFile
+from atomr_local.input_files import read_text
+from atomr_local.settings.file import changed_settings
+from atomr_local.settings.schema import Settings
+from atomr_local.strategies.options import options_of
+from atomr_local.strategies.registry import find_strategy, known_names
+from atomr_local.strategies.requirements import check_needs
+
+CELL_FILE = "cell.json"
+SCHEMA = "atomr.eval-cell/1"
+_CELL_BYTES = 1 << 20
+
+
+class Assistant(Asker, Protocol):
+    """What the matrix needs of an assistant."""
+
+    def reconfigure(self, **changes: Any) -> None: ...
+
+    def preload(self, on_stage: Callable[[str], None] | None = None) -> None: ...
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A column of the matrix: a strategy, with what an ablation changes of it."""
+
+    name: str
+    strategy: str
+    ablation: Ablation | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run: an arm on a set.
+
+    Attributes:
+        settings: those that the questions are asked with.
+        description: what decides the answers; see :func:`describe_run`.
+        place: of set and arm in the matrix, by which tables are ordered.
+        offset: of the first question in its file.
+        refused: why the arm cannot be asked this set; "" if it can.
+    """
+
+    set: QuestionSet
+    arm: Arm
+    directory: Path
+    questions: Sequence[Question]
+    settings: Settings
+    description: Mapping[str, Any]
+    place: tuple[int, int]
+    offset: int
+    refused: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.set.name}/{self.arm.name}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """What cell.json holds."""
+        changed = self.arm.ablation
+        return {
+            "schema": SCHEMA,
+            "set": self.set.name,
+            "arm": self.arm.name,
+            "strategy": self.arm.strategy,
+            "ablation": None if changed is None else {"options": changed.options, "settings": changed.settings},
+            "set_note": self.set.note,
+            "arm_note": changed.note if changed else "",
+            "sources": list(self.set.asked_sources),
+            "offset": self.offset,
+            "asked": len(self.questions),
+            "place": list(self.place),
+        }
+
+
+def arms(file: SetsFile, names: Sequence[str]) -> list[Arm]:
+    """The strategies and ablations of these names.
+
+    Raises:
+        InputError: a name is there twice, or an ablation has a strategy's name.
+        SettingsError: there is no such strategy or ablation.
+    """
+    ablations = {ablation.name: ablation for ablation in file.ablations}
+    if taken := ablations.keys() & set(known_names()):
+        raise InputError(f"{file.path}: the ablation {min(taken)} has a strategy's name", hint="Give it another name.")
+    if len(set(names)) < len(names):
+        raise InputError(f"a strategy is named twice: {', '.join(names)}")
+    found = []
+    for name in names:
+        ablation = ablations.get(name)
+        if ablation is None and ablations and name not in known_names():
+            known = ", ".join([*known_names(), *ablations])
+            raise InputError(f"there is no strategy and no ablation named {name[:40]!r}", hint=f"Known: {known}.")
+        strategy = find_strategy(ablation.strategy if ablation else name)
+        found.append(Arm(name, strategy.name, ablation))
+    return found
+
+
+def cells(
+    file: SetsFile,
+    asked: Sequence[Arm],
+    out: Path,
+    settings: Settings,
+    *,
+    sets: Sequence[QuestionSet] = (),
+    folders: Sequence[Path] = (),
+    limit: int | None = None,
+) -> list[Cell]:
+    """The matrix, set after set, checked as far as it can be without a model.
+
+    Args:
+        settings: what all runs share; the web is off in all of them.
+        sets: of the file's sets only these.
+        folders: where the questions are; see :meth:`SetsFile.questions_file`.
+        limit: questions of each set at most.
+
+    Raises:
+        InputError: a questions file is missing or bad, or a run was begun with other settings or questions.
+        SettingsError: an option or setting is not usable.
+        KnowledgeIndexError: an index is not built.
+    """
+    found = []
+    for row, item in enumerate(file.sets):
+        if sets and item not in sets:
+            continue
+        path = file.questions_file(item, folders)
+        questions, offset = item.load(path, limit), item.first(path)
+        for column, arm in enumerate(asked):
+            cell = _cell(item, arm, out / item.name / arm.name, settings, path)
+            cell = replace(cell, questions=questions, offset=offset, place=(row, column))
+            _check_offset(cell)
+            found.append(cell)
+    return found
+
+
+def _cell(item: QuestionSet, arm: Arm, directory: Path, shared: Settings, path: Path) -> Cell:
+    strategy = find_strategy(arm.strategy)
+    changed = arm.ablation
+    options = {**shared.strategies.get(arm.strategy, {}), **(changed.options if changed else {})}
+    settings = changed_settings(
+        shared,
+        {
+            "strategy": arm.strategy,
+            "strategies": {**shared.strategies, arm.strategy: options} if options else shared.strategies,
+            "sources": item.asked_sources,
+            "text_index": item.text_index,
+            "graph_index": item.graph_index,
+            "web": {"enabled": False},
+        },
+    )
+    if changed:
+        settings = changed_settings(settings, changed.settings)
+    options_of(strategy, settings)
+    described = settings if strategy.uses_sources else settings.model_copy(update={"sources": ()})
+    description = describe_run(described, path)
+    check_resumable(directory, description)
+    refused = ""
+    try:
+        check_needs(strategy, item.asked_sources, settings)
+    except InputError as error:
+        refused = error.message
+    return Cell(item, arm, directory, (), settings, description, (0, 0), 0, refused)
+
+
+def _check_offset(cell: Cell) -> None:
+    before = read_cell(cell.directory)
+    if before is not None and before.get("offset") != cell.offset:
+        raise InputError(
+            f"{cell.directory} was begun with the questions from number {before.get('offset')} on, now from "
+            f"{cell.offset}",
+            hint="Use the same part of the questions, or name another --out directory.",
+        )
+
+
+def read_cell(directory: Path) -> dict[str, Any] | None:
+    """What cell.json says; None where there is none.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    file = directory / CELL_FILE
+    try:
+        found = json.loads(read_text(file, _CELL_BYTES))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{file} is not a JSON object")
+    return found
+
+
+def waiting(cell: Cell) -> int:
+    """How many of the cell's questions are not answered yet."""
+    done = {prediction.id for prediction in RunDirectory(cell.directory).predictions()}
+    return sum(question.id not in done for question in cell.questions)
+
+
+def run_cells(
+    assistant: Assistant,
+    matrix: Sequence[Cell],
+    *,
+    on_cell: Callable[[Cell], None] = lambda _: None,
+    on_stage: Callable[[str], None] = lambda _: None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> Iterator[tuple[Cell, AtomrError]]:
+    """Ask what is not answered yet. A run that cannot go on is given, with its error, and the next one begins.
+
+    Raises (while iterating):
+        Cancelled: the user interrupted.
+        ModelError, MissingPartError: the model cannot be used; no other run could begin.
+    """
+    for cell in matrix:
+        try:
+            _run_cell(assistant, cell, on_cell, on_stage, on_progress)
+        except (Cancelled, ModelError, MissingPartError):
+            raise
+        except AtomrError as error:
+            yield cell, error
+
+
+def _run_cell(
+    assistant: Assistant,
+    cell: Cell,
+    on_cell: Callable[[Cell], None],
+    on_stage: Callable[[str], None],
+    on_progress: Callable[[Progress], None],
+) -> None:
+    on_cell(cell)
+    try:
+        cell.directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{cell.directory} cannot be written: {error.strerror or error}") from error
+    write_file(cell.directory / CELL_FILE, json.dumps(cell.to_dict(), ensure_ascii=False, indent=1) + "\n")
+
+    def before() -> None:
+        assistant.reconfigure(**cell.settings.model_dump())
+        assistant.preload(on_stage)
+
+    answered = run(
+        assistant,
+        cell.questions,
+        cell.directory,
+        description=cell.description,
+        before=before,
+        on_progress=on_progress,
+    )
+    if answered or not (cell.directory / REPORT_FILE).exists():
+        write_report(cell.directory, build_report(cell.directory))

@@ -1,0 +1,206 @@
+"""The figures of a matrix of runs: scores, paired differences to the baselines, cost, and stages of wrong answers.
+
+A directory holds SET/ARM/run.json, as `atomr eval matrix` writes it. Without its cell.json a run's directory says set
+and arm, and its description the strategy; it counts as whole then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from atomr_local.errors import InputError
+from atomr_local.evaluation.bootstrap import holm, mean_interval, paired_difference
+from atomr_local.evaluation.comparison import Pair, pairs_of
+from atomr_local.evaluation.datasets import Prediction
+from atomr_local.evaluation.diagnosis import Diagnosis, count_stages, diagnose
+from atomr_local.evaluation.matrix import read_cell
+from atomr_local.evaluation.report import Usage, checked_trace, metric_values, question_of_prediction, scored
+from atomr_local.evaluation.run_directory import RUN_FILE, RunDirectory
+
+SCHEMA = "atomr.eval-table/1"
+BASELINES = ("rag", "atomr")
+_SHOWN_METRICS = ("em", "f1", "guess_f1")
+_LAST = 1_000_000  # place of a run that has none
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the matrix.
+
+    Attributes:
+        asked: how many questions it is to answer; None if that is not known.
+        changed: what an ablation changes; None for a strategy as it is.
+    """
+
+    path: Path
+    set: str
+    arm: str
+    strategy: str
+    asked: int | None
+    changed: Mapping[str, Any] | None
+    place: tuple[int, int]
+    notes: tuple[str, str]
+    description: Mapping[str, Any]
+
+
+def matrix_figures(directory: Path, baselines: Sequence[str] = BASELINES) -> dict[str, Any]:
+    """The figures of all runs in the directory that have answered something.
+
+    Returns:
+        {"schema", "baselines", "model", "sets": {name: {"note", "sources"}}, "notes": {arm: note}, "rows",
+        "ablations"}. A row has "set", "arm", "strategy", "n", "asked", "whole", "em", "f1", "guess_f1" (each value,
+        low, high, in %), "cost" (means a question), "unknown" (share of questions, in %), "supported" (share of
+        answers, in %; None without an answer), "wrong", "stages", and "against": {baseline: None or {"n", "value",
+        "low", "high", "p", "p_holm"}}: of F1, over the questions that both runs answered, p_holm corrected over all
+        differences of "rows". In "ablations" the strategies that have some come first, and "against" is of the
+        strategy itself, corrected over that table.
+
+    Raises:
+        InputError: there is no run, or one is damaged.
+    """
+    runs = sorted(find_runs(directory), key=lambda run: (run.place[0], run.set, run.place[1], run.arm))
+    if not runs:
+        raise InputError(
+            f"{directory} contains no run that has answered a question",
+            hint="Name a directory that `atomr eval matrix --out` has written.",
+        )
+    rows = {(run.set, run.arm): _row(run) for run in runs}
+    full = [run for run in runs if run.changed is None]
+    places = {(run.set, run.arm): run.path for run in full}
+    main, ablated = [], []
+    for run in full:
+        others = {name: places.get((run.set, name)) for name in baselines}
+        main.append({**rows[run.set, run.arm], "against": _against(run, others)})
+    for run in full:
+        below = [
+            other for other in runs if (other.set, other.strategy) == (run.set, run.arm) and other.changed is not None
+        ]
+        if below:
+            ablated.append({**rows[run.set, run.arm], "against": {}})
+            ablated += [
+                {
+                    **rows[other.set, other.arm],
+                    "changed": other.changed,
+                    "against": _against(other, {run.arm: run.path}),
+                }
+                for other in below
+            ]
+    alone = [run for run in runs if run.changed is not None and (run.set, run.strategy) not in places]
+    ablated += [{**rows[run.set, run.arm], "changed": run.changed, "against": {run.strategy: None}} for run in alone]
+    for table in (main, ablated):
+        _correct(table)
+    return {
+        "schema": SCHEMA,
+        "baselines": list(baselines),
+        "model": _models(runs),
+        "sets": {run.set: {"note": run.notes[0], "questions": run.description["questions"]} for run in runs},
+        "notes": {run.arm: run.notes[1] for run in runs if run.notes[1]},
+        "rows": main,
+        "ablations": ablated,
+    }
+
+
+def find_runs(directory: Path) -> Iterator[Run]:
+    """The runs that have answered something.
+
+    Raises:
+        InputError: one is damaged.
+    """
+    for file in sorted(directory.glob(f"*/*/{RUN_FILE}")):
+        path = file.parent
+        run, cell = RunDirectory(path), read_cell(path) or {}
+        if not run.predictions_file.exists() or not run.predictions():
+            continue
+        description = run.description()
+        try:
+            strategy = str(description["settings"]["strategy"])
+            row, column = cell.get("place", (_LAST, _LAST))
+            changed = cell.get("ablation")
+            yield Run(
+                path,
+                str(cell.get("set", path.parent.name)),
+                str(cell.get("arm", path.name)),
+                strategy,
+                int(cell["asked"]) if "asked" in cell else None,
+                changed if "arm" in cell else None if path.name == strategy else {},
+                (int(row), int(column)),
+                (str(cell.get("set_note", "")), str(cell.get("arm_note", ""))),
+                description,
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path} holds no evaluation run that can be read ({error!r})") from error
+
+
+def _row(run: Run) -> dict[str, Any]:
+    directory = RunDirectory(run.path)
+    predictions = directory.predictions()
+    usage, diagnoses = _usage(directory, {item.id: item for item in predictions})
+    figures = usage.to_dict()
+    answered = figures["status"].get("answered", 0)
+    can = scored(predictions)
+    n = len(predictions)
+    return {
+        "set": run.set,
+        "arm": run.arm,
+        "strategy": run.strategy,
+        "n": n,
+        "asked": run.asked if run.asked is not None else n,
+        "whole": run.asked is None or n >= run.asked,
+        **{metric: asdict(mean_interval(metric_values(can, metric))) for metric in _SHOWN_METRICS},
+        "cost": figures["cost"],
+        "unknown": round(100 * figures["status"].get("unknown", 0) / n, 2),
+        "failed": figures["status"].get("failed", 0),
+        "supported": round(100 * figures["support"].get("supported", 0) / answered, 2) if answered else None,
+        "wrong": len(diagnoses),
+        "stages": count_stages(diagnoses),
+    }
+
+
+def _usage(run: RunDirectory, predictions: Mapping[str, Prediction]) -> tuple[Usage, list[Diagnosis]]:
+    usage, diagnoses = Usage(), list[Diagnosis]()
+    for trace in run.traces():
+        prediction = predictions.get(trace["id"])
+        if prediction is None:
+            continue
+        with checked_trace(run, trace):
+            usage.add(trace)
+            found = diagnose(question_of_prediction(run.path, prediction), trace)
+        if found is not None:
+            diagnoses.append(found)
+    return usage, diagnoses
+
+
+def _against(run: Run, others: Mapping[str, Path | None]) -> dict[str, dict[str, Any] | None]:
+    """The difference of F1 to each of these runs; None for itself and for one that is not there."""
+    return {name: None if path in (None, run.path) else _difference(path, run.path) for name, path in others.items()}
+
+
+def _difference(base: Path | None, path: Path) -> dict[str, Any] | None:
+    if base is None:
+        return None
+    try:
+        pairs = pairs_of(base, path)
+    except InputError:  # nothing in common, or other questions under the same ids
+        return None
+    with_answer: Sequence[Pair] = [pair for pair in pairs if pair[0].answerable] or pairs
+    first, second = (metric_values([pair[side] for pair in with_answer], "f1") for side in (0, 1))
+    return {"n": len(with_answer), **asdict(paired_difference(first, second))}
+
+
+def _correct(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add each difference's p as corrected for the number of differences in the table."""
+    told = [item for row in rows for item in row["against"].values() if item is not None]
+    for item, level in zip(told, holm([item["p"] for item in told]), strict=True):
+        item["p_holm"] = level
+
+
+def _models(runs: Sequence[Run]) -> list[str]:
+    """Model and adapter of the runs, each combination once."""
+    found: dict[str, None] = {}
+    for run in runs:
+        settings = run.description["settings"]
+        found[f"{settings.get('model')}, adapter {settings.get('adapter')}"] = None
+    return list(found)

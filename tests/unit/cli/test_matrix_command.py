@@ -1,0 +1,238 @@
+"""`atomr eval matrix` and `atomr eval table` as a person meets them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.eval_fakes import FakeAssistant, read_lines, write_lines
+
+from atomr_local.cli.main import main
+
+SETS = """
+[[sets]]
+name = "one"
+questions = "questions.jsonl"
+sources = ["text"]
+text_index = "starter"
+
+[[sets]]
+name = "facts"
+questions = "questions.jsonl"
+graph_index = "starter"
+offset = 1
+
+[[ablations]]
+name = "rag-1"
+strategy = "rag"
+options = { top_k = 1 }
+
+[[ablations]]
+name = "atomr-no-rival"
+strategy = "atomr"
+settings.features.rival = false
+"""
+
+
+def atomr(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(["eval", *map(str, arguments)])
+    shown = capsys.readouterr()
+    assert "Traceback" not in shown.err
+    return int(ended.value.code or 0), shown.out, shown.err
+
+
+class Fake(FakeAssistant):
+    """Keeps with which settings each question was asked; `loaded` counts how often parts were made ready."""
+
+    def __init__(self, answers: dict[str, list[str] | Callable[[], Any]]) -> None:
+        super().__init__(answers)  # type: ignore[arg-type]
+        self.settings: dict[str, Any] = {}
+        self.opened = 0
+        self.loaded: list[tuple[str, tuple[str, ...], Any, bool]] = []
+
+    def reconfigure(self, **changes: Any) -> None:
+        self.settings = changes
+
+    def preload(self, on_stage: Callable[[str], None] | None = None) -> None:
+        settings = self.settings
+        rival = settings["features"]["rival"]
+        self.loaded.append((settings["strategy"], settings["sources"], settings["strategies"], rival))
+
+
+@pytest.fixture
+def sets(tmp_path: Path) -> Path:
+    write_lines(
+        tmp_path / "questions.jsonl",
+        {"id": "q1", "question": "One?", "answers": ["Ann"]},
+        {"id": "q2", "question": "Two?", "answers": ["Bob"]},
+        {"id": "q3", "question": "Three?", "answers": ["Cid"]},
+    )
+    path = tmp_path / "sets.toml"
+    path.write_text(SETS, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def assistant(monkeypatch: pytest.MonkeyPatch) -> Fake:
+    fake = Fake({"One?": ["Ann"], "Two?": ["Bo"], "Three?": []})
+
+    class Opener:
+        @classmethod
+        def open(cls, settings: Any) -> Fake:
+            fake.opened += 1
+            return fake
+
+    monkeypatch.setattr("atomr_local.assistant.Assistant", Opener)
+    return fake
+
+
+def test_every_strategy_on_every_set(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, sets: Path, assistant: Fake
+) -> None:
+    out = tmp_path / "out"
+    arguments = ("matrix", "--sets", sets, "--strategies", "rag,closed-book,rag-1,atomr-no-rival", "--out", out)
+    status, _, err = atomr(capsys, *arguments)
+    assert status == 0
+    assert {f"{file.parent.parent.name}/{file.parent.name}" for file in out.glob("*/*/report.md")} == {
+        f"{name}/{arm}" for name in ("one", "facts") for arm in ("rag", "closed-book", "rag-1", "atomr-no-rival")
+    }
+    assert assistant.opened == 1
+    assert assistant.asked == ["One?", "Two?", "Three?"] * 4 + ["Two?", "Three?"] * 4
+    assert assistant.loaded[:4] == [
+        ("rag", ("text",), {}, True),
+        ("closed-book", ("text",), {}, True),
+        ("rag", ("text",), {"rag": {"top_k": 1}}, True),
+        ("atomr", ("text",), {}, False),
+    ]
+    assert assistant.loaded[4][1] == ("graph",)
+    described = json.loads((out / "one" / "closed-book" / "run.json").read_text())
+    assert described["settings"]["sources"] == []
+    assert described["settings"]["web"]["enabled"] is False
+    assert "== facts/rag (5 of 8 runs, 2 questions)" in err
+    assert "| one | rag | 3 |" in (out / "table.md").read_text()
+
+
+def test_a_finished_run_is_not_run_again_and_more_questions_extend_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, sets: Path, assistant: Fake
+) -> None:
+    arguments = ("matrix", "--sets", sets, "--strategies", "rag", "--only", "one", "--out", tmp_path / "out", "--limit")
+    assert atomr(capsys, *arguments, 2)[0] == 0
+    assert atomr(capsys, *arguments, 2)[0] == 0
+    assert assistant.asked == ["One?", "Two?"]
+    assert len(assistant.loaded) == 1
+    assert atomr(capsys, *arguments, 3)[0] == 0
+    assert assistant.asked == ["One?", "Two?", "Three?"]
+
+
+def test_goes_on_after_a_kill(capsys: pytest.CaptureFixture[str], tmp_path: Path, sets: Path, assistant: Fake) -> None:
+    def killed() -> Any:
+        raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    arguments = ("matrix", "--sets", sets, "--strategies", "rag,closed-book", "--only", "one", "--out", out)
+    assistant.answers["Two?"] = killed
+    assert atomr(capsys, *arguments)[0] == 130
+    directory = out / "one" / "rag"
+    # The kill cut the line that was being written, in both files.
+    for name in ("predictions.jsonl", "traces.jsonl"):
+        with (directory / name).open("a", encoding="utf-8") as stream:
+            stream.write('{"id": "q2", "quest')
+    status, shown, _ = atomr(capsys, "table", out)
+    assert status != 0 or "1 of 3" in shown
+    assistant.answers["Two?"] = ["Bo"]
+    assert atomr(capsys, *arguments)[0] == 0
+    assert [line["id"] for line in read_lines(directory / "predictions.jsonl")] == ["q1", "q2", "q3"]
+    assert assistant.asked == ["One?", "Two?", "Two?", "Three?", "One?", "Two?", "Three?"]
+
+
+def test_other_settings_in_the_same_place_are_refused_before_anything_is_asked(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, sets: Path, assistant: Fake
+) -> None:
+    out = tmp_path / "out"
+    arguments = ("matrix", "--sets", sets, "--strategies", "rag,closed-book", "--out", out)
+    assert atomr(capsys, *arguments, "--set", "rag.top_k=2")[0] == 0
+    assert assistant.loaded[0][2] == {"rag": {"top_k": 2}}
+    asked = list(assistant.asked)
+    status, _, err = atomr(capsys, *arguments, "--set", "rag.top_k=3")
+    assert status == 1
+    assert "one/rag was begun with other settings: settings.strategies.rag.top_k was 2, is now 3" in err
+    sets.write_text(SETS.replace("offset = 1", "offset = 2"), encoding="utf-8")
+    status, _, err = atomr(capsys, *arguments, "--set", "rag.top_k=2")
+    assert status == 1
+    assert "facts/rag was begun with the questions from number 1 on, now from 2" in err
+    assert assistant.asked == asked
+
+
+def test_a_run_that_stops_does_not_stop_the_others(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, sets: Path, assistant: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("atomr_local.evaluation.runner._FAILURES_IN_A_ROW", 2)
+
+    def fails() -> Any:
+        if assistant.settings["strategy"] == "rag":
+            raise RuntimeError("no")
+        return ["Ann"]
+
+    assistant.answers |= {"One?": fails, "Two?": fails}
+    out = tmp_path / "out"
+    status, _, err = atomr(
+        capsys, "matrix", "--sets", sets, "--strategies", "rag,closed-book", "--only", "one", "--out", out
+    )
+    assert status == 1
+    assert "not finished: one/rag: 2 questions in a row failed" in err
+    assert len(read_lines(out / "one" / "closed-book" / "predictions.jsonl")) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--strategies", "rag,nothing"), "no strategy and no ablation named 'nothing'"),
+        (("--strategies", "rag,rag"), "named twice"),
+        (("--strategies", "rag", "--only", "three"), "has no set 'three'"),
+        (("--strategies", "rag", "--set", "atomr.x=1"), "atomr"),
+        (("--strategies", "closed-book", "--set", "rag.top_k=1"), "rag is not among the strategies"),
+        (("--strategies", "rag", "--data", "/nowhere"), "are not there: /nowhere/questions.jsonl"),
+    ],
+)
+def test_what_is_wrong_is_said_at_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, sets: Path, assistant: Fake, options: tuple[str, ...], said: str
+) -> None:
+    status, _, err = atomr(capsys, "matrix", "--sets", sets, "--out", tmp_path / "out", *options)
+    assert status in (1, 2)
+    assert said in err
+    assert assistant.opened == 0
+
+
+def test_an_index_that_is_not_built(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, sets: Path, assistant: Fake
+) -> None:
+    sets.write_text(SETS.replace('text_index = "starter"', 'text_index = "absent"'), encoding="utf-8")
+    status, _, err = atomr(capsys, "matrix", "--sets", sets, "--strategies", "rag", "--out", tmp_path / "out")
+    assert status != 0
+    assert "there is no text index named 'absent'" in err
+    assert assistant.opened == 0
+
+
+def test_an_ablation_cannot_have_a_strategys_name(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, sets: Path, assistant: Fake
+) -> None:
+    sets.write_text(SETS.replace('"rag-1"', '"cot"'), encoding="utf-8")
+    status, _, err = atomr(capsys, "matrix", "--sets", sets, "--strategies", "rag", "--out", tmp_path / "out")
+    assert status == 1
+    assert "the ablation cot has a strategy's name" in err
+
+
+def test_table_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path, sets: Path, assistant: Fake) -> None:
+    out = tmp_path / "out"
+    assert atomr(capsys, "matrix", "--sets", sets, "--strategies", "rag,closed-book", "--out", out)[0] == 0
+    status, shown, _ = atomr(capsys, "table", out, "--json", "--baseline", "rag")
+    assert status == 0
+    figures = json.loads(shown)
+    assert figures == json.loads((out / "table.json").read_text())
+    assert [list(row["against"]) for row in figures["rows"]] == [["rag"]] * 4
+    status, shown, _ = atomr(capsys, "table", out)
+    assert shown == (out / "table.md").read_text()
