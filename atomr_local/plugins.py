@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Mapping
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from atomr_local.errors import SettingsError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 NAME = r"[a-z][a-z0-9_-]{0,39}"  # of a part: commands, settings, traces and identifiers of widgets hold it
 SOURCE_GROUP = "atomr_local.sources"  # named here for the settings, which hold names of sources
@@ -18,6 +20,8 @@ Part = TypeVar("Part")
 
 def offered(group: str, ours: Collection[str]) -> dict[str, EntryPoint]:
     """The entry points of a group by name; none of them replaces a part of ours. A name of another form is logged."""
+    from importlib.metadata import entry_points  # a hundredth of a second, which no first frame waits for
+
     found = {}
     for item in entry_points(group=group):
         if not re.fullmatch(NAME, item.name):

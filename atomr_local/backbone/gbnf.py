@@ -70,6 +70,66 @@ def word_runs(
         rules[name] = " | ".join(starts)
 
 
+def is_word_run(text: str, texts: Sequence[str], longest: int = LONGEST_RUN) -> bool:
+    """Whether the text is one that the rule of :func:`word_runs` allows, with its other arguments left alone."""
+    for source in texts:
+        words = pieces(source)
+        limit = longest * CHARACTERS_A_WORD if unspaced(source) else longest
+        for index, (word, gap) in enumerate(words):
+            if any(map(str.isalnum, word)) and text.startswith(first_form(word)[:1]):
+                run = [(first_form(word), gap), *words[index + 1 : index + limit]]
+                if _is_run(text, run):
+                    return True
+    return False
+
+
+def _is_run(text: str, words: Sequence[tuple[str, str]]) -> bool:
+    at = 0
+    for word, gap in words:
+        if text[at:] in last_forms(word):
+            return True
+        if not text.startswith(word + gap, at):
+            return False
+        at += len(word + gap)
+    return False
+
+
+def whole_numbers(low: int, high: int) -> str:
+    """GBNF of the whole numbers from `low` to `high`, without signs or zeros that are not needed."""
+    choices = [f'"-" ({_numbers(max(1, -high), -low)})'] if low < 0 else []
+    if high >= 0:
+        choices.append(_numbers(max(0, low), high))
+    return " | ".join(choices)
+
+
+def _numbers(low: int, high: int) -> str:
+    choices = []
+    while low <= high:
+        most = min(high, 10 ** len(str(low)) - 1)  # of as many digits
+        choices.append(_digits(str(low), str(most)))
+        low = most + 1
+    return " | ".join(choices)
+
+
+def _digits(low: str, high: str) -> str:
+    """The numbers between two of equally many digits."""
+    if len(low) == 1:
+        return f"[{low}-{high}]"
+    rest = len(low) - 1
+    first, last = int(low[0]), int(high[0])
+    if first == last:
+        return f'"{first}" ({_digits(low[1:], high[1:])})'
+    choices = []
+    if int(low[1:]):
+        choices.append(f'"{first}" ({_digits(low[1:], "9" * rest)})')
+        first += 1
+    upper = [f'"{last}" ({_digits("0" * rest, high[1:])})'] if high[1:] != "9" * rest else []
+    last -= len(upper)
+    if first <= last:
+        choices.append(f"[{first}-{last}] [0-9]{{{rest}}}")
+    return " | ".join(choices + upper)
+
+
 def last_forms(word: str) -> list[str]:
     """How a word may end a run: without the punctuation behind it, and without a possessive ending."""
     bare = word.rstrip(_CLOSING) or word

@@ -20,7 +20,8 @@ class Grammar:
 
     Attributes:
         gbnf: with a rule named `root`.
-        json_schema: a schema that all texts of the grammar fulfil; None if they are not JSON.
+        json_schema: a schema that all texts of the grammar fulfil; or of an object that says the same, which whoever
+            reads the text understands as well; None if there is neither.
     """
 
     gbnf: str

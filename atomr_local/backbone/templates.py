@@ -22,7 +22,17 @@ _HEADER = re.compile(r"^--- (system|user|assistant)\n", re.MULTILINE)
 
 @lru_cache(maxsize=64)
 def _sections(package: str, name: str) -> tuple[Message, ...]:
-    text = files(package).joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8")
+    return turns(files(package).joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=64)
+def has_template(package: str, name: str) -> bool:
+    """Whether the package has the template `prompts/<name>.txt`."""
+    return files(package).joinpath("prompts", f"{name}.txt").is_file()
+
+
+def turns(text: str) -> tuple[Message, ...]:
+    """The turns of a text whose sections are headed `--- system`, `--- user` or `--- assistant`."""
     parts = _HEADER.split(text)
     return tuple(
         Message(cast(Role, role), content.strip()) for role, content in zip(parts[1::2], parts[2::2], strict=True)

@@ -253,8 +253,8 @@ class QueryRows:
         rows: texts by column; an unbound variable is absent.
         boolean: the answer of an ASK.
         cut: there are more rows than the limit.
-        values: those of the first column, entities with their labels.
-        labels: of the entities in the rows, by IRI.
+        values: those of the first column, entities and properties with their labels.
+        labels: of the entities and properties in the rows, by IRI.
     """
 
     sparql: str

@@ -138,6 +138,20 @@ SOURCES: dict[str, SourceType] = {
 }
 
 
+def pages_missing(settings: Settings) -> str:
+    """Why the text index in use cannot open pages; empty if it can, or is yet to be made.
+
+    Raises:
+        AtomrError: it is not clear which index is used.
+    """
+    from atomr_local.indexing.store import index_path, resolve
+    from atomr_local.indexing.text_index.catalog import CATALOG
+    from atomr_local.sources.text_pages import NO_CATALOG
+
+    directory = index_path("text", resolve("text", settings.text_index))
+    return NO_CATALOG if directory.exists() and not (directory / CATALOG).is_file() else ""
+
+
 def find_source(name: str) -> SourceType:
     """The source of this name.
 

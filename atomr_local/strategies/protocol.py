@@ -10,6 +10,7 @@ from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.asking.asking import Asking
+from atomr_local.reasoning.asking.writer import Writer
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.graph_access import graph_access
@@ -90,6 +91,7 @@ class Toolbox:
         self.cache = ResultCache()
         self.conversation = conversation or Conversation()
         self.asking = Asking(backbone, recorder, cancellation, settings, style)
+        self.writer = Writer(self.asking)
         self.reader = Reader(
             self.asking,
             verify=features.verify and verifies,

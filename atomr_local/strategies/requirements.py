@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from atomr_local.errors import AtomrError, InputError
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import SourceName
-from atomr_local.sources.registry import find_source
+from atomr_local.sources.registry import find_source, pages_missing
 from atomr_local.strategies.protocol import Need, Strategy
 from atomr_local.strategies.registry import STRATEGIES
 
@@ -52,7 +52,7 @@ def check_needs(strategy: Strategy, sources: Collection[str], settings: Settings
         sources: those that the question may use.
 
     Raises:
-        InputError: a source is off, or has no index.
+        InputError: a source is off, has no index, or one that does not offer what is needed.
     """
     for need in sorted(strategy.needs):
         source, words = _RESTS_ON[need]
@@ -64,8 +64,11 @@ def check_needs(strategy: Strategy, sources: Collection[str], settings: Settings
             )
         try:
             find_source(source).readiness(settings)
+            missing = pages_missing(settings) if need == "pages" else ""
         except AtomrError as error:
             raise InputError(f"{needed}: {error.message}", hint=error.hint) from error
+        if missing:
+            raise InputError(f"{needed}: {missing}", hint="Build the index again.")
 
 
 def _ours(which: Callable[[Strategy], bool]) -> str:

@@ -51,6 +51,9 @@ class RagOptions(StrategyOptions):
     top_k: int | None = Field(
         None, ge=1, le=50, description="Pieces of evidence per source; none: the setting top_k of all strategies."
     )
+    ranking: bool = Field(
+        False, description="Order evidence of several sources by how well it suits the question, not source by source."
+    )
 
 
 class Rag(SingleNode):
@@ -62,11 +65,15 @@ class Rag(SingleNode):
     method: Method = "direct_rag"
 
     def answer(self, question: str, tools: Toolbox) -> tuple[Reading, list[Evidence]]:
-        top_k = RagOptions.of(tools.options).top_k or tools.settings.top_k
+        options = RagOptions.of(tools.options)
+        top_k = options.top_k or tools.settings.top_k
         found = tools.retriever.everywhere(ROOT_ID, Request(question, question, top_k=top_k))
         if not found.evidence:
             return Reading(dropped=tuple(found.problems)), []
-        return read_whole(tools, ROOT_ID, question, found.evidence), found.evidence
+        best_first = found.evidence
+        if options.ranking and len({item.source for item in best_first}) > 1:
+            best_first = tools.ranking.ranked(question, best_first, len(best_first), tools.cancellation)
+        return read_whole(tools, ROOT_ID, question, best_first), found.evidence
 
 
 class ClosedBook(SingleNode):

@@ -18,7 +18,7 @@ from atomr_local.tui.screens.library.fetch import FetchScreen
 from atomr_local.tui.screens.library.screen import LibraryScreen
 from atomr_local.tui.startup import only_the_starter
 from atomr_local.tui.widgets.question_box import QuestionBox
-from atomr_local.tui.widgets.welcome import FirstRunChoices
+from atomr_local.tui.widgets.welcome import Examples, FirstRunChoices, Welcome
 
 
 def offered(app: AtomrApp) -> bool:
@@ -115,3 +115,21 @@ async def test_other_indexes_have_examples_of_their_own_and_the_starter_keeps_it
         app._startup.load(again=True)
         await until(pilot, lambda: len(app.ask_screen.welcome.questions) == 8)
         assert app.ask_screen.query_one("#examples").display
+
+
+async def test_tab_and_enter_ask_the_first_example() -> None:
+    fake = FakeAssistant()
+    app = AtomrApp(fake)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: offered(app))
+        first = app.query_one(Welcome).questions[0]
+        await pilot.press("tab")
+        await until(pilot, lambda: app.query_one(FirstRunChoices).highlighted == 0)
+        await pilot.press("tab")
+        await until(pilot, lambda: app.query_one(Examples).highlighted == 0)
+        footer = screen_text(app).splitlines()[-1]
+        assert "⏎ Ask" in footer
+        assert "Edit plan" not in footer, "there is no plan yet"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.ask_screen.state.question != "")
+        assert app.query_one(QuestionBox).text == first

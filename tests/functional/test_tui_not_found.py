@@ -40,6 +40,7 @@ async def test_the_guess_is_one_key_away_and_never_shown_as_the_answer(size: tup
         await until(pilot, lambda: done(app) and bool(app.query("MarkdownParagraph")))
         source = app.query_one(AnswerPanel)._source
         assert source.startswith("**? Not found.** Metropolis is in the graph; nothing there says who directed it")
+        assert app.query_one(AnswerPanel).has_class("-not-found")
         assert "- Allow web search" in source
         assert "Vienna" not in source
         assert "g shows it" in source

@@ -14,6 +14,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.confidence.calibration import Calibration
+from atomr_local.reasoning.ranking import Ranking
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import Event
 from atomr_local.reasoning.trace.recorder import Recorder
@@ -163,6 +164,7 @@ def toolbox(
     verifies: bool = False,
     style: Style = "full",
     options: StrategyOptions | None = None,
+    ranking: Ranking | None = None,
     **settings: Any,
 ) -> Toolbox:
     # What adds model calls of its own is asked for by the tests that are about it.
@@ -173,7 +175,7 @@ def toolbox(
     planner = Planner(backbone, ExampleLibrary.shipped(), Limits())
     by_name = {source.name: source for source in sources}
     parts = (backbone, by_name, planner, recorder, cancellation or Cancellation(), chosen)
-    return Toolbox(*parts, style=style, options=options, calibration=calibration, verifies=verifies)
+    return Toolbox(*parts, style=style, options=options, calibration=calibration, verifies=verifies, ranking=ranking)
 
 
 class Run:

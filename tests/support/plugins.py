@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from atomr_local import plugins
 from support.places import ROOT
 
 GUIDE = ROOT / "docs" / "how-to" / "plug-in.md"
@@ -19,7 +20,14 @@ GUIDE = ROOT / "docs" / "how-to" / "plug-in.md"
 def offer(monkeypatch: pytest.MonkeyPatch, group: str, values: dict[str, str]) -> None:
     """Let packages offer these parts, by name, and nothing else."""
     offered = [EntryPoint(name, value, group) for name, value in values.items()]
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [item for item in offered if item.group == group])
+    installed = metadata.entry_points
+
+    def found(**chosen: str) -> Any:
+        if not chosen.get("group", "").startswith("atomr_local."):
+            return installed(**chosen)
+        return [item for item in offered if item.group == chosen["group"]]
+
+    monkeypatch.setattr(metadata, "entry_points", found)
 
 
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:

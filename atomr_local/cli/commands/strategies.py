@@ -73,28 +73,30 @@ def _lines(told: dict[str, Any]) -> Iterator[str]:
     needs = ", ".join(_NEEDS[need] for need in told["needs"]) or (
         "any source" if told["uses_sources"] else "no source: it looks nothing up"
     )
-    yield from _folded(f"{told['name']}: {told['summary']}", "")
+    yield from _folded("", f"{told['name']}: {told['summary']}", indent=4)
     if told["paper"]:
-        yield from _folded(f"paper         {told['paper']}", " " * 14)
-    yield f"needs         {needs}"
-    yield f"plans         {'executes a given one (--plan)' if told['takes_plans'] else 'takes none'}"
-    yield f"corrections   {'keeps what a correction does not affect' if told['revises'] else 'takes none'}"
+        yield from _folded("paper", told["paper"])
+    yield from _folded("needs", needs)
+    yield from _folded("plans", "executes a given one (--plan)" if told["takes_plans"] else "takes none")
+    yield from _folded("corrections", "keeps what a correction does not affect" if told["revises"] else "takes none")
     if not told["options"]:
-        yield "options       none"
+        yield from _folded("options", "none")
         return
     name = told["name"]
-    yield f"options       [strategies.{name}] in the settings, or --set {name}.OPTION=VALUE"
+    yield from _folded("options", f"[strategies.{name}] in the settings, or --set {name}.OPTION=VALUE")
     for option in told["options"]:
         now = f"; now {_shown(option['value'])}" if option["value"] != option["default"] else ""
-        yield from _folded(
-            f"  {option['name']} ({option['values']}; default {_shown(option['default'])}{now})", " " * 4
-        )
-        yield from _folded(f"    {option['description']}", " " * 4)
+        values = f"{option['name']} ({option['values']}; default {_shown(option['default'])}{now})"
+        yield from _folded("  ", values, indent=4)
+        yield from _folded("    ", option["description"], indent=4)
 
 
-def _folded(text: str, indent: str) -> list[str]:
-    clean = text[: len(text) - len(text.lstrip())] + sanitize_line(text)
-    return textwrap.wrap(clean, _WIDTH, subsequent_indent=indent, break_on_hyphens=False) or [""]
+def _folded(label: str, text: str, indent: int = 14) -> list[str]:
+    """A label and a text from outside, on lines that fit."""
+    first = label if indent < 14 else label.ljust(indent)
+    return textwrap.wrap(
+        sanitize_line(text), _WIDTH, initial_indent=first, subsequent_indent=" " * indent, break_on_hyphens=False
+    )
 
 
 def _shown(value: Any) -> str:

@@ -196,7 +196,9 @@ def _strategies(settings: Settings) -> Iterator[Finding]:
         if name in known_names():
             yield looked_at(f"options of {name}", lambda name=name: options(name))  # type: ignore[misc]
         else:
-            yield Finding(f"options of {name}", "ok", f"not used: no strategy named {name!r} is installed")
+            yield Finding(
+                f"options of {sanitize_line(name)}", "ok", f"not used: no strategy named {name!r} is installed"
+            )
 
 
 def _tried_out(settings: Settings) -> Finding | None:

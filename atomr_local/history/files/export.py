@@ -126,9 +126,9 @@ def _facts(kept: StoredQuestion, earlier: Mapping[str, str]) -> Iterable[tuple[s
         yield "rests on", OWN if trace.by_user else evidence
     yield "strategy", _escaped(trace.strategy)
     yield "plan", _PLANS.get(trace.plan.origin, trace.plan.origin)
-    for key in ("model", "adapter", "text_index", "graph_index", "sources", "web"):
+    for key in ("options", "model", "adapter", "text_index", "graph_index", "sources", "web"):
         value = trace.settings.get(key)
-        if value not in (None, "", []):
+        if value not in (None, "", [], {}):
             yield key.replace("_", " "), _escaped(_plain(value))
     if text := left_machine(trace.left_machine):
         yield "left the machine", _escaped(text)
@@ -203,7 +203,7 @@ def _plain(value: Any) -> str:
         return ", ".join(_plain(item) for item in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return str(value)
+    return "none" if value is None else str(value)
 
 
 def _escaped(text: str) -> str:

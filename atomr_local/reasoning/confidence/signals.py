@@ -130,14 +130,19 @@ def token_shares(completion: Generation, written: Sequence[str], before: str) ->
 
 def _share_between(completion: Generation, begin: int, end: int) -> float | None:
     """exp of the mean log-probability of the tokens that overlap this part of the text."""
+    mean = mean_logprob(completion, begin, end)
+    return None if math.isnan(mean) else math.exp(mean)
+
+
+def mean_logprob(completion: Generation, begin: int, end: int) -> float:
+    """The mean log-probability of the tokens that overlap this part of the text; nan if unknown or without tokens."""
     inside: list[float] = []
     at = 0
     for token in completion.tokens:
         if at < end and at + len(token.text) > begin:
             inside.append(token.logprob)
         at += len(token.text)
-    mean = sum(inside) / len(inside) if inside else math.nan
-    return None if math.isnan(mean) else math.exp(mean)
+    return sum(inside) / len(inside) if inside else math.nan
 
 
 def _logprob_behind(completion: Generation, before: str) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.language.names import name_key, split_qualifier, words
@@ -90,17 +90,29 @@ def rows_of(
     """See :class:`GraphTools`."""
     found = run_query(graph.directory, sparql, timeout=seconds, max_rows=most_rows, cancellation=cancellation)
     columns = found.variables
-    labels = graph.names.labels(list(dict.fromkeys(text for row in found.rows for text in row.values())))
+    texts = list(dict.fromkeys(text for row in found.rows for text in row.values()))
+    properties = {text: graph.property_label(text) for text in texts if text in graph.properties}
+    labels = properties | graph.names.labels(texts)
     first = (row[columns[0]] for row in found.rows if columns[0] in row) if columns else ()
     return QueryRows(
-        sparql, columns, found.rows, found.boolean, found.cut, tuple(_values(dict.fromkeys(first), labels)), labels
+        sparql,
+        columns,
+        found.rows,
+        found.boolean,
+        found.cut,
+        tuple(_values(dict.fromkeys(first), labels, properties)),
+        labels,
     )
 
 
-def _values(texts: Iterable[str], labels: dict[str, str]) -> Iterable[Value]:
+def _values(texts: Iterable[str], labels: Mapping[str, str], properties: Container[str]) -> Iterator[Value]:
     for text in texts:
-        # The process gives texts: what the graph has a label for is an entity.
-        yield Value(labels[text] or text, ValueKind.ENTITY, text) if text in labels else Value(text)
+        # The process gives texts: what the graph has a label for is an entity or a property.
+        if text not in labels:
+            yield Value(text)
+        else:
+            kind = ValueKind.RELATION if text in properties else ValueKind.ENTITY
+            yield Value(labels[text] or text, kind, text)
 
 
 def _other_end(graph: KnowledgeGraph, statement: Statement, *, inverse: bool) -> Value:

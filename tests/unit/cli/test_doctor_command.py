@@ -59,6 +59,10 @@ def test_options_are_looked_at_and_those_of_a_strategy_that_is_not_installed_are
     assert (found["options of rag"]["state"], found["options of rag"]["detail"]) == ("ok", "top_k = 4")
     assert found["options of gone"]["state"] == "ok"
     assert "no strategy named 'gone' is installed" in found["options of gone"]["detail"]
+    (own_home / "config.toml").write_text('[strategies."a\\u001b[2Jb"]\nx = 1\n')
+    with pytest.raises(SystemExit):
+        main(["doctor"])
+    assert "\x1b" not in capsys.readouterr().out
 
 
 def test_an_adapter_is_no_model(capsys: Capture, own_home: Path) -> None:

@@ -34,6 +34,10 @@ def test_of_each_it_is_told_what_it_needs_takes_and_can_be_set_to(capsys: Captur
     assert status == 0
     assert out.startswith(f"{name}: ")
     assert max(map(len, out.splitlines())) < 80
+    labels = [line[:14] for line in out.splitlines() if line[:1].strip()][1:]
+    assert all(label == label.rstrip().ljust(14) for label in labels)
+    assert [label.strip() for label in labels][-4:] == ["needs", "plans", "corrections", "options"]
+    assert (labels[0].strip() == "paper") == bool(told["paper"])
     assert told["takes_plans"] == ("--plan" in out)
     for option in told["options"]:
         assert f"  {option['name']} ({option['values']}; default" in out.replace("\n    ", " ")

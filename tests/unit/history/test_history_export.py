@@ -18,7 +18,7 @@ from atomr_local.history.entries import QuestionSummary, StoredQuestion
 from atomr_local.history.files.export import to_json, to_markdown, unkept
 from atomr_local.history.files.trace_import import parse_trace, read_traces
 from atomr_local.output_files import write_output
-from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace
 
 HOSTILE = [
     "[a](http://evil.example) ![b](http://evil.example/x.png) <http://evil.example>",
@@ -51,6 +51,14 @@ def test_markdown_numbers_citations_and_shows_what_they_lead_to() -> None:
     assert "[3] **A page** (web, `https://example.org/a`, retrieved 2026-01-02T03:04:05+00:00)" in text
     assert "Found and not cited: 1" in text
     assert "- a warning" in text
+
+
+def test_markdown_tells_the_options_of_the_strategy() -> None:
+    trace = a_trace()
+    trace.settings["options"] = {"top_k": None, "ranking": True, "source": "<b>[web](x)"}
+    text = to_markdown([kept(trace)])
+    assert "- options: top\\_k none, ranking yes, source &lt;b&gt;\\[web\\](x)\n" in text
+    assert "- options" not in to_markdown([kept(a_trace())])
 
 
 def test_markdown_tells_what_the_steps_of_a_method_without_a_plan_did() -> None:
@@ -158,3 +166,16 @@ def test_a_conversation_begins_with_its_overview_and_says_what_was_understood() 
     assert alone.startswith("# and her mother?\n")
     assert "- taken from: “Who wrote it?”" in alone
     assert "taken from" not in to_markdown([second])
+
+
+def test_an_answer_of_the_users_own_rests_on_nothing_else() -> None:
+    nodes = [
+        NodeTrace(0, None, "a?", "root", answer="x", answers=["x"], method="child", computation="answer of [1]"),
+        NodeTrace(1, 0, "b?", "relate", answer="x", answers=["x"]),
+    ]
+    trace = Trace("a?", "atomr", {}, "answered", "The answer is x.", ["x"], confidence=1.0, nodes=nodes)
+    summary = QuestionSummary(1, "2026-01-01T00:00:00+00:00", "asked", "a?", "x", "answered", "atomr", 1.0, 0.1)
+    text = to_markdown([StoredQuestion(summary, trace, {})])
+    assert "- rests on: ✎ your answer" in text
+    assert "confidence" not in text
+    assert text.count("✎ your answer") == 3

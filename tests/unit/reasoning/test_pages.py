@@ -10,6 +10,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, SourceError
 from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.pages import PageReader
+from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import Event, EvidenceFound, PlanReady, RetrievalStarted
 from atomr_local.sources.protocol import Page, Sentence
 from atomr_local.strategies.protocol import Toolbox
@@ -215,3 +216,24 @@ def test_cancelled_before_a_page_is_opened_and_while_one_is_read() -> None:
     for call in (lambda: page.lookup("radium"), lambda: reader.open(ROOT_ID, "x"), lambda: reader.similar("x", 1)):
         with pytest.raises(Cancelled):
             call()
+
+
+def test_a_failed_step_keeps_what_it_read_of_a_page() -> None:
+    source = FakePages({"Marie Curie": CURIE})
+    tools = toolbox(QUESTION, FakeBackbone(), source)
+    tools.steps.begin(QUESTION)
+    with tools.steps.open("search[Marie Curie]", label="search") as step:
+        page = reader_of(tools).open(step.id, "Marie Curie")
+        assert page is not None
+        assert page.first(1) is not None
+        source.error = SourceError("damaged")
+        reader_of(tools).open(step.id, "Pierre Curie")
+    assert step.result.error is not None
+    assert [item.text for item in step.result.evidence] == [CURIE[0]]
+    node = tools.recorder.trace.node(step.id)
+    assert (node.evidence, node.error and node.error["message"]) == (["e1"], "damaged")
+    with tools.steps.open("lookup[radium]", label="lookup") as later:
+        looked = page.lookup("radium", later.id)
+        assert looked is not None
+        later.result = Result(evidence=[looked.sentence])
+    assert tools.recorder.trace.node(later.id).evidence == ["e2"]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,9 +10,10 @@ from support.fake_parts import FakeBackbone, toolbox
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError
-from atomr_local.parts import Parts
+from atomr_local.parts import Parts, quiet
 from atomr_local.reasoning.ranking import Ranking, fuse_ranks
 from atomr_local.settings.schema import load_settings
+from atomr_local.sources import reranking
 from atomr_local.sources.protocol import Evidence
 
 VECTORS = {
@@ -137,3 +139,14 @@ def test_a_reranker_that_is_not_there_is_told_when_it_is_needed() -> None:
     parts = Parts(load_settings(retrieval={"reranker": "/nowhere"}))
     with pytest.raises(Exception, match="not a directory"):
         parts.ranking({}).ranked("Which?", PIECES[:3], 5, Cancellation())
+
+
+def test_the_sources_and_the_ranking_share_one_cross_encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(reranking, "check_cross_encoder", lambda _directory: None)
+    parts = Parts(load_settings(retrieval={"reranker": str(tmp_path)}))
+    shared = parts._source_tools(quiet).reranker()
+    assert shared is not None
+    monkeypatch.setattr(shared, "scores", Scores(0.1, 0.9, 0.9).scores)
+    assert titles(parts.ranking({}).ranked("Which?", PIECES[:3], 5, Cancellation())) == "BCA"
+    parts.reconfigure(load_settings())
+    assert parts._source_tools(quiet).reranker() is None, "the one of other settings is not kept"

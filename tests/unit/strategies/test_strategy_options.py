@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from pydantic import Field
-from support.fake_parts import FakeBackbone, FakeSource, passages, reply, toolbox
+from support.fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows, toolbox
 
+from atomr_local.cancellation import Cancellation
 from atomr_local.errors import SettingsError
+from atomr_local.reasoning.ranking import Ranking
 from atomr_local.settings.schema import Settings, load_settings
+from atomr_local.sources.protocol import Evidence
 from atomr_local.strategies.options import (
     NoOptions,
     StrategyOptions,
@@ -131,6 +135,32 @@ def test_rag_retrieves_as_many_as_its_option_says() -> None:
         backbone = FakeBackbone(reply("Ann", evidence=[1]))
         find_strategy("rag").run(QUESTION, None, "model", toolbox(QUESTION, backbone, text, options=options, top_k=4))
         assert text.requests[-1].top_k == top_k
+
+
+class LongestFirst(Ranking):
+    def ranked(self, question: str, evidence: Sequence[Evidence], k: int, cancellation: Cancellation) -> list[Evidence]:
+        return sorted(evidence, key=lambda item: -len(item.text))[:k]
+
+
+@pytest.mark.parametrize(("options", "first"), [(None, "short"), (RagOptions(ranking=True), "long")])
+def test_rag_ranks_evidence_of_several_sources_if_it_is_told_to(options: RagOptions | None, first: str) -> None:
+    text = FakeSource("text", {QUESTION: passages(("short", "Ann."))})
+    graph = FakeSource("graph", {QUESTION: rows("long", entity("Bob, who painted many other things"))})
+    backbone = FakeBackbone(reply("Ann", evidence=[1]))
+    tools = toolbox(QUESTION, backbone, text, graph, options=options, ranking=LongestFirst())
+    result = find_strategy("rag").run(QUESTION, None, "model", tools)
+    assert len(result.evidence) == 2
+    [cited] = [item for item in result.evidence if item.id in result.cited]
+    assert cited.title == first
+
+
+def test_rag_leaves_the_order_of_one_source_alone() -> None:
+    text = FakeSource("text", {QUESTION: passages(("short", "Ann."), ("long", "Ann painted it and more."))})
+    tools = toolbox(
+        QUESTION, FakeBackbone(reply("Ann", evidence=[1])), text,
+        options=RagOptions(ranking=True), ranking=LongestFirst(),
+    )  # fmt: skip
+    assert find_strategy("rag").run(QUESTION, None, "model", tools).cited == ["e1"]
 
 
 @pytest.mark.parametrize("name", list(STRATEGIES))

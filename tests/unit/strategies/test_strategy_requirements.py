@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from support.fake_embedder import FakeEmbedder
 from support.plugins import module, offer
 
 from atomr_local.assistant import Assistant
 from atomr_local.errors import AtomrError, InputError, SettingsError
+from atomr_local.indexing import store
+from atomr_local.indexing.text_index.catalog import CATALOG
+from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.parts import Parts
 from atomr_local.planning.planner import fallback_tree
 from atomr_local.settings.schema import load_settings
@@ -67,6 +72,25 @@ def test_an_index_that_is_not_there_is_told_before_anything_is_loaded(
         assistant.ask(QUESTION, strategy="needy")
     assert isinstance(told.value, InputError)
     assert "needy needs a graph index" in told.value.message
+
+
+def test_an_index_of_an_earlier_version_does_not_have_the_pages(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, no_loading: None
+) -> None:
+    file = tmp_path / "corpus.jsonl"
+    file.write_text(json.dumps({"id": "1", "title": "Hamlet", "text": "Hamlet is a play."}))
+    build_text_index([file], "old", embedder=FakeEmbedder())
+    needy(monkeypatch, tmp_path, '"pages"')
+    check_needs(registry.find_strategy("needy"), ("text",), load_settings(text_index="old"))
+    (store.index_path("text", "old") / CATALOG).unlink()
+    with (
+        Assistant(load_settings(text_index="old")) as assistant,
+        pytest.raises(InputError, match=r"needs pages of a text index: .*no list of its articles") as told,
+    ):
+        assistant.ask(QUESTION, strategy="needy")
+    assert told.value.hint == "Build the index again."
+    needy(monkeypatch, tmp_path, '"text"')
+    check_needs(registry.find_strategy("needy"), ("text",), load_settings(text_index="old"))
 
 
 def test_what_is_needed_and_there_is_no_obstacle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

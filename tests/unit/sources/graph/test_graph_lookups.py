@@ -136,6 +136,8 @@ def test_a_query_gives_rows_and_values_with_labels(graph: GraphSource) -> None:
     assert len(found.rows) == 2
     assert not found.cut
     assert {found.labels[row["who"]] for row in found.rows} == {"Christopher Nolan"}
+    [of] = graph.query(f"SELECT ?p WHERE {{ ?x ?p ?y FILTER(?p = <{director}>) }} LIMIT 1", Cancellation()).values
+    assert (of.text, of.kind, of.iri) == ("director", ValueKind.RELATION, director)
     count = graph.query(f"SELECT (COUNT(DISTINCT ?x) AS ?n) WHERE {{ ?x <{director}> ?y }}", Cancellation())
     assert [value.text for value in count.values] == ["2"]
     assert graph.query(f"ASK {{ ?x <{director}> ?y }}", Cancellation()).boolean is True

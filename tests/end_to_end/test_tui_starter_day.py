@@ -1,0 +1,22 @@
+"""A short day of the terminal UI with the starter's real parts: memory, threads and open files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.places import ROOT
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the figures are Linux's")
+def test_twelve_questions_stay_below_the_bounds(built_home: Path) -> None:
+    bench = ROOT / "scripts" / "bench" / "long_day.py"
+    done = subprocess.run(
+        [sys.executable, str(bench), "--home", str(built_home), "--questions", "12", "--after", "8", "--every", "4"],
+        capture_output=True, text=True, timeout=500, check=False, env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(done.stdout.splitlines()) == 6, done.stdout  # a heading, and the rows 0, 1, 4, 8 and 12
