@@ -14,6 +14,8 @@ from atomr_local.reasoning.trace.schema import Method
 from atomr_local.sources.protocol import Evidence
 from atomr_local.strategies.protocol import Toolbox
 
+# Noted where a strategy had to stop early.
+CALLS_USED = "the question's model calls are used: answered from what had been found"
 _DIRECT = frozenset({"direct_rag", "closed_book"})
 _MEASURED = frozenset({names.READING, names.VERIFY})
 

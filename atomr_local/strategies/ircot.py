@@ -1,0 +1,160 @@
+"""IRCoT: retrieval interleaved with a chain of thought (Trivedi et al., ACL 2023).
+
+Each sentence of the chain is the next query. A second call reads what was collected and knows nothing of the chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from pydantic import Field
+from rapidfuzz import fuzz
+
+from atomr_local.indexing.text_index.chunking import sentences
+from atomr_local.language.chain_of_thought import gives_answer, only_concludes, search_words
+from atomr_local.reasoning.asking.forms import Form, Line, worked_examples
+from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.steps import Step
+from atomr_local.reasoning.trace.schema import PlanOrigin
+from atomr_local.sources.protocol import Evidence, Request, SourceName
+from atomr_local.strategies.closing import CALLS_USED, closed, read_whole, result_of
+from atomr_local.strategies.options import StrategyOptions
+from atomr_local.strategies.outgoing import fit_for_web
+from atomr_local.strategies.protocol import Need, Toolbox
+from atomr_local.tree.nodes import ROOT_ID, Tree
+
+_SAME = 90.0  # edit ratio of 100 from which two titles, and two texts, are the same
+_NEXT = "Next"
+_PROMPTS = "atomr_local.strategies"
+
+
+@cache
+def _form() -> Form:
+    return Form(_PROMPTS, "ircot", (Line(_NEXT),), worked_examples(_PROMPTS, "ircot_examples"))
+
+
+class IRCoTOptions(StrategyOptions):
+    """How much is retrieved and written."""
+
+    k: int = Field(
+        4, ge=1, le=20, description="Paragraphs per retrieval; published: 2, 4, 6 or 8, chosen per data set."
+    )
+    paragraphs: int = Field(15, ge=1, le=50, description="The most paragraphs that are collected; published: 15.")
+    sentences: int = Field(8, ge=0, le=20, description="The most sentences of the chain; published: 8.")
+
+
+class IRCoT:
+    name = "ircot"
+    summary = "write a chain of thought, search with each sentence, and answer from everything found"
+    paper = (
+        "Trivedi et al.: Interleaving Retrieval with Chain-of-Thought Reasoning for Knowledge-Intensive Multi-Step "
+        "Questions, ACL 2023"
+    )
+    needs: frozenset[Need] = frozenset({"text"})
+    options: type[StrategyOptions] = IRCoTOptions
+    uses_sources = True
+    revises = False
+    takes_plans = False
+
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
+        tools.steps.begin(question)
+        chain = _Chain(question, tools, IRCoTOptions.of(tools.options))
+        chain.grow()
+        with tools.steps.root(question) as root, tools.asking.concluding():
+            reading = read_whole(tools, ROOT_ID, question, chain.paragraphs)
+            result = closed(tools, question, result_of(reading, "direct_rag", chain.paragraphs))
+            result.dropped = [*chain.notes, *result.dropped]
+            root.result = result
+        return root.result
+
+
+class _Chain:
+    """The paragraphs collected so far and the sentences written so far."""
+
+    def __init__(self, question: str, tools: Toolbox, options: IRCoTOptions) -> None:
+        self.paragraphs: list[Evidence] = []
+        self.notes: list[str] = []
+        self._question = question
+        self._tools = tools
+        self._options = options
+        self._sentences: list[str] = []
+
+    def grow(self) -> None:
+        """Retrieve and write in turns, until a sentence gives the answer, nothing is written, or a limit is reached."""
+        with self._tools.steps.open(self._question, label="first search") as step:
+            self._collect(step, self._question)
+            written = self._next(step)
+        while written:
+            self._sentences.append(written)
+            ends = gives_answer(written)
+            with self._tools.steps.open(written, label=f"sentence {len(self._sentences)}") as step:
+                written = ""
+                if not ends:
+                    self._collect(step, self._query())
+                    written = self._next(step)
+
+    def _query(self) -> str:
+        """The last sentence that tells a fact; without one, the question."""
+        facts = (sentence for sentence in reversed(self._sentences) if not only_concludes(sentence))
+        return search_words(next(facts, self._question))
+
+    def _collect(self, step: Step, query: str) -> None:
+        """Search, and add what is new while there is room."""
+        found = Result(dropped=[])
+        for source in (SourceName.TEXT, SourceName.WEB):
+            if source not in self._tools.retriever.names:
+                continue
+            asked = query if source is SourceName.TEXT else fit_for_web(query, self._question)
+            request = Request(self._question, asked, top_k=self._options.k)
+            [gathered] = self._tools.retriever.gather(step.id, [request], sources=(source,))
+            found.evidence.extend(gathered.evidence)
+            found.dropped.extend([*gathered.dropped, *gathered.problems])
+        step.result = found
+        room = self._options.paragraphs - len(self.paragraphs)
+        new = [item for item in found.evidence if not self._known(item)]
+        self.paragraphs.extend(new[:room])
+        if len(new) > room:
+            found.dropped.append(f"{len(new) - room} paragraphs left out (limit {self._options.paragraphs})")
+
+    def _known(self, item: Evidence) -> bool:
+        """Whether a paragraph like it has been collected."""
+        return any(
+            one.id == item.id or (_alike(one.title, item.title) and _alike(one.text, item.text))
+            for one in self.paragraphs
+        )
+
+    def _next(self, step: Step) -> str:
+        """The next sentence of the chain; "" if there is none."""
+        if len(self._sentences) >= self._options.sentences:
+            return ""
+        if not self._tools.asking.calls_left:
+            self.notes.append(CALLS_USED)
+            return ""
+        [written] = self._tools.writer.write(
+            step.id,
+            "next sentence",
+            _form(),
+            evidence=self.paragraphs,
+            question=self._question,
+            sentences=" ".join(self._sentences) or "(none)",
+        )
+        text = _first_sentence(written[_NEXT])
+        repeated = any(_alike(text, earlier) for earlier in self._sentences)
+        notes = [*written.dropped]
+        if written.problem is not None:
+            notes.append(f"the chain ends here: {written.problem}")
+        if repeated:
+            notes.append(f"the chain ends here: the model repeated “{text}”")
+        step.result = replace(step.result, thought=text, dropped=[*step.result.dropped, *notes])
+        return "" if repeated else text
+
+
+def _alike(one: str, other: str) -> bool:
+    return fuzz.ratio(one, other) >= _SAME
+
+
+def _first_sentence(text: str) -> str:
+    spans: Sequence[tuple[int, int]] = list(sentences(text))
+    return next((text[begin:end].strip() for begin, end in spans if text[begin:end].strip()), "")
