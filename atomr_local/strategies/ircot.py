@@ -83,15 +83,15 @@ class _Chain:
 
     def grow(self) -> None:
         """Retrieve and write in turns, until a sentence gives the answer, nothing is written, or a limit is reached."""
+        written = ""  # of a step that fails, too
         with self._tools.steps.open(self._question, label="first search") as step:
             self._collect(step, self._question)
             written = self._next(step)
         while written:
             self._sentences.append(written)
-            ends = gives_answer(written)
-            with self._tools.steps.open(written, label=f"sentence {len(self._sentences)}") as step:
-                written = ""
-                if not ends:
+            sentence, written = written, ""
+            with self._tools.steps.open(sentence, label=f"sentence {len(self._sentences)}") as step:
+                if not gives_answer(sentence):
                     self._collect(step, self._query())
                     written = self._next(step)
 
