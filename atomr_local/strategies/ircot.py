@@ -141,7 +141,7 @@ class _Chain:
             sentences=" ".join(self._sentences) or "(none)",
         )
         text = _first_sentence(written[_NEXT])
-        repeated = any(_alike(text, earlier) for earlier in self._sentences)
+        repeated = any(_alike(text, earlier) for earlier in (self._question, *self._sentences))
         notes = [*written.dropped]
         if written.problem is not None:
             notes.append(f"the chain ends here: {written.problem}")

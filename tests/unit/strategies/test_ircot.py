@@ -90,6 +90,12 @@ def test_a_repeated_sentence_ends_the_chain_and_is_told() -> None:
     assert any("repeated" in note for note in trace.nodes[2].dropped)
 
 
+def test_a_sentence_that_only_repeats_the_question_is_none() -> None:
+    source = text()
+    result, _, _ = run(FakeBackbone(f"Next: {QUESTION}", reply("Ann Lee", evidence=[1])), source)
+    assert source.queries == [QUESTION] and result.values
+
+
 def test_the_chain_ends_at_the_limit_of_sentences() -> None:
     facts = [f"Next: Fact {letter * 12} is one." for letter in "abcdef"]
     result, trace, _ = run(FakeBackbone(*facts[:3], reply("Eve Lee", evidence=[1])), text(), sentences=3)
