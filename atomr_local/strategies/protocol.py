@@ -37,6 +37,9 @@ class Toolbox:
     """Everything that a strategy may use for one question. Model and sources are reached through these tools alone.
 
     Attributes:
+        asking: calls the model, fits prompts to its window and counts the calls.
+        writer: has the model fill in a form.
+        steps: adds steps to the tree of the trace and tells what they did.
         reader: has the model read evidence.
         retriever: asks the sources.
         operators: runs the atomic operators.
