@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from support.grown_steps import grown_events, grown_trace
 from support.tui.fake_assistant import PLAN, QUESTION, FakeAssistant, finished, passage, rows, script
 from support.tui.screens import ask, done, screen_text, until
 from textual.pilot import Pilot
@@ -186,6 +187,12 @@ def after(*keys: str, node: int | None = None, first: Before = end) -> Before:
     return pressed
 
 
+async def weighed(pilot: Pilot[None]) -> None:
+    await end(pilot)
+    pilot.app.ask_screen.view.select(3)
+    await pilot.pause()
+
+
 async def wrong_plan(pilot: Pilot[None]) -> None:
     await after("p")(pilot)
     pilot.app.screen.query_one(TextArea).load_text(PLAN.replace("Relate([3]", "Relate([7]"))
@@ -220,6 +227,7 @@ STATES: dict[str, tuple[Callable[[], Assistant], Before]] = {
     "unknown": (lambda: Assistant(unknown()), end),
     "guess": (lambda: Assistant(unknown()), guessed),
     "failed": (lambda: Assistant(failed()), end),
+    "grown": (lambda: Assistant(grown_events(), trace=grown_trace()), weighed),
     "web": (lambda: Assistant(answered(), web=True), end),
 }
 WINDOWS: dict[str, tuple[Callable[[], Assistant], Before]] = {

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.reasoning.candidates import Candidate
 from atomr_local.reasoning.results import Action, Result
 from atomr_local.reasoning.steps import Steps
-from atomr_local.reasoning.trace.events import AnswerReady, Event, EvidenceFound
+from atomr_local.reasoning.trace.events import AnswerReady, Event, EvidenceFound, NodeFinished
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.sources.protocol import Evidence, SourceName, Value
@@ -24,6 +26,17 @@ def _told(_event: Event) -> None:
     """Nobody listens."""
 
 
+def _timed(event: Event) -> Event:
+    return replace(event, seconds=0.5) if isinstance(event, NodeFinished) else event
+
+
+def grown_events(**given: Any) -> list[Event]:
+    """The events of that trace but the last. Args: those of `grown_trace`."""
+    events: list[Event] = []
+    grown_trace(sink=events.append, **given)
+    return events[:-1]
+
+
 def grown_trace(strategy: str = "react", sink: Callable[[Event], None] = _told, *, told: str = "") -> Trace:
     """The trace of one question: two uses of tools, a follow-up below the first, and answers that were weighed.
 
@@ -31,7 +44,7 @@ def grown_trace(strategy: str = "react", sink: Callable[[Event], None] = _told, 
         sink: takes the events.
         told: put before every text that the model or a source writes.
     """
-    recorder = Recorder(GROWN_QUESTION, strategy, {}, sink)
+    recorder = Recorder(GROWN_QUESTION, strategy, {}, lambda event: sink(_timed(event)))
     steps = Steps(recorder, Cancellation())
     steps.begin(GROWN_QUESTION)
 
@@ -70,4 +83,5 @@ def grown_trace(strategy: str = "react", sink: Callable[[Event], None] = _told, 
     with steps.root(GROWN_QUESTION) as root:
         root.result = Result((Value("Vienna"),), "tool", 0.9, [birth], [birth.id])
     recorder.emit(AnswerReady(status="answered", answer="The answer is Vienna.", answers=("Vienna",), confidence=0.9))
+    recorder.trace.nodes = [replace(node, seconds=0.5) for node in recorder.trace.nodes]
     return recorder.finish()

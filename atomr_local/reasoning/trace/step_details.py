@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from atomr_local.reasoning.trace.events import NodeFinished
 from atomr_local.reasoning.trace.schema import NodeTrace
-from atomr_local.reasoning.trace.words import action_text, kind_text, origin_text, weighed_text
+from atomr_local.reasoning.trace.words import action_text, kind_text, weighed_text, whence_text
 from atomr_local.sanitize import sanitize_line
 
 _LONGEST = 1_000  # characters of a text
@@ -43,9 +43,9 @@ def step_title(step: NodeFinished | NodeTrace, label: str, question: str) -> str
 
 
 def winner_text(step: NodeFinished | NodeTrace) -> str:
-    """Where the answer comes from that won over others; "" if none was weighed."""
+    """Where the answer comes from that won over others, and its rating; "" if none was weighed."""
     best = step.candidates[0] if step.candidates and step.answers else None
-    return origin_text(str(best.get("origin", ""))) if best is not None else ""
+    return whence_text(best) if best is not None else ""
 
 
 def step_details(step: NodeFinished | NodeTrace) -> Iterator[tuple[str, str]]:

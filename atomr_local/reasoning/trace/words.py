@@ -56,7 +56,7 @@ ORIGINS = {
     "children": "from the steps below",
     "model": "the model's own knowledge",
 }
-SCORE_MEANS = "a larger score is better; compare scores within this step only"
+RATING_MEANS = "larger is better; compare within this step only"
 YOUR_ANSWER = "your answer"
 OWN = f"✎ {YOUR_ANSWER}"
 MISFIT = "not the kind of answer asked for"
@@ -85,8 +85,8 @@ def origin_text(origin: str) -> str:
     return ORIGINS.get(origin) or sanitize_line(origin[: 2 * _LONGEST_NAME])[:_LONGEST_NAME]
 
 
-def score_text(score: float | None) -> str:
-    """A score as a figure: "-0.21"; "–" if it is not known."""
+def rating_text(score: float | None) -> str:
+    """A rating as a figure: "-0.21"; "–" if it is not known."""
     return "–" if score is None else f"{score:.2f}"
 
 
@@ -96,11 +96,16 @@ def action_text(action: Mapping[str, str], longest: int = 300) -> str:
     return f"{name[:_LONGEST_NAME]}[{given[:longest]}{'…' if len(given) > longest else ''}]"
 
 
-def weighed_text(candidate: Mapping[str, Any]) -> str:
-    """An answer that was weighed, on one line: "Vienna: from the text, score -0.21"."""
+def whence_text(candidate: Mapping[str, Any]) -> str:
+    """Where a weighed answer comes from, and its rating: "from the text, rating -0.21"."""
     score = candidate.get("score")
-    parts = (origin_text(str(candidate.get("origin", ""))), "" if score is None else f"score {score_text(score)}")
-    told = ", ".join(filter(None, parts))
+    parts = (origin_text(str(candidate.get("origin", ""))), "" if score is None else f"rating {rating_text(score)}")
+    return ", ".join(filter(None, parts))
+
+
+def weighed_text(candidate: Mapping[str, Any]) -> str:
+    """An answer that was weighed, on one line: "Vienna: from the text, rating -0.21"."""
+    told = whence_text(candidate)
     return sanitize_line(str(candidate.get("answer", ""))) + (f": {told}" if told else "")
 
 

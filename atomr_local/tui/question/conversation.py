@@ -21,6 +21,7 @@ class QuestionRequest:
     Attributes:
         again: the earlier form of the question, whose place in the conversation it takes.
         understood: how the user says that it is meant.
+        strategy: that answers; None: the one of the settings.
     """
 
     question: str
@@ -29,6 +30,7 @@ class QuestionRequest:
     revision: Revision | None = None
     again: Trace | None = None
     understood: str | None = None
+    strategy: str | None = None
 
 
 @dataclass

@@ -40,11 +40,13 @@ class NodeView:
     Attributes:
         parent: id of the node that it stands below; None for the root.
         label: what a step that no plan has is to its method.
+        plan_confidence: how surely the model wrote this part of the plan; None while that is not known.
     """
 
     node: Node
     parent: int | None = None
     label: str = ""
+    plan_confidence: float | None = None
     state: NodeState = NodeState.WAITING
     resolved_question: str = ""
     sources: tuple[str, ...] = ()
@@ -100,6 +102,14 @@ class QuestionState:
     _users: dict[str, set[int]] = field(default_factory=dict)  # evidence to the nodes that have it
     _answer_ended: bool = False  # what the next call writes takes the place of the draft: it is another text
     _draft_ended: bool = False  # a plan that is started again takes the place of the rejected one
+
+    @property
+    def can_correct(self) -> bool:
+        """Whether the question has ended with a plan whose steps can be edited and run again."""
+        from atomr_local.tui.question.strategies import revises
+
+        planned = self.trace is not None and self.tree is not None and self.origin != "steps"
+        return planned and revises(self.strategy)
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -191,10 +201,7 @@ class QuestionState:
             case events.AnswerReady():
                 self.answer = event
             case events.Finished():
-                self.trace = event.trace
-                self.running = False
-                self.stage = ""
-                self.seconds = event.trace.totals.seconds
+                self._end(event.trace)
             case _:
                 self._node_event(event)
 
@@ -233,6 +240,15 @@ class QuestionState:
                 view.evidence = list(dict.fromkeys(event.evidence))  # a file from elsewhere may name one twice
                 self._used(view)
                 view.state = _ended(view)
+
+    def _end(self, trace: Trace) -> None:
+        self.trace = trace
+        self.running = False
+        self.stage = ""
+        self.seconds = trace.totals.seconds
+        for node in trace.nodes:
+            if node.id in self.nodes:
+                self.nodes[node.id].plan_confidence = node.plan_confidence
 
     def _grow(self, event: NodeAdded) -> None:
         from atomr_local.tree.nodes import Node

@@ -14,16 +14,26 @@ from textual.visual import VisualType
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from atomr_local.reasoning.trace.words import kind_text
 from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tui.query_words import query_in_words
 from atomr_local.tui.question.state import NodeView, QuestionState
 from atomr_local.tui.rendering import short_line
+from atomr_local.tui.widgets.step_story import (
+    observation_body,
+    observation_head,
+    thought_and_action,
+    weighed_body,
+    weighed_head,
+)
 from atomr_local.tui.widgets.step_text import describe, outcome, piece, query, verdict
 
 if TYPE_CHECKING:
+    from atomr_local.reasoning.trace.events import NodeFinished
     from atomr_local.sources.protocol import Evidence
 
-_DETAILS = "details"
+_DETAILS, _OBSERVATION, _WEIGHED = "details", "observation", "weighed"
+_OPEN_AT_FIRST = {_WEIGHED}
 
 
 class Fold(Option):
@@ -46,12 +56,13 @@ class NodePanel(OptionList):
         super().__init__(id="evidence", compact=True, markup=False)
         self._shown: NodeView | None = None
         self._state = QuestionState()
-        self._unfolded: set[str] = set()
+        self._turned: set[str] = set()  # folds that the user has unfolded, and folded where they are open at first
 
     def show(self, view: NodeView | None, state: QuestionState) -> None:
         """Show the node, or nothing."""
         if state is not self._state:
-            self._state, self._unfolded = state, self._unfolded & {_DETAILS}  # ids mean other pieces now
+            self._state = state
+            self._turned &= {_DETAILS, _OBSERVATION, _WEIGHED}  # ids mean other pieces now
         self.border_title = _title(view)
         if view is None:
             text = "The question is being broken down into steps." if state.running else "No steps yet."
@@ -91,7 +102,7 @@ class NodePanel(OptionList):
         option = message.option
         if isinstance(option, Fold) and self._shown is not None:
             message.stop()
-            self._unfolded ^= {option.key}
+            self._turned ^= {option.key}
             self.show(self._shown, self._state)
 
     def _options_for(self, view: NodeView) -> Iterable[Option]:
@@ -108,7 +119,12 @@ class NodePanel(OptionList):
             yield _told(plain)
         if first:
             yield from self._piece(first[0], view)
+        story = list(self._story(result)) if result is not None else []
+        if view.is_stage:
+            yield from story
         yield _told([verdict(view), *(plain if declined else [])])
+        if not view.is_stage:
+            yield from story
         yield self._foldable(_DETAILS, "details", Group(*describe(view, asked=state.question)))
         for item in first[1:]:
             yield from self._piece(item, view)
@@ -117,8 +133,17 @@ class NodePanel(OptionList):
             for item in others:
                 if item.source == source:
                     yield from self._piece(item, view)
-        if not known and result is not None and not view.by_user:
+        if not known and result is not None and not view.by_user and not result.observation:
             yield Option(Text("Nothing was looked up for this step itself.", "dim"), disabled=True)
+
+    def _story(self, result: NodeFinished) -> Iterable[Option]:
+        """What the step thought, did, saw and weighed."""
+        if told := thought_and_action(result):
+            yield _told(told)
+        if text := result.observation:
+            yield self._foldable(_OBSERVATION, observation_head(text), observation_body(text))
+        if result.candidates:
+            yield self._foldable(_WEIGHED, weighed_head(result.candidates), weighed_body(result.candidates))
 
     def _piece(self, item: Evidence, view: NodeView) -> Iterable[Option]:
         state, result = self._state, view.result
@@ -132,7 +157,7 @@ class NodePanel(OptionList):
 
     def _foldable(self, key: str, head: str, body: RenderableType) -> Fold:
         """A line that stands for `body` until it is unfolded."""
-        if key in self._unfolded:
+        if (key in self._turned) != (key in _OPEN_AT_FIRST):
             return Fold(Group(Text(f"▾ {head}", "dim"), body), key)
         return Fold(Content.from_rich_text(Text(f"▸ {head}", "dim")), key)
 
@@ -141,6 +166,8 @@ def _title(view: NodeView | None) -> Text:
     if view is None:
         return Text(NodePanel.BORDER_TITLE)
     name = "Answer" if view.node.id == ROOT_ID else f"Step {view.node.id}"
+    if label := kind_text(view.label, "step"):
+        name += f" ({label})"
     return Text(f"{NodePanel.BORDER_TITLE} · {name}: {short_line(view.resolved_question or view.node.question)}")
 
 

@@ -11,14 +11,15 @@ from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
 from atomr_local.reasoning.confidence.words import NOT_FOUND
-from atomr_local.reasoning.trace.words import YOUR_ANSWER
+from atomr_local.reasoning.trace.step_details import bounded
+from atomr_local.reasoning.trace.words import YOUR_ANSWER, action_text, kind_text, rating_text
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tui.question.state import NodeState, NodeView, QuestionState
 from atomr_local.tui.widgets.step_text import sure_text
 
 if TYPE_CHECKING:
-    from atomr_local.tree.nodes import Node
+    from atomr_local.reasoning.trace.events import NodeFinished
 
 MARKS = {
     NodeState.WAITING: ("○", "dim"),
@@ -33,6 +34,9 @@ MARKS = {
     NodeState.GIVEN: ("✎", "yellow"),
 }
 _WORDS = {"computed": " (computed)", "memory": " (from memory)"}
+_ORIGINS = {"children": "steps below", "model": "own knowledge"}  # in few letters; the pane says them in full
+_LONGEST_THOUGHT = 300
+_LONGEST_ORIGIN = 20
 _LEAST_QUESTION = 8  # columns below which a piece of a question tells nothing
 
 
@@ -50,14 +54,25 @@ class ReasoningTree(Tree[int]):
         self._views: dict[int, NodeView] = {}
 
     def show_plan(self, state: QuestionState, first: int = 0) -> None:
-        """Lay the plan out again, with the cursor on this node."""
+        """Lay the plan and the steps added to it out again, with the cursor on this node."""
         self.clear()
         self._lines = {}
         self._views = state.nodes
-        if state.tree is not None:
-            self._add(self.root, state.tree.root, state)
+        for view in state.nodes.values():
+            self._add(view)
+        if self._lines:
             self.root.expand_all()
             self.go_to(first)
+
+    def grow(self, view: NodeView) -> None:
+        """Add a step below its parent; the cursor stays on its line.
+
+        While the cursor is where the plan put it, on the answer, the newest line is kept in sight.
+        """
+        followed = self.cursor_node is not None and self.cursor_node.data == ROOT_ID
+        self._add(view)
+        if followed and view.node.id in self._lines and self.last_line >= 0:
+            self.scroll_to_node(self._lines[view.node.id], animate=False)
 
     def show_text(self, text: str) -> None:
         self.clear()
@@ -103,15 +118,14 @@ class ReasoningTree(Tree[int]):
         label.stylize(style)
         return Text.assemble((prefix, base_style + Style.from_meta({"toggle": True})), label)
 
-    def _add(self, parent: TreeNode[int], node: Node, state: QuestionState) -> None:
-        label = label_of(state.nodes[node.id])
-        if node.children:
-            line = parent.add(label, data=node.id, expand=True)
-            for child in node.children:
-                self._add(line, child, state)
-        else:
-            line = parent.add_leaf(label, data=node.id)
-        self._lines[node.id] = line
+    def _add(self, view: NodeView) -> None:
+        above = self.root if view.parent is None else self._lines.get(view.parent)
+        if above is None or view.node.id in self._lines:
+            return
+        if not above.allow_expand:  # the first below it
+            above.allow_expand = True
+            above.expand()
+        self._lines[view.node.id] = above.add_leaf(label_of(view), data=view.node.id)
 
 
 def line_text(text: str) -> str:
@@ -130,17 +144,10 @@ def label_of(view: NodeView, width: int | None = None) -> Text:
     question = Text(sanitize_line(view.resolved_question), "dim" if view.state is NodeState.WAITING else "")
     figures = Text()
     if result is not None:
-        if result.outcome == "not found":
-            head.append(NOT_FOUND, "magenta")
-        else:
-            nothing = result.outcome == "computed" and not result.answers
-            head.append(
-                "none" if nothing else sanitize_line(result.answer), "bold green" if result.answers else "magenta"
-            )
-            head.append(f" ({YOUR_ANSWER})" if view.by_user else _WORDS.get(result.outcome or "", ""), "dim")
-        if (result.supported is False or result.misfit) and result.outcome != "not found":
-            head.append(" ⚠", "yellow")
-        question = Text.assemble(" ← ", question, style="dim")
+        question = _done(view, question)
+        if not view.is_stage and not _is_said(result):
+            _append_answer(head, view)
+            question = Text.assemble(" ← ", question, style="dim")
         lost = view.by_user or result.outcome == "not found"
         figures = Text(f"  {result.seconds:.1f}s", "dim")
         if result.confidence is not None and not lost:
@@ -159,6 +166,48 @@ def label_of(view: NodeView, width: int | None = None) -> Text:
     return label
 
 
+def _append_answer(head: Text, view: NodeView) -> None:
+    result = view.result
+    assert result is not None
+    if result.outcome == "not found":
+        head.append(NOT_FOUND, "magenta")
+        return
+    nothing = result.outcome == "computed" and not result.answers
+    head.append("none" if nothing else sanitize_line(result.answer), "bold green" if result.answers else "magenta")
+    origin = _winner(result) or _WORDS.get(result.outcome or "", "")
+    head.append(f" ({YOUR_ANSWER})" if view.by_user else origin, "dim")
+    if result.supported is False or result.misfit:
+        head.append(" ⚠", "yellow")
+
+
+def _winner(result: NodeFinished) -> str:
+    """Where the answer comes from that won over others, with its rating: " (text -0.21)"."""
+    if not result.candidates:
+        return ""
+    best = result.candidates[0]
+    origin = bounded(str(best.get("origin", "")), _LONGEST_ORIGIN)
+    rating = "" if best.get("score") is None else rating_text(best["score"])
+    told = " ".join(filter(None, (_ORIGINS.get(origin, origin), rating)))
+    return f" ({told})" if told else ""
+
+
+def _done(view: NodeView, question: Text) -> Text:
+    """What the step did: the tool that it used with its thought, else its thought or question."""
+    result = view.result
+    assert result is not None
+    if result.action:
+        thought = bounded(result.thought, _LONGEST_THOUGHT)
+        return Text.assemble((action_text(result.action), "bold"), (f"  {thought}" if thought else "", "dim"))
+    if view.is_stage and result.thought:
+        return Text(bounded(result.thought, _LONGEST_THOUGHT))
+    return question
+
+
+def _is_said(result: NodeFinished) -> bool:
+    """Whether the tool was given the step's answer, so that the line holds it already."""
+    return result.action is not None and bool(result.answers) and result.action["input"] == result.answer
+
+
 def _sure(confidence: float) -> Text:
     """Sign and word; of what is well supported the sign alone, so that the others stand out."""
     text = sure_text(confidence)
@@ -166,7 +215,7 @@ def _sure(confidence: float) -> Text:
 
 
 def _head(view: NodeView) -> Text:
-    """Number, mark and operator."""
+    """Number, mark, and operator or label."""
     number = "" if view.node.id == ROOT_ID else f"{view.node.id} "  # texts refer to the steps by their numbers
     mark, style = MARKS[view.state]
     head = Text.assemble((number, "dim"), (f"{mark} ", style), no_wrap=True)
@@ -174,4 +223,6 @@ def _head(view: NodeView) -> Text:
         head.append(f"{view.node.call.operator} ", "bold")
     elif view.node.operation is not None:
         head.append(f"{view.node.operation.operation} ", "bold")
+    elif name := kind_text(view.label, "step"):
+        head.append(f"{name} ", "bold")
     return head

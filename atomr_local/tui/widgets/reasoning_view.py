@@ -79,6 +79,12 @@ class ReasoningView(Container):
         else:
             self.select(node_id)
 
+    def grow(self, node_id: int) -> None:
+        """Add a step that no plan has to the tree; what is looked at stays."""
+        view = self._state.nodes.get(node_id)
+        if view is not None:
+            self.steps.grow(view)
+
     def refresh_node(self, node_id: int | None) -> None:
         """Show what has become of the node."""
         view = self._state.nodes.get(node_id) if node_id is not None else None

@@ -49,6 +49,8 @@ def verdict(view: NodeView) -> Text:
     result = view.result
     if result is None:
         return Text(STATES[view.state], "dim")
+    if view.is_stage:
+        return Text("a step on the way: the ones after it go on from here", "dim")
     if result.outcome == "not found":
         return Text.assemble(
             (f"? {NOT_FOUND}", "magenta"), f": {sanitize_line(result.reason)}" if result.reason else ""
@@ -87,6 +89,8 @@ def outcome(view: NodeView) -> Iterable[Text]:
     result = view.result
     if result is None:
         return
+    if view.is_stage:
+        return
     if result.outcome == "not found":
         if result.answers:
             yield field("a guess, not an answer", result.answer)
@@ -113,6 +117,8 @@ def describe(view: NodeView, asked: str = "") -> Iterable[Text]:
         yield field("operation", format_operation(view.node.operation))
     if view.node.expects is not None:
         yield field("expects", format_expects(view.node.expects))
+    if view.plan_confidence is not None:
+        yield field("sure of this part of the plan", f"{view.plan_confidence:.2f}")
     if view.sources:
         yield field("sources", f"{', '.join(view.sources)} ({view.source_reason})")
     result = view.result

@@ -71,14 +71,14 @@ def test_a_tree_that_grew_tells_its_steps_and_on_request_what_each_did() -> None
     assert lines[start : start + 3] == [
         "    1. round 1: search[Metropolis]",
         "      2. follow-up: Who directed Metropolis? → Fritz Lang [e1]",
-        "    3. round 2: Where was Fritz Lang born? → Vienna  (from the text) [e2]",
+        "    3. round 2: Where was Fritz Lang born? → Vienna  (from the text, rating -0.21) [e2]",
     ]
     told = answer_text(trace, verbose=True).splitlines()
     start = told.index("    1. round 1: search[Metropolis]") + 1
     assert [line.strip().partition(":")[0] for line in told[start : start + 3]] == ["thought", "action", "observation"]
     assert [line.strip() for line in told if "weighed" in line] == [
-        "weighed: Vienna: from the text, score -0.21",
-        "weighed: Graz: the model's own knowledge, score -1.50",
+        "weighed: Vienna: from the text, rating -0.21",
+        "weighed: Graz: the model's own knowledge, rating -1.50",
         "weighed: Unknown: from the steps below",
     ]
 

@@ -68,7 +68,7 @@ def test_markdown_tells_what_the_steps_of_a_method_without_a_plan_did() -> None:
     assert "    - action: search\\[Metropolis\\]" in text
     assert "    - observation: Metropolis is a film directed by Fritz Lang." in text
     assert "    - (2) follow-up: Who directed Metropolis? → **Fritz Lang** [2]" in text
-    assert "    - weighed: Vienna: from the text, score -0.21" in text
+    assert "    - weighed: Vienna: from the text, rating -0.21" in text
 
 
 def shape(text: str) -> list[str]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from textual.actions import parse
 from textual.binding import Binding
 
+from atomr_local.tui.question.strategies import why_no_plan
+
 if TYPE_CHECKING:
     from atomr_local.tui.question.state import QuestionState
     from atomr_local.tui.screens.ask.screen import AskScreen
@@ -72,7 +74,7 @@ def possible(action: str, screen: AskScreen) -> bool | None:
     state = screen.state
     ended = state.trace is not None
     nothing = None if state.question else False  # no question to do it with: the key is not shown at all
-    can_correct = (ended and state.tree is not None) or nothing
+    can_correct = state.can_correct or nothing
     return {
         "cancel": state.running,
         "focus_tree": screen.has_question or None,
@@ -103,6 +105,8 @@ def _reason(action: str, state: QuestionState) -> str:
         return "No steps yet." if action == "open_calls" else f"{BUSY} Escape stops it."
     if not state.question:
         return "Ask a question first."
+    if action in {"edit_step", "edit_plan", "rerun"} and state.trace is not None and state.tree is not None:
+        return why_no_plan(state.strategy, grown=state.origin == "steps")
     return {
         "next_citation": "The answer cites nothing.",
         "guess": "There is no guess to show.",

@@ -238,6 +238,8 @@ class AskScreen(Screen[None]):
                 self.view.show_plan(self._first if self._first in state.nodes else 0)
                 self.show_conversation()
                 self.refresh_bindings()  # what the model wrote of it can be looked at from now on
+            case events.NodeAdded():
+                self.view.grow(event.node_id)
             case events.Finished():
                 self._answer.show(state)
                 self._end(event.trace)

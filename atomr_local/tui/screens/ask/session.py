@@ -73,7 +73,9 @@ class QuestionSession:
         from atomr_local.history.pending import pending_question
 
         settings = self.assistant.settings
-        with pending_question(asked.question, settings.strategy, keep=settings.history.keep) as pending:
+        with pending_question(
+            asked.question, asked.strategy or settings.strategy, keep=settings.history.keep
+        ) as pending:
             try:
                 trace = self._follow(number, asked, conversation)
             except Cancelled:
@@ -89,6 +91,7 @@ class QuestionSession:
             asked.question,
             plan=asked.plan,
             plan_origin=asked.origin,
+            strategy=asked.strategy,
             revision=asked.revision,
             conversation=conversation,
             understood=asked.understood,

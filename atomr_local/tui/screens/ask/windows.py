@@ -122,7 +122,10 @@ class QuestionWindows:
             return
         revision = Revision(base=state.trace, sources=sources or {}, answers=answers or {}, rerun=frozenset(rerun))
         meant = state.understood_as if state.conversation else None
-        self._screen.begin(QuestionRequest(state.question, tree, "user", revision, again=state.trace, understood=meant))
+        asked = QuestionRequest(
+            state.question, tree, "user", revision, again=state.trace, understood=meant, strategy=state.strategy
+        )
+        self._screen.begin(asked)
 
     def reword(self) -> None:
         """Let the user say what the question means, and ask it again."""

@@ -12,6 +12,8 @@ from atomr_local.strategies.registry import find_strategy, known_names
 
 OPTIONS = "strategies"
 
+_EXAMPLE = "rag.top_k = 5"  # the name of a strategy, as it is typed
+
 
 def options_in(text: str) -> dict[str, dict[str, Any]]:
     """Options of strategies by strategy; those of one that is not installed are not checked.
@@ -23,7 +25,7 @@ def options_in(text: str) -> dict[str, dict[str, Any]]:
     for place, value in table_of(text, "NAME.OPTION = VALUE").items():
         name, _, option = (part.strip() for part in place.partition("."))
         if not (name and option):
-            raise InputError(f"{place}: write it as NAME.OPTION = VALUE, such as rag.top_k = 5")
+            raise InputError(f"{place}: write it as NAME.OPTION = VALUE, such as {_EXAMPLE}")
         found.setdefault(name, {})[option] = _plain(value)
     try:
         for name in set(found).intersection(known_names()):

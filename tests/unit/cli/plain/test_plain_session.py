@@ -235,5 +235,5 @@ def test_steps_that_no_plan_has_are_told_as_they_are_added_and_as_they_end() -> 
     ]
     assert typed.after("/tree")[0] == "Step 1: round 1: search[Metropolis]"
     assert "Thought: I need the director of Metropolis first." in typed.after("/step 1")
-    assert "Weighed: Vienna: from the text, score -0.21" in typed.after("/step 3")
+    assert "Weighed: Vienna: from the text, rating -0.21" in typed.after("/step 3")
     assert typed.after("/plan") == ["There is no plan."]

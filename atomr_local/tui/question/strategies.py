@@ -1,0 +1,37 @@
+"""What the screen must know of the strategies: which there are, and whose answers can be corrected."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from atomr_local.errors import AtomrError
+from atomr_local.sanitize import sanitize_line
+
+_LONGEST_NAME = 40  # characters; a trace from elsewhere may hold any
+
+
+@cache
+def _revises(name: str) -> bool | None:
+    from atomr_local.strategies.registry import find_strategy
+
+    try:
+        return find_strategy(name).revises
+    except AtomrError:
+        return None
+
+
+def revises(name: str) -> bool:
+    """Whether this strategy keeps what a correction does not touch; False for one that is not here."""
+    return bool(_revises(name[: 2 * _LONGEST_NAME]))
+
+
+def why_no_plan(name: str, *, grown: bool) -> str:
+    """Why the steps of this strategy cannot be edited or run again.
+
+    Args:
+        grown: its steps follow one from the other.
+    """
+    said = sanitize_line(name[: 2 * _LONGEST_NAME])[:_LONGEST_NAME]
+    if _revises(name[: 2 * _LONGEST_NAME]) is None:
+        return f"The strategy {said} is not installed here: its steps cannot run again."
+    return f"{said} answers {'step by step' if grown else 'in one step'} and has no plan to edit."

@@ -1,0 +1,149 @@
+"""A tree that grows while the question runs, and what each of its steps thought, did, saw and weighed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.grown_steps import grown_events, grown_trace
+from support.tui.fake_assistant import FakeAssistant
+from support.tui.hostile import assert_harmless, hostile
+from support.tui.screens import SIZES, ask, done, screen_text, until
+from textual.pilot import Pilot
+
+from atomr_local.reasoning.trace.events import NodeAdded
+from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
+
+
+def added(number: int) -> int:
+    """The place of the event that adds this step."""
+    [place] = [
+        place for place, event in enumerate(grown_events()) if isinstance(event, NodeAdded) and event.node_id == number
+    ]
+    return place
+
+
+def assistant(**given: Any) -> FakeAssistant:
+    return FakeAssistant(grown_events(**given), trace=grown_trace(**given))
+
+
+async def answered(pilot: Pilot[None]) -> None:
+    app = pilot.app
+    await until(pilot, lambda: app.ask_screen.widgets_mounted and app.ask_screen.loading_stage == "")
+    await ask(pilot)
+    await until(pilot, lambda: done(app))
+
+
+def lines(app: AtomrApp) -> list[int | None]:
+    tree = app.query_one(ReasoningTree)
+    return [line.node.data for line in tree._tree_lines]
+
+
+async def test_a_step_is_added_below_its_parent_and_cursor_and_focus_stay() -> None:
+    fake = FakeAssistant(grown_events(), hold=added(3), trace=grown_trace())
+    app = AtomrApp(fake)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: bool(app.query(ReasoningTree)) and 2 in app.ask_screen.state.nodes)
+        await until(pilot, lambda: lines(app) == [0, 1, 2])
+        tree = app.query_one(ReasoningTree)
+        app.ask_screen.view.select(2)
+        await until(pilot, lambda: tree.cursor_node is not None and tree.cursor_node.data == 2)
+        fake.released.set()
+        await until(pilot, lambda: done(app))
+        assert lines(app) == [0, 1, 2, 3]
+        assert tree.cursor_node is not None
+        assert tree.cursor_node.data == app.ask_screen.view.selected == 2
+        assert app.focused is tree
+
+
+async def test_a_step_below_a_folded_one_leaves_it_folded() -> None:
+    fake = FakeAssistant(grown_events(), hold=added(3), trace=grown_trace())
+    app = AtomrApp(fake)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: bool(app.query(ReasoningTree)) and 2 in app.ask_screen.state.nodes)
+        await until(pilot, lambda: lines(app) == [0, 1, 2])
+        await pilot.press("space")
+        await until(pilot, lambda: lines(app) == [0])
+        fake.released.set()
+        await until(pilot, lambda: done(app))
+        assert lines(app) == [0]
+        await pilot.press("space")
+        await until(pilot, lambda: lines(app) == [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_line_tells_what_the_step_is_and_did(size: tuple[int, int]) -> None:
+    app = AtomrApp(assistant())
+    async with app.run_test(size=size) as pilot:
+        await answered(pilot)
+        text = screen_text(app)
+        assert "1 ● round 1 search[Metropolis]  I need the director of Met" in text
+        assert "2 ● follow-up Fritz Lang ← Who directed" in text
+        assert "3 ● round 2 Vienna (text -0.21) ←" in text
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_pane_shows_thought_action_and_observation(size: tuple[int, int]) -> None:
+    app = AtomrApp(assistant())
+    async with app.run_test(size=size) as pilot:
+        await answered(pilot)
+        app.ask_screen.view.select(1)
+        await until(pilot, lambda: "thought: I need the director of Metropolis first." in screen_text(app))
+        text = screen_text(app)
+        assert "Step 1 (round 1)" in text
+        assert "action: search[Metropolis]" in text
+        assert "▸ observation: Metropolis is a film directed by Fritz Lang." in text
+        assert "not found" not in text
+        app.ask_screen.action_focus_evidence()
+        await pilot.press("home", "enter")
+        await until(pilot, lambda: "▾ observation" in screen_text(app))
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_pane_lists_the_answers_that_were_weighed(size: tuple[int, int]) -> None:
+    app = AtomrApp(assistant())
+    async with app.run_test(size=size) as pilot:
+        await answered(pilot)
+        app.ask_screen.view.select(3)
+        app.ask_screen.action_focus_evidence()
+        await pilot.press("home")
+        await until(pilot, lambda: "answers weighed: 3" in screen_text(app))
+        app.ask_screen.view.evidence.scroll_end(animate=False)
+        await pilot.pause()
+        found = [" ".join(line.strip("│┃ ").replace("│", " ").split()) for line in screen_text(app).splitlines()]
+        wide = size[0] > 100  # the panes stand side by side
+        for row in ("Vienna -0.21 from the text e2", "Unknown – from the steps below –", "rating: larger is better"):
+            assert any(row in line if wide else line.startswith(row) for line in found), row
+
+
+@pytest.mark.parametrize(
+    ("strategy", "told"),
+    [
+        ("cot", "cot answers step by step and has no plan to edit."),
+        ("tomorrow", "The strategy tomorrow is not installed here: its steps cannot run again."),
+    ],
+)
+async def test_keys_that_need_a_plan_are_off_and_say_why(strategy: str, told: str) -> None:
+    app = AtomrApp(assistant(strategy=strategy))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await answered(pilot)
+        for key in ("e", "p", "r"):
+            await pilot.press(key)
+            await pilot.pause()
+            assert len(app.screen_stack) == 1
+            assert [note.message for note in app._notifications] == [told]
+
+
+async def test_hostile_text_of_steps_is_text() -> None:
+    app = AtomrApp(assistant(told=hostile("zgrownz")))
+    async with app.run_test(size=(160, 48)) as pilot:
+        await answered(pilot)
+        for number in (1, 3):
+            app.ask_screen.view.select(number)
+            app.ask_screen.action_focus_evidence()
+            await pilot.press("home", "enter")
+            await until(pilot, lambda: "zgrownz[b]" in screen_text(app))
+            assert_harmless(app, "zgrownz")
