@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import atomr_local
+from atomr_local.reasoning.trace.words import SCORE_MEANS
 
 PACKAGE = Path(atomr_local.__file__).parent
 ROOMS = sorted(
@@ -18,11 +19,12 @@ ROOMS = sorted(
     for path in ([PACKAGE / place] if place.endswith(".py") else (PACKAGE / place).rglob("*.py"))
 )
 INNER = re.compile(
-    r"\b(operators?|rag|(?<!plan )beams?|scores?|signals?|fallback|nodes?|root|siblings?|symbolic|closed.book|direct.rag"
-    r"|retriev\w*|logprobs?|rerank\w*|recorder|citation holds|is whole|whole:|state:|payload|null score"
+    r"\b(operators?|rag(?!\.\w)|(?<!plan )beams?|scores?|signals?|fallback|nodes?|root|siblings?|symbolic|closed.book"
+    r"|direct.rag|retriev\w*|logprobs?|rerank\w*|recorder|citation holds|is whole|whole:|state:|payload|null score"
     r"|bool|stdout|stderr|exception|traceback|thread|subprocess)\b",
     re.IGNORECASE,
 )
+_EXPLAINED = {SCORE_MEANS}  # says what the figures beside it are
 _SENTENCE = re.compile(r"[A-Za-z]{2,}[^\w]*\s+[^\w]*[A-Za-z]{2,}|^[A-Z][a-z]+")  # two words, or a title
 _CODE = re.compile(r"[{};]\s*\n|^\s*(PREFIX|SELECT|#[a-z])|\\[wbs]|\(\?[:P!=<]|^[a-z_.]+$|height: |width: |border: ")
 _UNSEEN = {"getLogger", "debug", "exception", "compile", "ValueError", "KeyError", "TypeError", "RuntimeError"}
@@ -59,7 +61,7 @@ def visible(file: Path) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("file", ROOMS, ids=lambda file: str(file.relative_to(PACKAGE)))
 def test_no_visible_text_has_an_inner_word(file: Path) -> None:
-    found = [f"{line}: {text!r}" for line, text in visible(file) if INNER.search(text)]
+    found = [f"{line}: {text!r}" for line, text in visible(file) if text not in _EXPLAINED and INNER.search(text)]
     assert not found
 
 
