@@ -57,6 +57,11 @@ class Asking:
         with self._lock:
             return max(0, self._allowed - self._used)
 
+    def spares(self, calls: int) -> bool:
+        """Whether so many calls are left for what only makes an answer surer; those to conclude with are not."""
+        with self._lock:
+            return self.settings.limits.calls - self._used >= calls
+
     @property
     def _allowed(self) -> int:
         return self.settings.limits.calls + (CALLS_TO_CONCLUDE if self._concluding else 0)

@@ -71,7 +71,7 @@ class Reader:
         reading = self._read(node_id, "read", "read", evidence, question=question)
         if not reading.answers or reading.confidence is None or reading.confidence >= unsure:
             return reading
-        if self.asking.calls_left < _DRAWS:
+        if not self.asking.spares(_DRAWS):
             return replace(reading, dropped=(*reading.dropped, "no alternatives: the question's model calls are used"))
         others: dict[str, float] = {}
 
@@ -99,7 +99,7 @@ class Reader:
         """
         if not self.verify or reading.asked is None or not reading.answers:
             return reading
-        if self.asking.calls_left < len(reading.lines):
+        if not self.asking.spares(len(reading.lines)):
             return replace(reading, dropped=(*reading.dropped, "not verified: the question's model calls are used"))
         verified: list[float] = []
         for line in reading.lines:

@@ -38,7 +38,7 @@ def test_a_call_is_recorded_streamed_and_passed_on_as_it_was_asked() -> None:
 
 def test_the_limit_ends_calls_and_a_few_more_are_left_to_conclude() -> None:
     model = asking(FakeBackbone(*["x"] * 20), limits={"calls": 2})
-    assert model.calls_left == 2
+    assert model.calls_left == 2 and model.spares(2)
     ask(model), ask(model)
     assert model.calls_left == 0
     with pytest.raises(CallLimitError, match="all of its 2 model calls") as raised:
@@ -46,6 +46,7 @@ def test_the_limit_ends_calls_and_a_few_more_are_left_to_conclude() -> None:
     assert "limits.calls" in raised.value.hint
     with model.concluding():
         assert model.calls_left == CALLS_TO_CONCLUDE
+        assert not model.spares(1)
         for _ in range(CALLS_TO_CONCLUDE):
             ask(model)
         with pytest.raises(CallLimitError):
