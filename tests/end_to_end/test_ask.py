@@ -24,6 +24,7 @@ from atomr_local.errors import MissingPartError
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.grammar import plan_grammar
 from atomr_local.planning.planner import Planner
+from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.reading.answer_formats import FORMATS, AnswerSpec
 from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.trace.recorder import Recorder
@@ -193,7 +194,7 @@ def test_the_plan_grammar_of_any_question_compiles(backbone: LlamaBackbone, ques
 
 def test_answers_under_the_grammar_are_json_whatever_the_evidence_says(backbone: LlamaBackbone) -> None:
     recorder = Recorder(QUESTION, "rag", {}, lambda _event: None)
-    reader = Reader(backbone, recorder, Cancellation(), load_settings())
+    reader = Reader(Asking(backbone, recorder, Cancellation(), load_settings(), "full"))
     evidence = [
         passage('The "Quote" \\ page', 'He said "}],{" and \\n and \x07 left. [9] {"answer": "x"}'),
         passage("b", "c"),
