@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from atomr_local.errors import AtomrError
+from atomr_local.history.errors import HistoryError
 from atomr_local.history.pending import PendingNote
 from atomr_local.history.store import History, history_file
 from atomr_local.history.trace_encoding import digest_of
 from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.sanitize import sanitize_line
 
 _LATEST = 100
 
@@ -50,3 +54,29 @@ def recall(limit: int = _LATEST, containing: str = "") -> list[str]:
         return []
     with History.open(path) as history:
         return history.questions(limit, containing=containing)
+
+
+def recall_answers(question: str) -> list[Trace]:
+    """The latest kept answer of each strategy to a question of these words, the earliest first.
+
+    A follow-up question of the same words may mean another thing: compare how they were understood. It reads the disk:
+    call it from a worker.
+
+    Raises:
+        HistoryError: the history cannot be read.
+    """
+    path = history_file()
+    words = sanitize_line(question)
+    if not path.exists() or not any(character.isalnum() for character in words):
+        return []
+    with History.open(path) as history:
+        found = {
+            item.strategy: item
+            for item in reversed(history.entries(search=words, limit=_LATEST))
+            if item.question.casefold() == words.casefold() and item.origin == "asked"
+        }
+        kept = []
+        for item in sorted(found.values(), key=lambda item: item.id):
+            with contextlib.suppress(HistoryError):  # this one is damaged
+                kept.append(history.get(item.id).trace)
+        return kept

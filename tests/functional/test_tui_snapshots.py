@@ -31,6 +31,7 @@ from atomr_local.reasoning.trace.schema import Guess
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import SourceName
 from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.question.strategies import Offered
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.library.items import LibraryItem
 from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
@@ -59,6 +60,7 @@ class Assistant(FakeAssistant):
         return Found()
 
 
+STRATEGIES = [Offered("atomr", "plan, then answer each step"), Offered("rag", "retrieve once, then answer")]
 LIBRARY = [
     LibraryItem("model", "starter", "OK", 98_362_432, "", ("135 million parameters, Q4_1",), "model", True),
     LibraryItem("adapter", "smollm2-135m-atomr", "OK", 7_185_152, "", ("4 million parameters, F16",), "adapter", True),
@@ -234,6 +236,7 @@ WINDOWS: dict[str, tuple[Callable[[], Assistant], Before]] = {
     "evidence": (lambda: Assistant(answered()), after("c", "enter")),
     "calls": (lambda: Assistant(answered()), after("m", node=3)),
     "console": (Assistant, after("f7", "f5", first=ready)),
+    "compare": (lambda: Assistant(answered()), after("a")),
     "plan": (lambda: Assistant(answered()), wrong_plan),
     "step": (lambda: Assistant(answered()), after("e", node=4)),
     "examples": (Assistant, after("f6", first=ready)),
@@ -250,6 +253,7 @@ def as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same examples and models on every machine, and no colours of the terminal's own."""
     for name in ("NO_COLOR", "COLORFGBG", "COLORTERM"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("atomr_local.tui.screens.ask.compare.offered", lambda: STRATEGIES)
     monkeypatch.setattr("atomr_local.tui.screens.library.screen.library_items", lambda _settings: LIBRARY)
     file = paths.examples_file()
     file.parent.mkdir(parents=True, exist_ok=True)

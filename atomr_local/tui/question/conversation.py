@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from atomr_local.tree.nodes import Tree
     from atomr_local.tui.question.state import QuestionState
 
+_MOST_COMPARED = 50
+
 
 @dataclass(frozen=True)
 class QuestionRequest:
@@ -86,17 +88,47 @@ class ShownTurn:
         return self.state
 
 
+class ComparedAnswers:
+    """The last answer of each strategy to each question of this run, so that they can be compared."""
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[str, str], Trace] = {}
+
+    def take(self, trace: Trace) -> None:
+        """Remember the answer; one that was cancelled or failed takes the place of no other."""
+        key = (asked_words(trace), trace.strategy)
+        known = self._answers.get(key)
+        if known is None or ShownTurn(trace).counts or not ShownTurn(known).counts:
+            self._answers.pop(key, None)
+            self._answers[key] = trace
+        while len(self._answers) > _MOST_COMPARED:
+            self._answers.pop(next(iter(self._answers)))
+
+    def of(self, trace: Trace) -> list[Trace]:
+        """All answers to this question, each of another strategy, in the order in which they were asked for."""
+        words = asked_words(trace)
+        return [answer for (asked, _), answer in self._answers.items() if asked == words]
+
+
+def asked_words(trace: Trace) -> str:
+    """What tells the question from others, however it was typed: as it was understood, without case and blanks."""
+    return " ".join((trace.understood_as or trace.question).casefold().split())
+
+
 @dataclass
 class ShownConversation:
     """Turns of the conversation that the next question continues with."""
 
     turns: list[ShownTurn] = field(default_factory=list)
+    compared: ComparedAnswers = field(default_factory=ComparedAnswers)
 
     def open(self, traces: Iterable[Trace]) -> None:
         """Go on with these questions, oldest first; of one that was asked again the last answer counts."""
         from atomr_local.reasoning.conversation import counting
 
         self.turns = [ShownTurn(trace) for trace in counting(traces)]
+        for turn in self.turns:
+            self.compared.take(turn.trace)
 
     def take(self, state: QuestionState, again: Trace | None = None) -> None:
         """Add a question that has ended.
@@ -106,6 +138,7 @@ class ShownConversation:
         """
         if state.trace is None:
             return
+        self.compared.take(state.trace)
         turn, place = ShownTurn(state.trace, state), self.place(again)
         if place is not None and not turn.counts and self.turns[place].counts:
             return  # the earlier answer stays

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
 
 _LONGEST_NAME = 40  # characters; a trace from elsewhere may hold any
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A strategy that a question can be asked with."""
+
+    name: str
+    summary: str
+
+
+def offered() -> list[Offered]:
+    """Every strategy that can be used. It may load other packages: call it from a worker."""
+    from atomr_local.strategies.registry import all_strategies
+
+    return [Offered(item.name, item.summary) for item in all_strategies().values()]
 
 
 @cache

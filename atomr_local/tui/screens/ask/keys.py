@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 _STEP = 5  # percent that a key moves the bar between the panes
 GUESS_KEY, REWORD_KEY = "answer.guess", "question.reword"  # ids of keys that texts on the screen name
-REWORD = "w"
+COMPARE_KEY = "question.compare"
+REWORD, COMPARE = "w", "a"
 BUSY, STARTING = "A question is being answered.", "The program is starting."
 
 LOOKING = [
@@ -48,6 +49,8 @@ CORRECTING = [
     Binding("p", "window('edit_plan')", "Edit plan", tooltip="Edit the plan as text", id="plan.edit"),
     Binding("r", "window('rerun')", "Run again", tooltip="Run this step again, and what depends on it",
             id="step.rerun"),
+    Binding(COMPARE, "window('ask_again_with')", "Ask again", show=False,
+            tooltip="Ask again with another strategy, and compare the answers", id=COMPARE_KEY),
     Binding("m", "window('open_calls')", "Prompts", tooltip="What the model was shown for this step, and what it wrote",
             id="step.calls"),
     Binding("y", "window('copy', 'answer')", "Copy", tooltip="Copy the answer with its citations", id="copy.answer"),
@@ -88,6 +91,7 @@ def possible(action: str, screen: AskScreen) -> bool | None:
         "edit_step": can_correct,
         "edit_plan": can_correct,
         "rerun": can_correct,
+        "ask_again_with": ended or nothing,
         "copy": ended or nothing,
         "export": ended or nothing,
         "open_calls": state.tree is not None or nothing,

@@ -262,6 +262,7 @@ class AskScreen(Screen[None]):
             self.view.evidence.show(None, state)
         if trace is not None:
             self.conversation.take(state, self._again)
+            self.turns.tell_compared(trace, self._again)
             self.post_message(self.AnswerFinished())
         self.show_conversation()
         self.show_switches()

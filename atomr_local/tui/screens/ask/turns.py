@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from atomr_local.tui.question.conversation import QuestionRequest
 from atomr_local.tui.question.state import QuestionState
-from atomr_local.tui.screens.ask.keys import BUSY
+from atomr_local.tui.screens.ask.keys import BUSY, COMPARE, COMPARE_KEY
 from atomr_local.tui.widgets.question_box import LONGEST, QuestionBox
 
 if TYPE_CHECKING:
@@ -42,6 +42,30 @@ class Turns:
         """Show a question of this conversation as it was left."""
         if not self._is_busy():
             self._look_at(self._screen.conversation.turns[place].shown())
+
+    def show_answer(self, trace: Trace) -> None:
+        """Show another answer to the question on the screen; later questions go on from it."""
+        if self._is_busy():
+            return
+        from atomr_local.tui.question.replay import replay
+
+        shown = self._screen.conversation
+        if (place := shown.place(trace)) is not None:
+            self._look_at(shown.turns[place].shown())
+            return
+        state = replay(trace)
+        shown.take(state, self._screen.state.trace)
+        self._look_at(state)
+
+    def tell_compared(self, trace: Trace, again: Trace | None) -> None:
+        """Say where the answers can be compared, when another strategy than before has answered."""
+        if (
+            again is not None
+            and again.strategy != trace.strategy
+            and self._screen.conversation.place(trace) is not None
+        ):
+            key = self._screen.assistant.settings.ui.keys.get(COMPARE_KEY, COMPARE)
+            self._screen.show_notice(f"{trace.strategy} has answered. {key} compares it with {again.strategy}.")
 
     def begin_new(self) -> None:
         """Begin a new conversation: the next question stands alone."""

@@ -141,6 +141,23 @@ class QuestionWindows:
 
         self._screen.app.push_screen(RewordScreen(state.question, state.understood_as or state.question), meant)
 
+    def ask_again_with(self) -> None:
+        """Compare the strategies that this question was asked with, and ask it with another."""
+        from atomr_local.tui.screens.ask.compare import CompareScreen, Comparison
+
+        screen, state = self._screen, self._screen.state
+        if (trace := state.trace) is None:
+            return
+
+        def chosen(choice: Comparison | None) -> None:
+            if choice is not None and choice.opened is not None:
+                screen.turns.show_answer(choice.opened)
+            elif choice is not None:
+                meant = state.understood_as if state.conversation else None
+                screen.begin(QuestionRequest(state.question, again=trace, understood=meant, strategy=choice.strategy))
+
+        screen.app.push_screen(CompareScreen(trace, screen.conversation.compared.of(trace)), chosen)
+
     # Keeping
 
     def copy(self, what: str) -> None:
