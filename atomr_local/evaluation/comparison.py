@@ -11,9 +11,10 @@ from typing import Any
 from atomr_local.errors import InputError
 from atomr_local.evaluation.bootstrap import paired_difference
 from atomr_local.evaluation.datasets import Prediction
-from atomr_local.evaluation.diagnosis import Diagnosis, count_stages, diagnose
+from atomr_local.evaluation.diagnosis import diagnose
 from atomr_local.evaluation.report import METRICS, checked_trace, metric_values, question_of_prediction
 from atomr_local.evaluation.run_directory import RunDirectory
+from atomr_local.evaluation.stages import Diagnosis, count_stages
 
 Pair = tuple[Prediction, Prediction]
 _SIDES = ("first", "second")

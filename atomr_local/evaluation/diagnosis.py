@@ -15,58 +15,29 @@ hop of the gold chain in the order in which the tree ran them:
     declined    the guess is right, and was not given as the answer
     answered    the question has no answer, and one was given
 
-A hop counts as answered when its leaf, or a parent that the leaf answers to, gives the gold tail. Where a data set
-has no chain, and for strategies without a tree: `retrieval` when the evidence lacks the gold answer (for yes, no and
-choices among things named in the question: lacks a gold page), else `reading`. A strategy that retrieved nothing can
-only be wrong from the model's own knowledge: `model`.
+A hop counts as answered when its leaf, or a parent that the leaf answers to, gives the gold tail. A tree that grew, and
+a plan without operators, are judged by the rules of :mod:`.step_diagnosis`: `step`, `stopped`, `retrieval`, `reading`,
+`final`. Where a data set has no chain, and for strategies without a tree: `retrieval` when the evidence lacks the gold
+answer (for yes, no and choices among things named in the question: lacks a gold page), else `reading`. A strategy that
+retrieved nothing can only be wrong from the model's own knowledge: `model`.
 
 Relation wordings are those of the program's own property vocabulary; a paraphrase outside it counts as planning.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from atomr_local.evaluation.datasets import Question
 from atomr_local.evaluation.gold_chain import Hop, gold_hops, mentions, same_name
 from atomr_local.evaluation.metrics import exact_match, same_value
+from atomr_local.evaluation.seen_trace import SeenTrace
+from atomr_local.evaluation.stages import Diagnosis, Stage
+from atomr_local.evaluation.step_diagnosis import diagnose_steps
 from atomr_local.language.answer_key import answer_key
 from atomr_local.language.names import name_key
 from atomr_local.tree.nodes import ROOT_ID
-
-_OPERATORS = ("search", "relate", "filter")
-
-
-class Stage(StrEnum):
-    """Where a wrong answer went wrong; see the module."""
-
-    PLANNING = "planning"
-    LINKING = "linking"
-    RETRIEVAL = "retrieval"
-    READING = "reading"
-    REASONING = "reasoning"
-    FORM = "form"
-    MODEL = "model"
-    DECLINED = "declined"
-    ANSWERED = "answered"
-    ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """`node` is the trace's node at fault, where one is; `reason` says in one line what was seen."""
-
-    stage: Stage
-    reason: str
-    node: int | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"stage": str(self.stage), "node": self.node, "reason": self.reason}
 
 
 def diagnose(question: Question, trace: Mapping[str, Any]) -> Diagnosis | None:
@@ -86,104 +57,18 @@ def _diagnose_wrong(question: Question, trace: Mapping[str, Any], predicted: str
         return Diagnosis(Stage.ERROR, (trace["warnings"] or ["no message"])[-1])
     if any(same_value(predicted, gold) for gold in question.answers):
         return Diagnosis(Stage.FORM, f"{predicted!r} is {question.answers[0]!r} in another form")
-    seen = _Trace(trace)
+    seen = SeenTrace(trace)
     if seen.is_tree and trace["plan"]["origin"] == "fallback":
         problems = trace["plan"]["problems"]
         return Diagnosis(Stage.PLANNING, "no valid plan" + (f": {problems[-1]}" if problems else ""))
     if seen.is_tree and question.evidences:
         return _diagnose_chain(question, seen)
+    if not seen.is_tree and len(seen.nodes) > 1:
+        return diagnose_steps(question, seen)
     return _diagnose_whole(question, seen)
 
 
-def count_stages(diagnoses: Sequence[Diagnosis]) -> dict[str, int]:
-    """How many wrong answers went wrong at each stage, every stage named."""
-    counted = Counter(diagnosis.stage for diagnosis in diagnoses)
-    return {str(stage): counted[stage] for stage in Stage}
-
-
-class _Trace:
-    """A trace's nodes, looked up by id."""
-
-    def __init__(self, trace: Mapping[str, Any]) -> None:
-        self.trace = trace
-        self.nodes: dict[int, Mapping[str, Any]] = {node["id"]: node for node in trace["nodes"]}
-        self._evidence: dict[str, Mapping[str, Any]] = {piece["id"]: piece for piece in trace["evidence"]}
-
-    @property
-    def is_tree(self) -> bool:
-        # The single-call strategies record a root alone, which they too call a fallback plan.
-        return self.trace["strategy"] == "atomr" or bool(self.operator_leaves)
-
-    @property
-    def retrieved(self) -> bool:
-        return any(self.trace["totals"]["retrievals"].values())
-
-    @cached_property
-    def children(self) -> dict[int, list[int]]:
-        below: dict[int, list[int]] = {}
-        for node in self.nodes.values():
-            if node["parent"] is not None:
-                below.setdefault(node["parent"], []).append(node["id"])
-        return below
-
-    @cached_property
-    def execution_order(self) -> list[int]:
-        """Ids, children before parents and earlier siblings first, as `Tree.bottom_up` has them."""
-
-        def walk(node_id: int) -> Iterator[int]:
-            for child in self.children.get(node_id, ()):
-                yield from walk(child)
-            yield node_id
-
-        return list(walk(ROOT_ID)) if ROOT_ID in self.nodes else sorted(self.nodes)
-
-    @cached_property
-    def operator_leaves(self) -> list[int]:
-        return [node_id for node_id in self.execution_order if self.nodes[node_id]["kind"] in _OPERATORS]
-
-    def own_text(self, node_id: int) -> str:
-        """What the plan says at this node. A root's question is left out: it names everything."""
-        node = self.nodes[node_id]
-        arguments = [argument for argument in node["arguments"] if isinstance(argument, str)]
-        return name_key(" | ".join(arguments if node_id == ROOT_ID else [node["question"], *arguments]))
-
-    def relation_text(self, node_id: int) -> str:
-        """Where the plan names the relation: a Relate's arguments after the head, elsewhere anywhere."""
-        node = self.nodes[node_id]
-        if node["kind"] != "relate":
-            return self.own_text(node_id)
-        return name_key(" | ".join(argument for argument in node["arguments"][1:] if isinstance(argument, str)))
-
-    def sources_of(self, node_id: int) -> list[int]:
-        """The node, and all that it rests on: its references, their children, and so on."""
-        found: list[int] = []
-        waiting = [node_id]
-        while waiting:
-            current = waiting.pop(0)
-            if current in found or current not in self.nodes:
-                continue
-            found.append(current)
-            waiting.extend(self.nodes[current]["refs"])
-            if current != node_id:
-                waiting.extend(self.children.get(current, ()))
-        return found
-
-    def and_parents(self, node_id: int) -> list[int]:
-        """The node and its ancestors below the root."""
-        line = [node_id]
-        while (parent := self.nodes[line[-1]]["parent"]) not in (None, ROOT_ID):
-            line.append(parent)
-        return line
-
-    def evidence(self, node_ids: Sequence[int] | None = None) -> list[Mapping[str, Any]]:
-        """The evidence of these nodes, or all of it."""
-        if node_ids is None:
-            return list(self._evidence.values())
-        named = dict.fromkeys(name for node_id in node_ids for name in self.nodes[node_id]["evidence"])
-        return [self._evidence[name] for name in named if name in self._evidence]
-
-
-def _diagnose_chain(question: Question, seen: _Trace) -> Diagnosis:
+def _diagnose_chain(question: Question, seen: SeenTrace) -> Diagnosis:
     hops = gold_hops(question.question, question.evidences, question.gold_titles)
     leaves: list[int] = []
     for hop in hops:
@@ -202,14 +87,14 @@ def _diagnose_chain(question: Question, seen: _Trace) -> Diagnosis:
     return Diagnosis(Stage.REASONING, "every hop is right, the answer made of them is not", ROOT_ID)
 
 
-def _leaf_for(hop: Hop, seen: _Trace, taken: Sequence[int]) -> int | None:
+def _leaf_for(hop: Hop, seen: SeenTrace, taken: Sequence[int]) -> int | None:
     """The first free operator leaf that asks for the hop; a Search only where no Relate or Filter does."""
     asking = [leaf for leaf in seen.operator_leaves if _asks_for(hop, leaf, seen)]
     proper = [leaf for leaf in asking if seen.nodes[leaf]["kind"] != "search"]
     return next((leaf for leaf in proper or asking if leaf not in taken), None)
 
 
-def _asks_for(hop: Hop, leaf: int, seen: _Trace) -> bool:
+def _asks_for(hop: Hop, leaf: int, seen: SeenTrace) -> bool:
     own = f" {seen.relation_text(leaf)} "
     if not any(f" {wording} " in own for wording in hop.relation):
         return False
@@ -217,7 +102,7 @@ def _asks_for(hop: Hop, leaf: int, seen: _Trace) -> bool:
     return any(f" {start} " in f" {behind} " for start in hop.start)
 
 
-def _diagnose_hop(hop: Hop, leaf: int, seen: _Trace) -> Diagnosis | None:
+def _diagnose_hop(hop: Hop, leaf: int, seen: SeenTrace) -> Diagnosis | None:
     line = seen.and_parents(leaf)
     if any(hop.told_by(seen.nodes[node_id]["answers"]) for node_id in line):
         return None
@@ -233,7 +118,7 @@ def _diagnose_hop(hop: Hop, leaf: int, seen: _Trace) -> Diagnosis | None:
     return Diagnosis(Stage.READING, f"read {given!r} where the evidence says {hop.tails[0]!r}", leaf)
 
 
-def _links(search: Mapping[str, Any], hop: Hop, seen: _Trace) -> bool:
+def _links(search: Mapping[str, Any], hop: Hop, seen: SeenTrace) -> bool:
     """Whether the Search gave the hop's head: its name, and, where it cites pages, not only others of that name."""
     if not any(same_name(answer, head) for answer in search["answers"] for head in hop.heads):
         return False
@@ -246,7 +131,7 @@ def _links(search: Mapping[str, Any], hop: Hop, seen: _Trace) -> bool:
     return not (hop.pages and namesakes) or any(name_key(piece["title"]) in known for piece in namesakes)
 
 
-def _diagnose_whole(question: Question, seen: _Trace) -> Diagnosis:
+def _diagnose_whole(question: Question, seen: SeenTrace) -> Diagnosis:
     if not seen.retrieved:
         return Diagnosis(Stage.MODEL, "answered without retrieval")
     evidence = seen.evidence()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from atomr_local.evaluation.diagnosis import Stage
 from atomr_local.evaluation.markdown import table
+from atomr_local.evaluation.stages import Stage
 from atomr_local.sanitize import sanitize_line
 
 

@@ -15,10 +15,11 @@ from atomr_local.errors import InputError
 from atomr_local.evaluation.bootstrap import holm, mean_interval, paired_difference
 from atomr_local.evaluation.comparison import Pair, pairs_of
 from atomr_local.evaluation.datasets import Prediction
-from atomr_local.evaluation.diagnosis import Diagnosis, count_stages, diagnose
+from atomr_local.evaluation.diagnosis import diagnose
 from atomr_local.evaluation.matrix import read_cell
 from atomr_local.evaluation.report import Usage, checked_trace, metric_values, question_of_prediction, scored
 from atomr_local.evaluation.run_directory import RUN_FILE, RunDirectory
+from atomr_local.evaluation.stages import Diagnosis, count_stages
 
 SCHEMA = "atomr.eval-table/1"
 BASELINES = ("rag", "atomr")

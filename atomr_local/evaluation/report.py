@@ -15,11 +15,12 @@ from atomr_local.errors import InputError
 from atomr_local.evaluation.bootstrap import mean_interval
 from atomr_local.evaluation.datasets import Prediction, Question, question_of, summarize
 from atomr_local.evaluation.declining import confidence_figures, declining_figures
-from atomr_local.evaluation.diagnosis import Diagnosis, count_stages, diagnose
+from atomr_local.evaluation.diagnosis import diagnose
 from atomr_local.evaluation.metrics import same_value
 from atomr_local.evaluation.plan_structure import PlanVerdict, gold_structures, judge_plan, plan_figures
 from atomr_local.evaluation.records import DatasetRecord
 from atomr_local.evaluation.run_directory import PREDICTIONS_FILE, RunDirectory, write_file
+from atomr_local.evaluation.stages import Diagnosis, count_stages
 from atomr_local.tree.nodes import ROOT_ID
 
 REPORT_FILE = "report.json"
