@@ -50,18 +50,34 @@ class Ranking:
             left = [left[place] for place in order]
         return left[:k]
 
+    def alike(self, text: str, others: Sequence[str], cancellation: Cancellation) -> float | None:
+        """The largest cosine of the text to one of the others, by the embedder; None without one or without others.
+
+        Raises:
+            ModelError: the model cannot be used.
+            Cancelled: `cancellation` was thrown.
+        """
+        cancellation.check()
+        if self._embedder is None or not others:
+            return None
+        return max(_cosines(self._embedder, text[:_LONGEST], [other[:_LONGEST] for other in others]))
+
     def _scores(self, question: str, texts: Sequence[str], cancellation: Cancellation) -> Sequence[float] | None:
         if (reranker := self._reranker()) is not None:
             return reranker.scores(question, texts, cancellation)
         if self._embedder is None:
             return None
-        import numpy as np
+        return _cosines(self._embedder, question, texts)
 
-        vectors = np.asarray(self._embedder.encode([question, *texts]), dtype=np.float64)
-        lengths = np.linalg.norm(vectors, axis=1)
-        cosines = vectors[1:] @ vectors[0] / np.maximum(lengths[1:] * lengths[0], 1e-12)
-        # A vector that is no number says nothing of its text.
-        return [float(cosine) for cosine in np.nan_to_num(cosines, nan=-1.0)]
+
+def _cosines(embedder: Embedder, text: str, others: Sequence[str]) -> list[float]:
+    import numpy as np
+
+    vectors = np.asarray(embedder.encode([text, *others]), dtype=np.float64)
+    lengths = np.linalg.norm(vectors, axis=1)
+    cosines = vectors[1:] @ vectors[0] / np.maximum(lengths[1:] * lengths[0], 1e-12)
+    # A vector that is no number says nothing of its text.
+    return [float(cosine) for cosine in np.nan_to_num(cosines, nan=-1.0)]
 
 
 def folded(evidence: Sequence[Evidence]) -> list[Evidence]:

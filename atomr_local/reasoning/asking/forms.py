@@ -114,7 +114,13 @@ def _paths(fields: tuple[Field, ...]) -> Iterator[tuple[Field, ...]]:
 
 
 def worked_examples(package: str, name: str) -> tuple[str, ...]:
-    """The worked examples of the file `prompts/<name>.txt` of a package; each begins with a line `--- user`."""
+    """The worked examples of the file `prompts/<name>.txt` of a package.
+
+    Each begins with a line `--- example`; in a file without such lines, with a line `--- user`.
+    """
     text = files(package).joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8")
-    _, *examples = f"\n{text}".split("\n--- user\n")
-    return tuple(f"--- user\n{example}" for example in examples)
+    _, *examples = f"\n{text}".split("\n--- example\n")
+    if not examples:
+        _, *turns_of = f"\n{text}".split("\n--- user\n")
+        examples = [f"--- user\n{turns}" for turns in turns_of]
+    return tuple(examples)

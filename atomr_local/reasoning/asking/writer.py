@@ -74,6 +74,7 @@ class Writer:
         form: Form,
         *,
         evidence: Sequence[Evidence] = (),
+        turns: Sequence[tuple[str, str]] = (),
         draws: int = 1,
         temperature: float = 0.0,
         **slots: str | Sequence[str],
@@ -82,6 +83,7 @@ class Writer:
 
         Args:
             evidence: best first; cut to what matters for the slot `question`.
+            turns: the conversation since the first filling: what the model wrote, and what it was told then.
             draws: samples, made side by side, each with a seed of its own. Without a temperature they would all be
                 equal: then one call is made for all of them.
             temperature: 0 is greedy.
@@ -93,7 +95,7 @@ class Writer:
             Cancelled: the question was cancelled.
         """
         filled = {name: _lines(given) for name, given in slots.items()}
-        shown, prompt, notes = self._fitted(form, evidence, filled)
+        shown, prompt, notes = self._fitted(form, evidence, filled, turns)
         wanted = draws if temperature > 0 else min(draws, 1)
         made = min(wanted, max(1, self._asking.calls_left))  # the call itself says so if none is left
         if made < wanted:
@@ -116,7 +118,7 @@ class Writer:
         return written if temperature > 0 else written * draws
 
     def _fitted(
-        self, form: Form, evidence: Sequence[Evidence], slots: dict[str, str]
+        self, form: Form, evidence: Sequence[Evidence], slots: dict[str, str], turns: Sequence[tuple[str, str]]
     ) -> tuple[list[Evidence], Prompt, tuple[str, ...]]:
         """The evidence that fits, the prompt, and notes: the weakest evidence goes first, then the last examples."""
         lean = f"lean_{form.template}"
@@ -130,7 +132,10 @@ class Writer:
             about = slots.get("question", "")
             block = evidence_block(shown_passages(about, passages, limits.passage_words, whole=True, cut=cut))
             messages: tuple[Message, ...] = sum(examples[:number], ())
-            return render(form.package, template, messages, **slots | {"evidence": block})
+            prompt = render(form.package, template, messages, **slots | {"evidence": block})
+            for written, told in turns:
+                prompt = prompt.going_on(_lines(written.split("\n")), sanitize_line(told))
+            return prompt
 
         most = 0
         if examples:

@@ -145,10 +145,18 @@ class Reader:
         """Answer from the model's own knowledge."""
         return self._read(node_id, "closed book", "closed_book", (), question=question)
 
-    def from_thoughts(self, node_id: int | None, question: str) -> Reading:
-        """Chain of thought: think first, then answer from the thoughts (Wei et al., 2022)."""
+    def from_thoughts(self, node_id: int | None, question: str, *, draw: int = 0, temperature: float = 0.0) -> Reading:
+        """Chain of thought: think first, then answer from the thoughts (Wei et al., 2022).
+
+        Args:
+            draw: number of a sample; each has a seed of its own.
+            temperature: of the thoughts; 0 is greedy. The answer is always.
+        """
         thinking = render(_PACKAGE, "think", question=question)
-        thoughts = sanitize_line(self.asking.generate(node_id, "think", thinking, None, _THOUGHT_TOKENS).text)
+        thought = self.asking.generate(
+            node_id, "think", thinking, None, _THOUGHT_TOKENS, temperature=temperature, draw=draw
+        )
+        thoughts = sanitize_line(thought.text)
         return self._read(node_id, "conclude", "conclude", (), question=question, thoughts=thoughts)
 
     def choose(self, node_id: int, question: str, options: Sequence[str]) -> str:

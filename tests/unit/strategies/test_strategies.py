@@ -85,6 +85,7 @@ def test_every_strategy_emits_a_plan_first_and_finishes_its_root(name: str) -> N
         "closed-book": [UNKNOWN],
         "cot": ["hm", UNKNOWN],
         "ircot": [""],
+        "self-ask": ["Needed: no\nAnswer: Unknown"],
     }
     tools = toolbox(QUESTION, FakeBackbone(*replies[name]), sink=events.append)
     assert find_strategy(name).run(QUESTION, None, "model", tools).values == ()

@@ -204,3 +204,8 @@ def test_worked_examples_of_a_file() -> None:
     assert [[turn.role for turn in example] for example in form.worked] == [["user", "assistant"]] * 2
     assert all(is_exact(form, example[1].content) for example in form.worked)
     assert len(set(itertools.chain(*form.worked))) == 4
+
+
+def test_worked_examples_of_several_turns_begin_with_a_line_of_their_own() -> None:
+    form = Form("support.forms", "ask", (Line("Answer"),), worked_examples("support.forms", "transcripts"))
+    assert [[turn.role for turn in example] for example in form.worked] == [["user", "assistant"] * 2] * 2

@@ -228,3 +228,15 @@ def test_one_of_texts_from_outside_is_chosen_as_it_was_shown() -> None:
     form = Form("support.forms", "ask", (OneOf("Page", ("Ann Lee\n(painter)", "Bob")),))
     [written] = toolbox("Who?", FakeBackbone("Page: Ann Lee (painter)")).writer.write(0, "ask", form, question="Who?")
     assert written["Page"] == "Ann Lee (painter)"
+
+
+def test_a_transcript_goes_on_in_turns_of_one_conversation() -> None:
+    backbone = FakeBackbone("Answer: x")
+    turns = [("Answer: a\nand b", "Observation: none"), ("Answer: c", f"Observation: {HOSTILE}")]
+    toolbox("Who?", backbone).writer.write(0, "ask", ASK, turns=turns, question="Who?")
+    [prompt] = backbone.prompts
+    assert [turn.role for turn in prompt.continued] == ["assistant", "user"] * 2
+    assert [turn.content for turn in prompt.continued[:3]] == ["Answer: a\nand b", "Observation: none", "Answer: c"]
+    told = prompt.continued[3].content
+    assert "\n" not in told and not {"\x1b", "\u202e", "\u2028", "\r"} & set(told)
+    assert prompt.dynamic[0].content == "Question: Who?"
