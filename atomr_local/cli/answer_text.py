@@ -109,7 +109,7 @@ def _branch(trace: Trace, node: NodeTrace, depth: int, guess: bool, verbose: boo
     error = f"  ! {sanitize_line(node.error['message'])}" if node.error else ""
     title = step_title(node, node.label, node.resolved_question)
     line = f"  {'  ' * depth}{label}{title} → "
-    if is_stage(node, node.label):
+    if is_stage(node, node.label, node.question):
         lines = [line.removesuffix(" → ") + error]
     elif lost:
         text = f"  (a guess: {sanitize_line(node.answer)})" if guess and node.answers else ""

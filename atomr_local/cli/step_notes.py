@@ -32,7 +32,7 @@ def _ended(event: NodeFinished, added: NodeAdded) -> str:
     title = step_title(event, added.label, added.question)
     if event.error is not None:
         return f"{title} ! {sanitize_line(event.error.get('message', ''))}"
-    if is_stage(event, added.label):
+    if is_stage(event, added.label, added.question):
         return title
     found = event.outcome != "not found" and event.answers
     return f"{title} → {sanitize_line(event.answer) if found else NOT_FOUND}"

@@ -66,6 +66,11 @@ class Revision:
         Raises:
             InputError: the trace holds no whole plan.
         """
+        if self.base.plan.origin == "steps":
+            raise InputError(
+                "the answer has no plan: each of its steps followed from the ones before",
+                hint="Ask the question again.",
+            )
         try:
             return parse_compact(self.base.plan.compact, self.base.question)
         except TreeError as error:

@@ -191,6 +191,10 @@ class PlainSession:
 
     def _edit(self, _: str) -> None:
         last = self._last()
+        if last.plan.origin == "steps":
+            raise InputError(
+                "there is no plan to edit: each step followed from the ones before", hint="/rerun asks again."
+            )
         self._write(
             f"Type the plan, one step a line. {_END_OF_PLAN} alone on a line runs it; an empty plan changes nothing."
         )

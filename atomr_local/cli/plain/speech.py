@@ -64,7 +64,7 @@ def ended_step(event: NodeFinished, question: str, label: str = "") -> str:
     title = f"Step {event.node_id}: {step_title(event, label, question)}"
     if event.error is not None:
         return f"{title} Failed: {_clean(event.error['message'])}"
-    if is_stage(event, label):
+    if is_stage(event, label, question):
         return title
     if not event.answers:
         return f"{title} {NOT_FOUND.capitalize()}."
@@ -174,7 +174,7 @@ def _title(node: NodeTrace) -> str:
 
 def _outcome(trace: Trace, node: NodeTrace) -> str:
     """How the step ended; "" for one that needs no answer."""
-    if is_stage(node, node.label):
+    if is_stage(node, node.label, node.question):
         return ""
     if node.error:
         return f"Failed: {_clean(node.error['message'])}"

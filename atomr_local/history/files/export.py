@@ -163,7 +163,7 @@ def _branch(trace: Trace, node: NodeTrace, numbers: Mapping[str, int], depth: in
         answer = f"*{NOT_FOUND}*"
     marks = f"{_cited(node, numbers)}{how}{own}{unsure}{misfit}{failed}"
     indent = "  " * depth
-    lines = [f"{indent}- {label}{question}{'' if is_stage(node, node.label) else f' → {answer}'}{marks}"]
+    lines = [f"{indent}- {label}{question}{'' if is_stage(node, node.label, node.question) else f' → {answer}'}{marks}"]
     lines += [f"{indent}  - {name}: {_escaped(text)}" for name, text in step_details(node)]
     for child in trace.nodes:
         if child.parent == node.id:

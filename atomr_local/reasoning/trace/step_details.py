@@ -10,34 +10,30 @@ from atomr_local.reasoning.trace.words import action_text, kind_text, weighed_te
 from atomr_local.sanitize import sanitize_line
 
 _LONGEST = 1_000  # characters of a text
-_SHORT = 160  # of a text that stands for the step
 _MOST_CANDIDATES = 10
 
 
-def is_stage(step: NodeFinished | NodeTrace, label: str) -> bool:
-    """Whether the step has ended as it should without an answer of its own: a thought, or the use of a tool.
+def is_stage(step: NodeFinished | NodeTrace, label: str, question: str) -> bool:
+    """Whether the step has ended as it should without an answer of its own: a thought, a sentence, the use of a tool.
 
     Args:
-        label: what the step is to its method.
+        label: what the step is to its method; "" for a step of a plan.
+        question: what it was opened with, which may be a sentence or a query.
     """
     if step.answers or step.error or step.candidates:
         return False
-    return bool(step.action or (label and (step.thought or step.observation)))
+    said = step.thought or step.observation or not question.rstrip().endswith("?")
+    return bool(step.action or (label and said))
 
 
 def step_title(step: NodeFinished | NodeTrace, label: str, question: str) -> str:
-    """What the step is on one line, without its answer: the tool that it used, else its thought or question.
+    """What the step is on one line, without its answer: the tool that it used, else what it was opened with.
 
     Args:
         label: what the step is to its method.
         question: with references replaced by answers.
     """
-    if step.action:
-        what = action_text(step.action)
-    elif is_stage(step, label) and step.thought:
-        what = bounded(step.thought, _SHORT)
-    else:
-        what = sanitize_line(question)
+    what = action_text(step.action) if step.action else sanitize_line(question)
     name = kind_text(label, "step")
     return f"{name}: {what}" if name else what
 

@@ -65,7 +65,7 @@ class NodeView:
         """Whether the step has ended as it should without an answer of its own."""
         from atomr_local.reasoning.trace.step_details import is_stage
 
-        return self.result is not None and is_stage(self.result, self.label)
+        return self.result is not None and is_stage(self.result, self.label, self.node.question)
 
 
 @dataclass

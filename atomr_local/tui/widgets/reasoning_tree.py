@@ -192,14 +192,12 @@ def _winner(result: NodeFinished) -> str:
 
 
 def _done(view: NodeView, question: Text) -> Text:
-    """What the step did: the tool that it used with its thought, else its thought or question."""
+    """What the step did: the tool that it used with its thought, else its question."""
     result = view.result
     assert result is not None
     if result.action:
         thought = bounded(result.thought, _LONGEST_THOUGHT)
         return Text.assemble((action_text(result.action), "bold"), (f"  {thought}" if thought else "", "dim"))
-    if view.is_stage and result.thought:
-        return Text(bounded(result.thought, _LONGEST_THOUGHT))
     return question
 
 

@@ -10,7 +10,8 @@ from rich.text import Text
 from atomr_local.errors import AtomrError
 from atomr_local.history.entries import QuestionSummary, StoredQuestion
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, status_word
-from atomr_local.reasoning.trace.schema import EvidenceTrace, Trace, understood
+from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, understood
+from atomr_local.reasoning.trace.step_details import step_title
 from atomr_local.reasoning.trace.words import OWN, warning_text
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.rendering import coloured, short_line
@@ -98,12 +99,20 @@ def _blocks(kept: StoredQuestion) -> Iterator[RenderableType]:
             )
         if len(pieces) > _MOST_PIECES:
             yield Text(f"and {len(pieces) - _MOST_PIECES} more", "dim")
-    steps = [line for line in sanitize(trace.plan.compact).splitlines() if line.strip()]
+    plan = [line for line in sanitize(trace.plan.compact).splitlines() if line.strip()]
+    steps = plan if trace.plan.origin != "steps" else [_step(node) for node in trace.nodes if node.parent is not None]
     if steps:
-        yield Text("\nPlan", "bold")
+        yield Text("\nPlan" if steps is plan else "\nSteps", "bold")
         yield from (Text(line[:_LONGEST_LINE]) for line in steps[:_MOST_STEPS])
         if len(steps) > _MOST_STEPS:
             yield Text(f"and {len(steps) - _MOST_STEPS} more steps", "dim")
+
+
+def _step(node: NodeTrace) -> str:
+    """A step that no plan has, with its answer where it has one."""
+    title = step_title(node, node.label, node.resolved_question or node.question)
+    answer = short_line(node.answer) if node.answers and node.outcome != "not found" else ""
+    return f"{node.id}. {title}" + (f" → {answer}" if answer else "")
 
 
 def _not_found(trace: Trace) -> Iterator[RenderableType]:

@@ -219,7 +219,7 @@ def test_help_lists_every_command() -> None:
 def test_steps_that_no_plan_has_are_told_as_they_are_added_and_as_they_end() -> None:
     events: list[Event] = []
     trace = grown_trace(sink=events.append)
-    typed = Typed("Where was he born?", "/tree", "/step 1", "/step 3", "/plan")
+    typed = Typed("Where was he born?", "/tree", "/step 1", "/step 3", "/plan", "/edit")
     fake = FakeAssistant([event for event in events if not isinstance(event, Finished)], trace=trace)
     PlainSession(fake, read=typed.read, write=typed.printed.append).run()  # type: ignore[arg-type]
     told = typed.after("Where was he born?")
@@ -237,3 +237,4 @@ def test_steps_that_no_plan_has_are_told_as_they_are_added_and_as_they_end() -> 
     assert "Thought: I need the director of Metropolis first." in typed.after("/step 1")
     assert "Weighed: Vienna: from the text, rating -0.21" in typed.after("/step 3")
     assert typed.after("/plan") == ["There is no plan."]
+    assert typed.after("/edit")[0].endswith("there is no plan to edit: each step followed from the ones before")
