@@ -9,6 +9,23 @@ from atomr_local.evaluation.markdown import table
 from atomr_local.evaluation.stages import Stage
 from atomr_local.sanitize import sanitize_line
 
+# In the words of the methods that go step by step; the others' stages are in the reports of single runs, too.
+_STAGES = {
+    Stage.PLANNING: "no valid plan, or one that does not ask for a hop",
+    Stage.STEP: "a wrong follow-up (self-ask), sentence (ircot), action (react), query (dsp) or sub-question "
+    "(probtree)",
+    Stage.STOPPED: "no step was taken after the one that told the hop before",
+    Stage.LINKING: "another entity was taken for the one in the question",
+    Stage.RETRIEVAL: "it was asked for and not found",
+    Stage.READING: "it was found and not read, or misread",
+    Stage.REASONING: "every hop was right, what was made of them is not",
+    Stage.FINAL: "every hop was told, the final answer is another",
+    Stage.FORM: "right in another form, such as a date written otherwise",
+    Stage.MODEL: "from the model's own knowledge",
+    Stage.DECLINED: "the guess was right, and was not given",
+    Stage.ANSWERED: "there is no answer, and one was given",
+}
+
 
 def matrix_markdown(figures: Mapping[str, Any]) -> str:
     """What `matrix_figures` returned."""
@@ -19,7 +36,8 @@ def matrix_markdown(figures: Mapping[str, Any]) -> str:
             "EM and F1 in %, with 95% bootstrap intervals. Differences are of F1, paired by question over those that "
             f"both runs answered; p is corrected after Holm over the {_tests(rows)} differences of the table, the bare "
             "p in brackets. Calls, tokens, retrievals and seconds are means a question; unknown: share of the "
-            "questions; supported: share of the answers that stand in the evidence they cite.",
+            "questions; supported: share of the checked answers that stand in the evidence they cite (yes, no and "
+            "what is computed cannot be checked so).",
             table(_head(f"− {name}" for name in baselines), [_line(row, baselines) for row in rows]),
         ]
     if ablations:
@@ -41,6 +59,8 @@ def matrix_markdown(figures: Mapping[str, Any]) -> str:
             ],
         ),
     ]
+    if legend := [f"{stage}: {_STAGES[stage]}" for stage in shown if stage in _STAGES]:
+        sections.append("; ".join(legend) + ".")
     notes = [(name, item["note"]) for name, item in figures["sets"].items() if item["note"]]
     notes += list(figures["notes"].items())
     if notes:
@@ -72,7 +92,7 @@ def _line(row: Mapping[str, Any], against: Sequence[str]) -> list[str]:
         f"{sum(cost['retrievals'].values()):.1f}",
         f"{cost['seconds']:.1f}",
         f"{row['unknown']:.0f}%",
-        "–" if row["supported"] is None else f"{row['supported']:.0f}%",
+        "–" if row["supported"] is None else f"{row['supported']:.0f}% of {row['checked']}",
         *(_difference(row["against"].get(name), row["n"]) for name in against),
     ]
 

@@ -51,13 +51,13 @@ def matrix_figures(directory: Path, baselines: Sequence[str] = BASELINES) -> dic
     """The figures of all runs in the directory that have answered something.
 
     Returns:
-        {"schema", "baselines", "model", "sets": {name: {"note", "sources"}}, "notes": {arm: note}, "rows",
+        {"schema", "baselines", "model", "sets": {name: {"note", "questions"}}, "notes": {arm: note}, "rows",
         "ablations"}. A row has "set", "arm", "strategy", "n", "asked", "whole", "em", "f1", "guess_f1" (each value,
-        low, high, in %), "cost" (means a question), "unknown" (share of questions, in %), "supported" (share of
-        answers, in %; None without an answer), "wrong", "stages", and "against": {baseline: None or {"n", "value",
-        "low", "high", "p", "p_holm"}}: of F1, over the questions that both runs answered, p_holm corrected over all
-        differences of "rows". In "ablations" the strategies that have some come first, and "against" is of the
-        strategy itself, corrected over that table.
+        low, high, in %), "cost" (means a question), "unknown" (share of questions, in %), "failed" (number),
+        "supported" (share of the "checked" answers, in %; yes, no and what is computed cannot be checked so), "wrong",
+        "stages", and "against": {baseline: None or {"n", "value", "low", "high", "p", "p_holm"}}: of F1, over the
+        questions that both runs answered, p_holm corrected over all differences of "rows". In "ablations" a strategy
+        stands before its ablations, and "against" is of the strategy itself, corrected over that table.
 
     Raises:
         InputError: there is no run, or one is damaged.
@@ -140,7 +140,8 @@ def _row(run: Run) -> dict[str, Any]:
     predictions = directory.predictions()
     usage, diagnoses = _usage(directory, {item.id: item for item in predictions})
     figures = usage.to_dict()
-    answered = figures["status"].get("answered", 0)
+    support = figures["support"]
+    checked = support.get("supported", 0) + support.get("not supported", 0)
     can = scored(predictions)
     n = len(predictions)
     return {
@@ -154,7 +155,8 @@ def _row(run: Run) -> dict[str, Any]:
         "cost": figures["cost"],
         "unknown": round(100 * figures["status"].get("unknown", 0) / n, 2),
         "failed": figures["status"].get("failed", 0),
-        "supported": round(100 * figures["support"].get("supported", 0) / answered, 2) if answered else None,
+        "supported": round(100 * support.get("supported", 0) / checked, 2) if checked else None,
+        "checked": checked,
         "wrong": len(diagnoses),
         "stages": count_stages(diagnoses),
     }

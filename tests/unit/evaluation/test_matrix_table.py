@@ -23,7 +23,8 @@ def make_run(out: Path, strategy: str, answers: list[Any], cell: dict[str, Any] 
     given = {}
     for question, answer in zip(QUESTIONS, answers, strict=False):
         trace = make_trace(question.question, answer, strategy=strategy)
-        trace.nodes[0].supported = True if answer else None
+        # The first answer cannot be checked, the last does not stand in its evidence.
+        trace.nodes[0].supported = None if question is QUESTIONS[0] else question is not QUESTIONS[-1]
         given[question.question] = trace
     description = {
         "questions": {"file": "q.jsonl"},
@@ -56,7 +57,8 @@ def test_rows(matrix: Path) -> None:
     figures = matrix_figures(matrix)
     rag, atomr, ircot = figures["rows"]
     assert [(row["set"], row["arm"]) for row in figures["rows"]] == [("s", "rag"), ("s", "atomr"), ("s", "ircot")]
-    assert (rag["n"], rag["em"]["value"], rag["unknown"], rag["supported"]) == (4, 25.0, 0.0, 100.0)
+    assert (rag["n"], rag["em"]["value"], rag["unknown"]) == (4, 25.0, 0.0)
+    assert (rag["supported"], rag["checked"]) == (66.67, 3)
     assert (atomr["em"]["value"], atomr["unknown"], atomr["wrong"]) == (75.0, 25.0, 1)
     assert (ircot["n"], ircot["asked"], ircot["whole"]) == (2, 4, False)
     assert rag["cost"]["llm_calls"] == 3.0
@@ -90,6 +92,8 @@ def test_markdown(matrix: Path) -> None:
     assert "| s | ircot | 2 of 4 | 100.0 [100.0, 100.0] |" in text
     assert "corrected after Holm over the 4 differences" in text
     assert "| atomr.x = false |" in text
+    assert "| 67% of 3 |" in text
+    assert "retrieval: it was asked for and not found" in text
     assert "| s | a set |" in text
     assert "| atomr-x | no x |" in text
     assert "Rows with “n of m” are incomplete" in text
