@@ -120,6 +120,16 @@ async def test_answers_of_the_history_stand_beside_those_of_this_run() -> None:
         assert row(app, "atomr").startswith("atomr –")
 
 
+async def test_the_palette_offers_it_once_there_is_an_answer() -> None:
+    app = AtomrApp(assistant())
+    title = "Ask again with another strategy, and compare the answers"
+    async with app.run_test(size=SMALL) as pilot:
+        await until(pilot, lambda: app.ask_screen.widgets_mounted and app.ask_screen.loading_stage == "")
+        assert title not in [command.title for command in app.get_system_commands(app.screen)]
+        await answered(pilot)
+        assert title in [command.title for command in app.get_system_commands(app.screen)]
+
+
 async def test_before_the_answer_the_key_says_why_it_does_nothing() -> None:
     fake = FakeAssistant(grown_events(), hold=5, trace=grown_trace())
     app = AtomrApp(fake)

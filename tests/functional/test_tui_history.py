@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from support.grown_steps import grown_trace
 from support.history_fakes import a_trace
 from support.tui.history_list import QUESTIONS, Bare, keep
 from support.tui.hostile import FORBIDDEN, HOSTILE
@@ -57,6 +58,18 @@ async def test_questions_are_listed_the_latest_first_with_a_preview(size: tuple[
         text = screen_text(app)
         assert "The answer is Mary Shelley.  (not sure, confidence 0.50)" in text
         assert "[e2] Mary Shelley (graph): mother: Mary Wollstonecraft." in text
+
+
+async def test_the_preview_lists_the_steps_of_a_tree_that_grew() -> None:
+    with History.open() as history:
+        history.record(grown_trace())
+    app = Bare()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ready(pilot, app, 1)
+        await until(pilot, lambda: "Steps" in screen_text(app))
+        text = screen_text(app)
+        assert "1. round 1: search[Metropolis]" in text
+        assert "2. follow-up: Who directed Metropolis? → Fritz Lang" in text
 
 
 async def test_enter_opens_the_trace_and_a_asks_again() -> None:

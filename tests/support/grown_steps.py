@@ -12,8 +12,11 @@ from atomr_local.reasoning.results import Action, Result
 from atomr_local.reasoning.steps import Steps
 from atomr_local.reasoning.trace.events import AnswerReady, Event, EvidenceFound, NodeFinished
 from atomr_local.reasoning.trace.recorder import Recorder
-from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
 from atomr_local.sources.protocol import Evidence, SourceName, Value
+from atomr_local.strategies.options import NoOptions, StrategyOptions
+from atomr_local.strategies.protocol import Need, Toolbox
+from atomr_local.tree.nodes import Tree
 
 GROWN_QUESTION = "Where was the director of Metropolis born?"
 _FILM = Evidence(SourceName.TEXT, "Metropolis", "Metropolis is a film directed by Fritz Lang.", 0.5, "Metropolis",
@@ -45,7 +48,13 @@ def grown_trace(strategy: str = "react", sink: Callable[[Event], None] = _told, 
         told: put before every text that the model or a source writes.
     """
     recorder = Recorder(GROWN_QUESTION, strategy, {}, lambda event: sink(_timed(event)))
-    steps = Steps(recorder, Cancellation())
+    _run(Steps(recorder, Cancellation()), recorder, told)
+    recorder.emit(AnswerReady(status="answered", answer="The answer is Vienna.", answers=("Vienna",), confidence=0.9))
+    recorder.trace.nodes = [replace(node, seconds=0.5) for node in recorder.trace.nodes]
+    return recorder.finish()
+
+
+def _run(steps: Steps, recorder: Recorder, told: str) -> Result:
     steps.begin(GROWN_QUESTION)
 
     def found(node_id: int, piece: Evidence) -> Evidence:
@@ -82,6 +91,20 @@ def grown_trace(strategy: str = "react", sink: Callable[[Event], None] = _told, 
         )
     with steps.root(GROWN_QUESTION) as root:
         root.result = Result((Value("Vienna"),), "tool", 0.9, [birth], [birth.id])
-    recorder.emit(AnswerReady(status="answered", answer="The answer is Vienna.", answers=("Vienna",), confidence=0.9))
-    recorder.trace.nodes = [replace(node, seconds=0.5) for node in recorder.trace.nodes]
-    return recorder.finish()
+    return root.result
+
+
+class Scripted:
+    """The method as a strategy; it needs no model."""
+
+    name = "scripted"
+    summary = "steps as they are written down"
+    paper = ""
+    needs: frozenset[Need] = frozenset()
+    options: type[StrategyOptions] = NoOptions
+    uses_sources = False
+    revises = False
+    takes_plans = False
+
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
+        return _run(tools.steps, tools.recorder, "")

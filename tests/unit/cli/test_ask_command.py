@@ -11,14 +11,17 @@ from typing import Any
 
 import pytest
 from support.fake_parts import FakeBackbone, FakeSource, entity, passages, reply, rows
+from support.grown_steps import GROWN_QUESTION, Scripted
 
 from atomr_local.assistant import Assistant
 from atomr_local.cli.main import main
 from atomr_local.errors import AtomrError
+from atomr_local.history.files.trace_import import parse_trace
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
 from atomr_local.parts import Parts
 from atomr_local.settings.schema import load_settings
+from atomr_local.strategies.registry import STRATEGIES
 
 QUESTION = "Who is the father of Ann Lee?"
 PLAN = '1. Who is Ann Lee? = Search("Ann Lee")\n2. Who is the father of [1]? = Relate([1], "father")\n'
@@ -104,6 +107,37 @@ def test_jsonl_prints_one_event_a_line(fakes: FakeBackbone, capsys: Capture) -> 
     assert {"plan_fragment", "plan_ready", "node_started", "evidence_found", "model_called", "answer_ready"} <= set(
         kinds
     )
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(STRATEGIES, Scripted.name, Scripted())
+
+
+def test_jsonl_tells_steps_as_they_are_added(fakes: FakeBackbone, scripted: None, capsys: Capture) -> None:
+    assert atomr("ask", "--strategy", "scripted", "--jsonl", GROWN_QUESTION) == 0
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    added = [event for event in events if event["event"] == "node_added"]
+    assert [(event["node_id"], event["parent"], event["label"]) for event in added] == [
+        (1, 0, "round 1"), (2, 1, "follow-up"), (3, 0, "round 2"),
+    ]  # fmt: skip
+    assert next(event for event in events if event["event"] == "plan_ready")["origin"] == "steps"
+    ended = {event["node_id"]: event for event in events if event["event"] == "node_finished"}
+    assert ended[1]["action"] == {"name": "search", "input": "Metropolis"}
+    assert ended[3]["candidates"][0] == {"answer": "Vienna", "score": -0.21, "origin": "text", "evidence": ["e2"]}
+    assert parse_trace(events[-1]["trace"]).nodes[3].label == "round 2"
+
+
+def test_a_grown_tree_is_printed_kept_and_shown_again(fakes: FakeBackbone, scripted: None, capsys: Capture) -> None:
+    assert atomr("ask", "--strategy", "scripted", "--verbose", GROWN_QUESTION) == 0
+    printed = capsys.readouterr().out
+    assert "    1. round 1: search[Metropolis]" in printed
+    assert "weighed: Vienna: from the text, rating -0.21" in printed
+    assert atomr("history", "show", "1", "--verbose") == 0
+    shown = capsys.readouterr().out
+    assert shown.endswith(printed)
+    assert atomr("history", "show", "1") == 0
+    assert "weighed" not in capsys.readouterr().out
 
 
 def test_an_unknown_answer_is_no_error_and_a_failure_is_one(fakes: FakeBackbone, capsys: Capture) -> None:
