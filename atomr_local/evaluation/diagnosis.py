@@ -63,7 +63,7 @@ def _diagnose_wrong(question: Question, trace: Mapping[str, Any], predicted: str
         return Diagnosis(Stage.PLANNING, "no valid plan" + (f": {problems[-1]}" if problems else ""))
     if seen.is_tree and question.evidences:
         return _diagnose_chain(question, seen)
-    if not seen.is_tree and len(seen.nodes) > 1:
+    if not seen.is_tree and (len(seen.nodes) > 1 or trace["plan"]["origin"] == "steps"):
         return diagnose_steps(question, seen)
     return _diagnose_whole(question, seen)
 

@@ -14,7 +14,7 @@ _STAGES = {
     Stage.PLANNING: "no valid plan, or one that does not ask for a hop",
     Stage.STEP: "a wrong follow-up (self-ask), sentence (ircot), action (react), query (dsp) or sub-question "
     "(probtree)",
-    Stage.STOPPED: "no step was taken after the one that told the hop before",
+    Stage.STOPPED: "no step was taken, or none after the one that told the hop before",
     Stage.LINKING: "another entity was taken for the one in the question",
     Stage.RETRIEVAL: "it was asked for and not found",
     Stage.READING: "it was found and not read, or misread",

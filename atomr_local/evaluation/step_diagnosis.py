@@ -1,10 +1,11 @@
 """Diagnosis of a wrong answer that was found step by step, or on a plan in words: no operators say what a step is for.
 
-A step asks for a hop of the gold chain if its question, thought or the input of its action names the hop's head; it
-tells the hop if its answers or its thought name the tail. Hop after hop, in the data set's order:
+A step asks for a hop of the gold chain if its question, thought or the input of its action names the hop's head, unless
+it names the relation of another hop and not this one's. It tells the hop if its answers or its thought name the tail.
+Hop after hop, in the data set's order:
 
     step        no step asks for it, though steps were taken (a wrong follow-up, sentence, action or sub-question)
-    stopped     … and none was taken after the one that told the hop before
+    stopped     … and none was taken after the one that told the hop before; or the method took no step at all
     retrieval   a step asks for it, and no evidence holds the fact or is the gold page about the head
     reading     … although it was there
     final       every hop was told, and the final answer is not right
@@ -28,13 +29,17 @@ from atomr_local.language.names import base_key, name_key
 from atomr_local.tree.nodes import ROOT_ID
 
 _Node = Mapping[str, Any]
+# Shorter wordings of relations, such as "in" and "from", stand in most questions.
+_TELLING = 4
 
 
 def diagnose_steps(question: Question, seen: SeenTrace) -> Diagnosis:
     """The first hop that was not asked for, not found or not read; the final answer if there is none."""
+    steps = [node for key, node in sorted(seen.nodes.items()) if key != ROOT_ID]
+    if not steps:
+        return Diagnosis(Stage.STOPPED, "no step was taken", ROOT_ID)
     if not seen.retrieved:
         return Diagnosis(Stage.MODEL, "answered without retrieval")
-    steps = [node for key, node in sorted(seen.nodes.items()) if key != ROOT_ID]
     if question.evidences:
         hops = gold_hops(question.question, question.evidences, question.gold_titles)
         return _diagnose_hops(question, hops, steps, seen)
@@ -51,9 +56,10 @@ def _diagnose_hops(question: Question, hops: Sequence[Hop], steps: Sequence[_Nod
         if all(mentions(question.question, tail) for tail in hop.tails[:1]):
             continue  # whatever is written names it: nothing can be told from that
         what = f"{hop.heads[0]!r} → {hop.tails[0]!r}"
-        asking = [node["id"] for node in steps if _asks(node, hop.heads)]
+        others = [other for other in hops if other is not hop]
+        asking = [node["id"] for node in steps if _asks(node, hop.heads) and not _asks_another(node, hop, others)]
         asking = asking or [node["id"] for node in steps if _thinks_of(node, hop.heads)]
-        if not asking and hop.previous is None and seen.nodes.get(ROOT_ID, {}).get("evidence"):
+        if not asking and hop.previous is None and _root_searched(steps, seen):
             asking = [ROOT_ID]
         if not asking:
             later = [node["id"] for node in steps if node["id"] > last]
@@ -100,11 +106,29 @@ def _tells(node: _Node, answers: Iterable[str], question: str) -> bool:
     )
 
 
+def _root_searched(steps: Iterable[_Node], seen: SeenTrace) -> bool:
+    """Whether the whole question was searched for, too: it has evidence that no step found."""
+    found = {name for node in steps for name in node["evidence"]}
+    return not found.issuperset(seen.nodes[ROOT_ID]["evidence"] if ROOT_ID in seen.nodes else ())
+
+
 def _asks(node: _Node, names: Iterable[str]) -> bool:
     """Whether the step's question or action names one of these."""
     action = node.get("action") or {}
     asked = (node["question"], node.get("resolved_question"), action.get("input"))
     return any(_stands(str(text or ""), name) for name in names for text in asked)
+
+
+def _asks_another(node: _Node, hop: Hop, others: Iterable[Hop]) -> bool:
+    """Whether the step names the relation of another hop and not this one's."""
+    question = node.get("resolved_question") or node["question"]
+    if not question.rstrip().endswith("?"):
+        return False  # a sentence tells one hop and leads to the next
+    asked = f" {name_key(question)} "
+    if any(f" {wording} " in asked for wording in hop.relation):
+        return False
+    wordings = {wording for other in others for wording in other.relation - hop.relation}
+    return any(f" {wording} " in asked for wording in wordings if len(wording) >= _TELLING)
 
 
 def _thinks_of(node: _Node, names: Iterable[str]) -> bool:

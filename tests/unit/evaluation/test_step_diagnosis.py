@@ -53,6 +53,8 @@ BORN = "When was Arthur Rosson born?"
     [
         ([step(1, "Who wrote King of the Sea?", "Melville")], BOTH, Stage.STEP, 1),
         ([FIRST, step(2, "When was the film made?", "1938")], BOTH, Stage.STEP, 2),
+        ([step(1, "When was King of the Sierras born?", "1938")], BOTH, Stage.STEP, 1),
+        ([], (), Stage.STOPPED, 0),
         ([FIRST], BOTH, Stage.STOPPED, 1),
         ([FIRST, step(2, BORN)], (FILM_PAGE, OTHER_PAGE), Stage.RETRIEVAL, 2),
         ([FIRST, step(2, BORN, "1938")], BOTH, Stage.READING, 2),
@@ -60,7 +62,18 @@ BORN = "When was Arthur Rosson born?"
         ([step(1, "Who directed King of the Sierras?", "Someone")], BOTH, Stage.READING, 1),
         ([step(1, "Who directed King of the Sierras?")], (OTHER_PAGE,), Stage.RETRIEVAL, 1),
     ],
-    ids=["wrong first", "wrong second", "stopped", "not found", "misread", "final", "first misread", "first not found"],
+    ids=[
+        "wrong first",
+        "wrong second",
+        "another relation",
+        "none",
+        "stopped",
+        "not found",
+        "misread",
+        "final",
+        "first misread",
+        "first not found",
+    ],
 )
 def test_follow_ups(steps: list[NodeTrace], pages: tuple[tuple[str, str], ...], stage: Stage, node: int) -> None:
     found = diagnose(CHAIN, grown(CHAIN, steps, ["1938"], *pages).to_dict())
