@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 from support.eval_fakes import write_lines
+from support.places import SCRIPTS
 
 from atomr_local.errors import AtomrError, InputError
+from atomr_local.evaluation.matrix import arms
 from atomr_local.evaluation.sets_file import read_sets
+from atomr_local.strategies.options import checked_options
+from atomr_local.strategies.registry import all_strategies
 
 GOOD = """
 [[sets]]
@@ -96,3 +100,16 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         read_sets(tmp_path / "absent.toml")
     with pytest.raises(InputError, match="cannot be read: it is a directory"):
         read_sets(tmp_path)
+
+
+def test_the_sets_that_the_documentation_measures() -> None:
+    file = read_sets(SCRIPTS / "bench" / "matrix.toml")
+    assert [item.name for item in file.sets] == [
+        "2wiki-text", "2wiki", "2wiki-split", "2wiki-split-one-side", "hotpot", "musique"
+    ]  # fmt: skip
+    found = all_strategies()
+    for ablation in file.ablations:
+        strategy = found.get(ablation.strategy)
+        if strategy is not None:
+            checked_options(strategy, ablation.options)
+    arms(file, [item.name for item in file.ablations if item.strategy in found])
