@@ -49,6 +49,7 @@ from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import Job, Jobs, JobState
 from atomr_local.tui.question.state import NodeView
 from atomr_local.tui.screens.ask.calls import CallsScreen
+from atomr_local.tui.screens.ask.compare import CompareScreen
 from atomr_local.tui.screens.ask.evidence import EvidenceScreen
 from atomr_local.tui.screens.ask.plan_editor import NodeEditor, PlanEditor
 from atomr_local.tui.screens.ask.question_dialogs import BusyScreen, RecallScreen, RewordScreen
@@ -411,6 +412,7 @@ SCREENS: dict[str, Fed] = {
                           ("zatitlez", "zatextz", "zsparqlz", "zcolz", "zcellz"), ("r",), ("zcolz",)),
     "evidence-web": Fed(lambda: EvidenceScreen(GRAPH, WEB), ("zatitlez", "zatextz", "zqueryz", "zurlz", "zwhenz")),
     "calls": Fed(lambda: CallsScreen(hostile("zheadz"), CALLS), ("zheadz", "zpurposez", "zpromptz", "zoutputz")),
+    "compare": Fed(lambda: CompareScreen(KEPT, [KEPT]), ("zquestionz", "zstrategyz")),
     "confirm": Fed(lambda: Confirm(hostile("zheadz"), hostile("zmsgz"), hostile("zyz"), hostile("znz")),
                    ("zheadz", "zmsgz", "znz")),
     "error": Fed(lambda: ErrorScreen(ERROR), ("ztitlez", "zmsgz", "zhintz")),

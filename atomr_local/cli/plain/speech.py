@@ -138,7 +138,6 @@ def step_lines(trace: Trace, node: NodeTrace) -> list[str]:
         lines.append(f"Check: {check_text(node.supported)}.")
     if node.misfit:
         lines.append(f"Check: {MISFIT}.")
-    lines += [f"Left out: {_clean(item)}" for item in node.dropped]
     lines += [f"It rests on {_source(item)}." for item in _cited(trace, node.id)]
     if node.evidence:
         lines.append(f"Evidence found: {len(node.evidence)}, cited: {len(node.cited)}. /evidence {node.id} reads it.")

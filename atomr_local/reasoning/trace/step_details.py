@@ -1,4 +1,4 @@
-"""What a step thought, did, saw and weighed, as short lines of text; the same for an event and for a trace."""
+"""What a step thought, did, saw, weighed and noted, as short lines of text; the same for an event and a trace."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from atomr_local.reasoning.trace.events import NodeFinished
 from atomr_local.reasoning.trace.schema import NodeTrace
-from atomr_local.reasoning.trace.words import action_text, kind_text, weighed_text, whence_text
+from atomr_local.reasoning.trace.words import action_text, computation_text, kind_text, weighed_text, whence_text
 from atomr_local.sanitize import sanitize_line
 
 _LONGEST = 1_000  # characters of a text
 _MOST_CANDIDATES = 10
+_MOST_NOTES = 20
 
 
 def is_stage(step: NodeFinished | NodeTrace, label: str, question: str) -> bool:
@@ -56,6 +57,10 @@ def step_details(step: NodeFinished | NodeTrace) -> Iterator[tuple[str, str]]:
         yield "weighed", bounded(weighed_text(candidate))
     if (left := len(step.candidates) - _MOST_CANDIDATES) > 0:
         yield "weighed", f"and {left} more"
+    for note in step.dropped[:_MOST_NOTES]:
+        yield "note", bounded(computation_text(note[: 2 * _LONGEST]))
+    if (left := len(step.dropped) - _MOST_NOTES) > 0:
+        yield "note", f"and {left} more"
 
 
 def bounded(text: str, longest: int = _LONGEST) -> str:

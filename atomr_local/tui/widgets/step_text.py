@@ -129,7 +129,7 @@ def describe(view: NodeView, asked: str = "") -> Iterable[Text]:
     if measured := measures_text(result.signals):
         yield field("measured", measured)
     for note in result.dropped:
-        yield field("left out", computation_text(note))
+        yield field("note", computation_text(note))
 
 
 def field(name: str, value: str, style: str = "") -> Text:

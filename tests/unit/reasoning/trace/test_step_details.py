@@ -62,6 +62,12 @@ def test_many_weighed_answers_are_counted() -> None:
     assert told[-1] == "and 2 more"
 
 
+def test_what_was_left_out_or_ended_the_method_is_told_as_a_note() -> None:
+    told = list(step_details(step(dropped=["the model asked again: Who?", *["e1 left out"] * 30])))
+    assert told[0] == ("note", "the model asked again: Who?")
+    assert told[-1] == ("note", "and 11 more")
+
+
 def test_the_winner_tells_where_it_comes_from() -> None:
     assert winner_text(step(candidates=WEIGHED, answers=["Vienna"])) == "from the text, rating -0.21"
     assert winner_text(step(candidates=WEIGHED)) == ""
