@@ -42,10 +42,15 @@ class Assistant(Asker, Protocol):
 
 @dataclass(frozen=True)
 class Arm:
-    """A column of the matrix: a strategy, with what an ablation changes of it."""
+    """A column of the matrix: a strategy, with what an ablation changes of it.
+
+    Attributes:
+        place: among all strategies and ablations; tables are ordered by it.
+    """
 
     name: str
     strategy: str
+    place: int = 0
     ablation: Ablation | None = None
 
 
@@ -105,14 +110,16 @@ def arms(file: SetsFile, names: Sequence[str]) -> list[Arm]:
         raise InputError(f"{file.path}: the ablation {min(taken)} has a strategy's name", hint="Give it another name.")
     if len(set(names)) < len(names):
         raise InputError(f"a strategy is named twice: {', '.join(names)}")
+    order = [*known_names(), *ablations]
     found = []
     for name in names:
         ablation = ablations.get(name)
         if ablation is None and ablations and name not in known_names():
-            known = ", ".join([*known_names(), *ablations])
-            raise InputError(f"there is no strategy and no ablation named {name[:40]!r}", hint=f"Known: {known}.")
+            raise InputError(
+                f"there is no strategy and no ablation named {name[:40]!r}", hint=f"Known: {', '.join(order)}."
+            )
         strategy = find_strategy(ablation.strategy if ablation else name)
-        found.append(Arm(name, strategy.name, ablation))
+        found.append(Arm(name, strategy.name, order.index(name), ablation))
     return found
 
 
@@ -145,9 +152,9 @@ def cells(
             continue
         path = file.questions_file(item, folders)
         questions, offset = item.load(path, limit), item.first(path)
-        for column, arm in enumerate(asked):
+        for arm in asked:
             cell = _cell(item, arm, out / item.name / arm.name, settings, path)
-            cell = replace(cell, questions=questions, offset=offset, place=(row, column))
+            cell = replace(cell, questions=questions, offset=offset, place=(row, arm.place))
             _check_offset(cell)
             found.append(cell)
     return found

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import itertools
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -271,8 +272,24 @@ def _shown(value: Any) -> str:
 
 
 def _lines(path: Path) -> Iterator[DatasetRecord]:
-    if path.exists():
-        yield from read_records(path)
+    """The file's records, without a last line that a kill has cut short."""
+    if not path.exists():
+        return
+    last = 0
+    try:
+        for record in read_records(path):
+            yield record
+            last = record.line
+    except InputError:
+        if not _is_torn(path, last):
+            raise
+
+
+def _is_torn(path: Path, whole: int) -> bool:
+    """Whether all that follows the first `whole` lines is one without a line feed."""
+    with path.open("rb") as stream:
+        left = [line for line in itertools.islice(stream, whole, None) if line.strip()]
+    return len(left) == 1 and not left[0].endswith(b"\n")
 
 
 def _line(fields: Mapping[str, Any]) -> str:
