@@ -198,7 +198,7 @@ async def unfold(app: AtomrApp, pilot: Pilot[None]) -> None:
     """Unfold every line of the evidence pane."""
     panel = app.query_one(NodePanel)
     for place, option in enumerate(list(panel.options)):
-        if isinstance(option, Fold) and option.key not in panel._unfolded:
+        if isinstance(option, Fold) and not option.is_open:
             panel.highlighted = place
             panel.action_select()
             await pilot.pause()

@@ -39,9 +39,9 @@ _OPEN_AT_FIRST = {_WEIGHED}
 class Fold(Option):
     """A line that unfolds; `key` says which one it is."""
 
-    def __init__(self, content: VisualType, key: str) -> None:
+    def __init__(self, content: VisualType, key: str, *, is_open: bool) -> None:
         super().__init__(content)
-        self.key = key
+        self.key, self.is_open = key, is_open
 
 
 class NodePanel(OptionList):
@@ -158,8 +158,8 @@ class NodePanel(OptionList):
     def _foldable(self, key: str, head: str, body: RenderableType) -> Fold:
         """A line that stands for `body` until it is unfolded."""
         if (key in self._turned) != (key in _OPEN_AT_FIRST):
-            return Fold(Group(Text(f"▾ {head}", "dim"), body), key)
-        return Fold(Content.from_rich_text(Text(f"▸ {head}", "dim")), key)
+            return Fold(Group(Text(f"▾ {head}", "dim"), body), key, is_open=True)
+        return Fold(Content.from_rich_text(Text(f"▸ {head}", "dim")), key, is_open=False)
 
 
 def _title(view: NodeView | None) -> Text:
