@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from atomr_local.reasoning.answer_selection.answer_signals import whole_signals
 from atomr_local.reasoning.confidence import signals as names
 from atomr_local.reasoning.operators import GUESSED, compared, values_read
+from atomr_local.reasoning.reading.answer_formats import VERDICTS
 from atomr_local.reasoning.reading.reading import Reading
-from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.results import Result, text_values
 from atomr_local.reasoning.trace.schema import Method
-from atomr_local.sources.protocol import Evidence
+from atomr_local.sources.protocol import Evidence, Value
 from atomr_local.strategies.protocol import Toolbox
 
 # Noted where a strategy had to stop early.
 CALLS_USED = "the question's model calls are used: answered from what had been found"
 _DIRECT = frozenset({"direct_rag", "closed_book"})
 _MEASURED = frozenset({names.READING, names.VERIFY})
+_UNKNOWN = re.compile(r"unknown|none|n/?a|not (?:known|stated|mentioned|given)|no answer|", re.IGNORECASE)
+_ABBREVIATION = re.compile(r"(?:\.\w+|\b[A-Z]\w?)$")  # "U.S", "Jr"
 
 
 def closed(tools: Toolbox, question: str, result: Result) -> Result:
@@ -62,3 +66,11 @@ def result_of(reading: Reading, method: Method, evidence: Sequence[Evidence]) ->
         error={"title": "Answer not readable", "message": reading.problem} if reading.problem else None,
         signals=reading.signals | ({names.GUESS: 1.0} if GUESSED in reading.dropped else {}),
     )
+
+
+def final_values(text: str) -> tuple[Value, ...]:
+    """The final answer that a transcript ends with; () for Unknown. A full stop behind it is no part of it."""
+    bare = text.strip().removesuffix(".")
+    if not _ABBREVIATION.search(bare) or bare.casefold() in VERDICTS:
+        text = bare
+    return () if _UNKNOWN.fullmatch(text.strip(" .")) else text_values([text])

@@ -10,13 +10,15 @@ from atomr_local.strategies.atomr import AtomR
 from atomr_local.strategies.ircot import IRCoT
 from atomr_local.strategies.plugged_in import plugged_in
 from atomr_local.strategies.protocol import Strategy
+from atomr_local.strategies.react import React
 from atomr_local.strategies.self_ask import SelfAsk
 from atomr_local.strategies.single import ChainOfThought, ClosedBook, Rag
 
 _log = logging.getLogger(__name__)
 ENTRY_POINTS = "atomr_local.strategies"
 STRATEGIES: dict[str, Strategy] = {
-    strategy.name: strategy for strategy in (AtomR(), Rag(), ClosedBook(), ChainOfThought(), SelfAsk(), IRCoT())
+    strategy.name: strategy
+    for strategy in (AtomR(), Rag(), ClosedBook(), ChainOfThought(), SelfAsk(), IRCoT(), React())
 }
 
 

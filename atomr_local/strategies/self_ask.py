@@ -6,7 +6,6 @@ Each follow-up is searched and read; the next one is written from the questions 
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from itertools import chain, repeat
 
@@ -16,11 +15,11 @@ from atomr_local.errors import AtomrError, Cancelled, InputError
 from atomr_local.reasoning.asking.forms import Branch, Form, Line, worked_examples
 from atomr_local.reasoning.asking.writer import Written
 from atomr_local.reasoning.operations.computed_nodes import evidence_of
-from atomr_local.reasoning.results import Result, add_evidence, text_values
+from atomr_local.reasoning.results import Result, add_evidence
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.sources.protocol import Evidence, Request, SourceName
 from atomr_local.strategies.asked_before import asked_before
-from atomr_local.strategies.closing import closed, result_of
+from atomr_local.strategies.closing import closed, final_values, result_of
 from atomr_local.strategies.options import StrategyOptions
 from atomr_local.strategies.outgoing import fit_for_web
 from atomr_local.strategies.protocol import Need, Toolbox
@@ -31,7 +30,6 @@ _NEEDED, _NEXT, _FOLLOW_UP, _ANSWER, _TOLD = "Needed", "Next", "Follow-up", "Ans
 # What the model chooses first, and after every intermediate answer: to ask on, or to end.
 _CHOICES = {_NEEDED: ("yes", "no"), _NEXT: ("another follow-up", "the answer")}
 _FORM = Form(_PACKAGE, "self_ask", (Line(_FOLLOW_UP),), worked_examples(_PACKAGE, "self_ask_examples"), stop=(_TOLD,))
-_UNKNOWN = re.compile(r"unknown|not known|none|n/?a|", re.IGNORECASE)
 OWN = "nothing was found: this is the model's own knowledge"
 ALL_OWN = "no step found evidence: this is the model's own knowledge"
 NO_LOOK_UP = "nothing was looked up: this is the model's own knowledge"
@@ -195,9 +193,5 @@ class _SelfAsk:
 
     def _written(self, final: Written) -> Result:
         """The final answer of the transcript."""
-        text = final[_ANSWER].removesuffix(".")
-        mean = final.logprob(_ANSWER)
-        sure = None if mean is None else math.exp(mean)
-        if _UNKNOWN.fullmatch(text.strip()):
-            return Result()
-        return Result(text_values([text]), "child", sure)
+        values, mean = final_values(final[_ANSWER]), final.logprob(_ANSWER)
+        return Result(values, "child", None if mean is None else math.exp(mean)) if values else Result()

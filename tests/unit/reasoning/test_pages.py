@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from support.fake_pages import FakePages
 from support.fake_parts import FakeBackbone, FakeSource, toolbox
 
 from atomr_local.cancellation import Cancellation
@@ -12,7 +12,6 @@ from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.pages import PageReader
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import Event, EvidenceFound, PlanReady, RetrievalStarted
-from atomr_local.sources.protocol import Page, Sentence
 from atomr_local.strategies.protocol import Toolbox
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID
@@ -22,34 +21,6 @@ CURIE = (
     "Marie Curie was a physicist.", "She discovered radium.", "She was born in Warsaw.", "Radium was discovered in 1898.",
     "It glows.", "Her radium prizes are two.",
 )  # fmt: skip
-
-
-class FakePages(FakeSource):
-    """Pages by title; two sentences a passage."""
-
-    def __init__(self, pages: dict[str, Sequence[str]], redirects: dict[str, str] | None = None, missing: str = ""):
-        super().__init__("text")
-        self.pages, self.redirects, self.pages_missing = pages, redirects or {}, missing
-        self.opened: list[str] = []
-        self.error: Exception | None = None
-
-    def page(self, title: str) -> Page | None:
-        self.opened.append(title)
-        if self.error is not None:
-            raise self.error
-        title = self.redirects.get(title, title)
-        if title not in self.pages:
-            return None
-        place, found = 0, []
-        for number, text in enumerate(self.pages[title]):
-            found.append(Sentence(text, f"{title}#{number // 2}", place, place + len(text)))
-            place += len(text) + 1
-        return Page(title, tuple(found), "Q7186")
-
-    def similar_titles(self, name: str, number: int) -> tuple[str, ...]:
-        if self.error is not None:
-            raise self.error
-        return tuple(title for title in self.pages if title != name)[:number]
 
 
 def tools_of(source: FakeSource, events: list[Event] | None = None, **given: Any) -> Toolbox:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.fake_pages import FakePages
 from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, passages, reply, toolbox
 
 from atomr_local.errors import InputError, SettingsError, SourceError
@@ -86,8 +87,10 @@ def test_every_strategy_emits_a_plan_first_and_finishes_its_root(name: str) -> N
         "cot": ["hm", UNKNOWN],
         "ircot": [""],
         "self-ask": ["Needed: no\nAnswer: Unknown"],
+        "react": ["Thought: hm\nAction: finish\nInput: Unknown", *["hm"] * 10],
     }
-    tools = toolbox(QUESTION, FakeBackbone(*replies[name]), sink=events.append)
+    sources = [FakePages({})] if "pages" in find_strategy(name).needs else []
+    tools = toolbox(QUESTION, FakeBackbone(*replies[name]), *sources, sink=events.append)
     assert find_strategy(name).run(QUESTION, None, "model", tools).values == ()
     kinds = [type(event) for event in events if getattr(event, "node_id", 0) == 0]
     assert kinds.count(PlanReady) == kinds.count(NodeFinished) == 1
