@@ -5,7 +5,6 @@ Each sentence of the chain is the next query. A second call reads what was colle
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -156,5 +155,6 @@ def _alike(one: str, other: str) -> bool:
 
 
 def _first_sentence(text: str) -> str:
-    spans: Sequence[tuple[int, int]] = list(sentences(text))
-    return next((text[begin:end].strip() for begin, end in spans if text[begin:end].strip()), "")
+    """The first sentence with a word in it; a number of a passage, such as "[3]", is none."""
+    pieces = (text[begin:end].strip() for begin, end in sentences(text))
+    return next((piece for piece in pieces if any(map(str.isalpha, piece))), "")

@@ -76,7 +76,7 @@ def test_only_the_first_sentence_is_kept() -> None:
     assert source.queries[1] == FIRST
 
 
-@pytest.mark.parametrize("written", ["", "no label at all but\n\nlines"])
+@pytest.mark.parametrize("written", ["", "Next: [3]", "Next: 1. 2.", "no label at all but\n\nlines"])
 def test_output_that_fits_no_form_ends_or_goes_on_and_is_answered(written: str) -> None:
     replies: list[Any] = [written, "", "", UNKNOWN, UNKNOWN]
     result, trace, _ = run(FakeBackbone(*replies), text())
