@@ -36,7 +36,7 @@ class Result:
         signals: signals for and against the answer by name ("link", "relation", "null", "verify", …); 0 to 1.
         linked: labels of the entities that the graph linked the operator's first arguments to.
         near: if the graph has the entity but not what was asked: labels of its most similar properties, best first.
-        others: alternative answers, each with its confidence, best first.
+        others: alternative answers of an unsure reading, best first; their scores are confidences.
         thought: what the model wrote before it acted or answered.
         action: the tool that the step used.
         observation: what the tool returned, as the model saw it.
@@ -51,7 +51,7 @@ class Result:
     computation: str | None = None
     dropped: list[str] = field(default_factory=list)
     error: dict[str, str] | None = None
-    others: tuple[tuple[Value, float], ...] = ()
+    others: tuple[Candidate, ...] = ()
     computed: bool = False
     reason: str = ""
     none: bool = False
