@@ -37,8 +37,8 @@ from atomr_local.reasoning.verdict.judge import AtHand, judge
 from atomr_local.settings.file import changed_settings
 from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.sources.protocol import KnowledgeSource
-from atomr_local.strategies.atomr import make_plan
 from atomr_local.strategies.options import StrategyOptions, options_of
+from atomr_local.strategies.plans import make_plan
 from atomr_local.strategies.protocol import Strategy, Toolbox
 from atomr_local.strategies.registry import find_strategy
 from atomr_local.strategies.understanding import understand

@@ -9,8 +9,8 @@ node, answered by direct RAG.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal
 
 from atomr_local.backbone.protocol import Backbone, Generation, GenerationRequest, Message, Prompt
@@ -21,6 +21,7 @@ from atomr_local.errors import ModelError
 from atomr_local.planning.answer_form import in_asked_form
 from atomr_local.planning.examples import Example, ExampleLibrary
 from atomr_local.planning.grammar import plan_grammar
+from atomr_local.planning.line_logprobs import line_logprobs
 from atomr_local.planning.shorthand import with_searches
 from atomr_local.planning.superlatives import comparing_filters, with_comparisons
 from atomr_local.tree.answer_types import ANSWER, NO_QUESTION, AnswerType, Expects
@@ -56,6 +57,8 @@ class PlanningResult:
         attempts: number of model calls.
         problems: why attempts were rejected, in order.
         confidence: exp of the mean token log-probability; None for a fallback.
+        outline: the plan as the model wrote it, corrected, before Search steps were put in; None if it wrote none.
+        lines: by node of the outline, the log-probabilities of the tokens of its line, as far as they are known.
     """
 
     tree: Tree
@@ -63,6 +66,8 @@ class PlanningResult:
     attempts: int
     problems: tuple[str, ...] = ()
     confidence: float | None = None
+    outline: Tree | None = None
+    lines: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def compact(self) -> str:
@@ -179,11 +184,19 @@ class Planner:
             if on_call is not None:
                 on_call(prompt, made)
             if made.finish == "length":
-                tree, complaint = None, "the plan is too long; use fewer steps"
+                outline, complaint = None, "the plan is too long; use fewer steps"
             else:
-                tree, complaint = self._read(made.text, question)
-            if tree is not None:
-                return PlanningResult(tree, "model", attempt, tuple(problems), made.mean_probability)
+                outline, complaint = self._read(made.text, question)
+            if outline is not None:
+                return PlanningResult(
+                    self._with_searches(outline),
+                    "model",
+                    attempt,
+                    tuple(problems),
+                    made.mean_probability,
+                    outline,
+                    line_logprobs(made, outline),
+                )
             problems.append(complaint)
             prompt = self._repair(prompt, made.text, complaint)
             if not self._fits(prompt):
@@ -202,8 +215,12 @@ class Planner:
             return None, complaints[0]
         if tree.expects is not None and tree.expects.type in NO_QUESTION:
             return Tree(replace(tree.root, question=question)), ""  # nothing to understand: keep the user's words
+        return tree, ""
+
+    def _with_searches(self, tree: Tree) -> Tree:
+        """The tree with its Search steps, unless it would be too large with them."""
         whole = with_searches(tree)
-        return (tree if any(p.fatal for p in validate(whole, self.limits)) else whole), ""
+        return tree if any(p.fatal for p in validate(whole, self.limits)) else whole
 
     def _prompt(self, question: str) -> Prompt:
         template = "plan" if self.style == "full" else "lean_plan"

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from atomr_local.backbone.protocol import Generation, Prompt
 from atomr_local.planning.coverage import left_out
-from atomr_local.planning.spelling import Respelt, respelt, spelt
 from atomr_local.reasoning.answer_selection.selection import AnswerSelection
-from atomr_local.reasoning.asking.asking import shown_prompt
 from atomr_local.reasoning.executor import Executor
 from atomr_local.reasoning.result_reuse import ReusedResults
 from atomr_local.reasoning.results import Result
-from atomr_local.reasoning.trace.events import ModelCalled, PlanFragment, PlanReady, StageChanged, WarningRaised
+from atomr_local.reasoning.trace.events import PlanReady, WarningRaised
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.reasoning.verdict.unmentioned_years import unmentioned_years
 from atomr_local.strategies.options import NoOptions, StrategyOptions
+from atomr_local.strategies.plans import make_plan
 from atomr_local.strategies.protocol import Need, Toolbox
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import Tree
@@ -70,43 +68,3 @@ class AtomR:
         if years:
             tools.recorder.emit(WarningRaised(message=f"the evidence does not mention {', '.join(years)}"))
         return result
-
-
-def make_plan(question: str, tools: Toolbox) -> PlanReady:
-    """Ask the planner and emit what it writes."""
-    recorder = tools.recorder
-    recorder.emit(StageChanged(stage="planning"))
-
-    def on_call(prompt: Prompt, completion: Generation) -> None:
-        tools.asking.count_call()
-        recorder.emit(ModelCalled(node_id=None, purpose="plan", prompt=shown_prompt(prompt), completion=completion))
-
-    plan = tools.planner.plan(
-        question,
-        on_text=lambda text: recorder.emit(PlanFragment(text=text)),
-        on_call=on_call,
-        cancellation=tools.cancellation,
-    )
-    tree = rightly_spelt(plan.tree, tools)
-    return PlanReady(
-        tree=tree,
-        compact=to_compact(tree, with_root=True),
-        origin=plan.origin,
-        attempts=plan.attempts,
-        problems=plan.problems,
-        confidence=plan.confidence,
-    )
-
-
-def rightly_spelt(tree: Tree, tools: Toolbox) -> Tree:
-    """The tree with names as typed, unless the local sources know only the plan's spelling.
-
-    Raises:
-        Cancelled: the question was cancelled.
-    """
-    return spelt(tree, [name for name in respelt(tree) if not _put_right(name, tools)])
-
-
-def _put_right(name: Respelt, tools: Toolbox) -> bool:
-    """Whether the model corrected the name: the sources know its spelling and not the typed one."""
-    return not tools.retriever.known(name.typed) and tools.retriever.known(name.written)

@@ -70,6 +70,9 @@ class PlanReady(Event):
     """The plan that will be executed; later events use its nodes' ids.
 
     Methods whose steps follow one from the other have a plan of the root alone; `NodeAdded` adds the others.
+
+    `confidences`: by id of a node with children, how surely the model wrote what is below it, 0 to 1, where the method
+    makes use of that.
     """
 
     tree: Tree
@@ -78,6 +81,7 @@ class PlanReady(Event):
     attempts: int
     problems: tuple[str, ...] = ()
     confidence: float | None = None
+    confidences: Mapping[int, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -89,6 +93,7 @@ class PlanReady(Event):
             "attempts": self.attempts,
             "problems": list(self.problems),
             "confidence": self.confidence,
+            "confidences": {str(node_id): share for node_id, share in self.confidences.items()},
         }
 
 

@@ -187,6 +187,8 @@ class Recorder:
         self.trace.understood_as = event.tree.question
         self.trace.expects = event.tree.expects.to_dict() if event.tree.expects is not None else None
         self.trace.nodes = [_planned(event.tree, node) for node in event.tree.nodes()]
+        for node_id, confidence in event.confidences.items():
+            self.trace.node(node_id).plan_confidence = confidence
 
     def _grow(self, event: NodeAdded) -> None:
         """Add the node of a step that no plan has."""

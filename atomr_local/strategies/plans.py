@@ -1,0 +1,67 @@
+"""Asks the planner for a plan, for the strategies that run plans."""
+
+from __future__ import annotations
+
+from atomr_local.backbone.protocol import Generation, Prompt
+from atomr_local.planning.planner import PlanningResult
+from atomr_local.planning.spelling import Respelt, respelt, spelt
+from atomr_local.reasoning.asking.asking import shown_prompt
+from atomr_local.reasoning.trace.events import ModelCalled, PlanFragment, PlanReady, StageChanged
+from atomr_local.strategies.protocol import Toolbox
+from atomr_local.tree.compact import to_compact
+from atomr_local.tree.nodes import Tree
+
+
+def ask_planner(question: str, tools: Toolbox) -> PlanningResult:
+    """Have the question decomposed, and emit what the planner writes."""
+    recorder = tools.recorder
+    recorder.emit(StageChanged(stage="planning"))
+
+    def on_call(prompt: Prompt, completion: Generation) -> None:
+        tools.asking.count_call()
+        recorder.emit(ModelCalled(node_id=None, purpose="plan", prompt=shown_prompt(prompt), completion=completion))
+
+    return tools.planner.plan(
+        question,
+        on_text=lambda text: recorder.emit(PlanFragment(text=text)),
+        on_call=on_call,
+        cancellation=tools.cancellation,
+    )
+
+
+def make_plan(question: str, tools: Toolbox) -> PlanReady:
+    """The plan of :func:`ask_planner` with its names rightly spelt."""
+    plan = ask_planner(question, tools)
+    tree = rightly_spelt(plan.tree, plan.tree, tools)
+    return ready(plan, tree)
+
+
+def ready(plan: PlanningResult, tree: Tree, confidences: dict[int, float] | None = None) -> PlanReady:
+    """The event for the plan, with this tree made of it.
+
+    Args:
+        confidences: by node, how surely the model wrote what is below it, 0 to 1.
+    """
+    return PlanReady(
+        tree=tree,
+        compact=to_compact(tree, with_root=True),
+        origin=plan.origin,
+        attempts=plan.attempts,
+        problems=plan.problems,
+        confidence=plan.confidence,
+        confidences=confidences or {},
+    )
+
+
+def rightly_spelt(tree: Tree, plan: Tree, tools: Toolbox) -> Tree:
+    """The tree with the names that the plan looks up as typed, unless the local sources know only the plan's spelling.
+
+    Raises:
+        Cancelled: the question was cancelled.
+    """
+    return spelt(tree, [name for name in respelt(plan) if not _put_right(name, tools)])
+
+
+def _put_right(name: Respelt, tools: Toolbox) -> bool:
+    """Whether the model corrected the name: the sources know its spelling and not the typed one."""
+    return not tools.retriever.known(name.typed) and tools.retriever.known(name.written)
