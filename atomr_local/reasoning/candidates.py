@@ -11,6 +11,8 @@ from typing import Any
 from atomr_local.language.answer_key import answer_key
 from atomr_local.sources.protocol import Value
 
+UNKNOWN = "Unknown"
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -30,12 +32,19 @@ class Candidate:
 
     @property
     def answer(self) -> str:
-        return ", ".join(value.text for value in self.values) if self.values else "Unknown"
+        return ", ".join(value.text for value in self.values) if self.values else UNKNOWN
 
     @property
     def key(self) -> str:
         """What equal answers share: the words without case, articles and punctuation, in any order of the values."""
         return "; ".join(sorted(answer_key(value.text) for value in self.values))
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Candidate:
+        """The candidate that :meth:`to_dict` wrote; several answers come back as one text."""
+        answer = str(given["answer"])
+        values = () if answer == UNKNOWN else (Value(answer),)
+        return cls(values, given["score"], str(given["origin"]), tuple(given["evidence"]))
 
     def to_dict(self) -> dict[str, Any]:
         """The candidate as events and the trace write it; a score that JSON cannot write is None."""

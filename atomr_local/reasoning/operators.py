@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from atomr_local.errors import ModelError
 from atomr_local.language.names import base_key, comparable, name_key
-from atomr_local.reasoning.candidates import Candidate
 from atomr_local.reasoning.confidence.signals import AGREE, FAILED_SOURCE, TYPE_FIT, worst
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reading.answer_fit import misfit
@@ -73,9 +72,7 @@ def _head(request: Request, found: Gathered) -> Value:
 def _belong(reading: Result, head: Value) -> None:
     """Record the owner of the values and of their alternatives."""
     reading.values = tuple(replace(value, of=(head,)) for value in reading.values)
-    reading.others = tuple(
-        replace(other, values=tuple(replace(value, of=(head,)) for value in other.values)) for other in reading.others
-    )
+    reading.others = tuple((replace(value, of=(head,)), confidence) for value, confidence in reading.others)
 
 
 @dataclass
@@ -228,7 +225,7 @@ class Operators:
             question = request.question if len(request.arguments) < 2 else self._question(request)
             reading = self._looked_up(node_id, question, request, evidence)
             self._take(node_id, result, reading)
-            result.others = tuple(Candidate((Value(text),), confidence, "text") for text, confidence in reading.others)
+            result.others = tuple((Value(text), confidence) for text, confidence in reading.others)
         return result
 
     def _looked_up(self, node_id: int, question: str, request: Request, evidence: Sequence[Evidence]) -> Reading:

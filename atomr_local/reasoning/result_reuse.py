@@ -7,13 +7,14 @@ plan may have been renumbered.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from atomr_local.errors import InputError
 from atomr_local.reasoning.arguments import fill_question
-from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.candidates import Candidate
+from atomr_local.reasoning.results import Action, Result
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.steps import Steps
 from atomr_local.reasoning.trace.events import EvidenceFound, NodeStarted, SourcesSelected
@@ -140,6 +141,10 @@ class ReusedResults:
             linked=tuple(node.linked),
             near=tuple(node.near),
             reason=node.reason if node.operation is not None else "",
+            thought=node.thought,
+            action=Action(node.action["name"], node.action["input"]) if node.action is not None else None,
+            observation=node.observation,
+            candidates=tuple(_weighed(node, remembered, names)),
         )
 
     def given(self, node_id: int) -> Result | None:
@@ -180,6 +185,13 @@ def _form(tree: Tree, node: Node, numbers: Mapping[int, int]) -> Any:
         tree.expects,
         tree.question if node.call is None else "",  # computed steps also depend on the whole question
     )
+
+
+def _weighed(node: NodeTrace, remembered: Result | None, names: Mapping[str, str]) -> Iterator[Candidate]:
+    """The candidates of the base with this trace's numbers of evidence."""
+    known = remembered.candidates if remembered is not None else map(Candidate.from_dict, node.candidates)
+    for candidate in known:
+        yield replace(candidate, evidence=tuple(names[item] for item in candidate.evidence if item in names))
 
 
 def _finished(node: NodeTrace) -> bool:

@@ -36,7 +36,7 @@ class Result:
         signals: signals for and against the answer by name ("link", "relation", "null", "verify", …); 0 to 1.
         linked: labels of the entities that the graph linked the operator's first arguments to.
         near: if the graph has the entity but not what was asked: labels of its most similar properties, best first.
-        others: alternative answers of an unsure reading, best first; their scores are confidences.
+        others: alternative answers, each with its confidence, best first.
         thought: what the model wrote before it acted or answered.
         action: the tool that the step used.
         observation: what the tool returned, as the model saw it.
@@ -51,7 +51,7 @@ class Result:
     computation: str | None = None
     dropped: list[str] = field(default_factory=list)
     error: dict[str, str] | None = None
-    others: tuple[Candidate, ...] = ()
+    others: tuple[tuple[Value, float], ...] = ()
     computed: bool = False
     reason: str = ""
     none: bool = False
@@ -71,9 +71,15 @@ class Result:
             return "computed"
         if not self.values or self.signals.get("guess"):
             return None if self.error and not self.values else "not found"
-        if self.method == "closed_book":
+        if self.from_memory:
             return "memory"
         return "computed" if self.computed and self.method is not None else "found"
+
+    @property
+    def from_memory(self) -> bool:
+        """Whether the answer is the model's own knowledge, and no evidence is cited for any part of it."""
+        chosen = self.method == "aggregate" and bool(self.signals.get("memory")) and not self.cited
+        return self.method == "closed_book" or chosen
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -139,7 +145,7 @@ def text_values(texts: Iterable[str]) -> tuple[Value, ...]:
 
 def citations_hold(result: Result) -> bool | None:
     """The citation check; None for a result that no passage contains literally."""
-    if result.computed or result.method == "closed_book":
+    if result.computed or result.from_memory:
         return None
     by_id = {item.id: item for item in result.evidence}
     return supported(result.texts, [by_id[item] for item in result.cited if item in by_id])

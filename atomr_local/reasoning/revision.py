@@ -60,6 +60,11 @@ class Revision:
         return replace(self, answers={i: _answers(i, given) for i, given in self.answers.items()})
 
     @property
+    def named(self) -> frozenset[int]:
+        """The nodes that a correction names."""
+        return frozenset({*self.sources, *self.answers, *self.rerun})
+
+    @property
     def plan(self) -> Tree:
         """The plan of the corrected answer.
 

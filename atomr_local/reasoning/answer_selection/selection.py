@@ -225,10 +225,8 @@ def surest_pair(earlier: Result, result: Result, answer_after: Callable[[Result]
     """
     best_earlier, best = earlier, result
     best_confidence = _together(raw_confidence(earlier), result)
-    for other in earlier.others:
-        confidence = other.score or 0.0
-        signals = {names.READING: confidence}
-        trial = replace(earlier, values=other.values, confidence=confidence, others=(), signals=signals)
+    for value, confidence in earlier.others:
+        trial = replace(earlier, values=(value,), confidence=confidence, others=(), signals={names.READING: confidence})
         found = answer_after(trial)
         together = _together(confidence, found)
         if together > best_confidence:

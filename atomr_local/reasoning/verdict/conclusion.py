@@ -34,7 +34,7 @@ def conclusion(trace: Trace, verdict: AnswerVerdict) -> AnswerReady:
             guess=verdict.guess,
         )
     root = trace.node(ROOT_ID)
-    basis: Basis = "model" if root.method == "closed_book" else "evidence"
+    basis: Basis = "model" if root.method == "closed_book" or root.outcome == "memory" else "evidence"
     return AnswerReady(
         status="answered",
         answer=_sentence(root.answers, basis),

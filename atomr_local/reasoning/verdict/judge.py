@@ -173,7 +173,7 @@ class _Judge:
         root = self._root
         if root is None or not root.answers or self._repeats(root):
             return None
-        basis: Basis = "model" if root.method == "closed_book" else "evidence"
+        basis: Basis = "model" if root.method == "closed_book" or root.outcome == "memory" else "evidence"
         confidence = root.confidence
         if confidence is not None and not sure:
             confidence *= self._accept
