@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from atomr_local.reasoning.answer_selection.answer_signals import whole_signals
+from atomr_local.reasoning.answer_selection.answer_signals import step_signals, tree_signals, whole_signals
 from atomr_local.reasoning.confidence import signals as names
 from atomr_local.reasoning.operators import GUESSED, compared, values_read
 from atomr_local.reasoning.reading.answer_formats import VERDICTS
@@ -15,6 +15,7 @@ from atomr_local.reasoning.results import Result, text_values
 from atomr_local.reasoning.trace.schema import Method
 from atomr_local.sources.protocol import Evidence, Value
 from atomr_local.strategies.protocol import Toolbox
+from atomr_local.tree.nodes import Tree
 
 # Noted where a strategy had to stop early.
 CALLS_USED = "the question's model calls are used: answered from what had been found"
@@ -35,6 +36,23 @@ def closed(tools: Toolbox, question: str, result: Result) -> Result:
     if result.values and measured:
         result.signals = whole_signals(question, result)
         result.confidence = tools.calibration.of_whole(result.signals)
+    return result
+
+
+def closed_tree(tools: Toolbox, tree: Tree, question: str, result: Result, results: Mapping[int, Result]) -> Result:
+    """The root's result with its confidence where it rests on the steps of a tree."""
+    compared(result)
+    if result.values:
+        result.signals = tree_signals(tree, question, result, results)
+        result.confidence = tools.calibration.tree.probability(result.signals)
+    return result
+
+
+def weighed_step(tools: Toolbox, result: Result) -> Result:
+    """A step's result with its confidence: the calibrated probability of what was looked up or read."""
+    if result.values and not _MEASURED.isdisjoint(result.signals):
+        result.signals = step_signals(result)
+        result.confidence = tools.calibration.step.probability(result.signals)
     return result
 
 

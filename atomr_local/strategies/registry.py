@@ -9,6 +9,7 @@ from atomr_local.plugins import find, load_all, offered
 from atomr_local.strategies.atomr import AtomR
 from atomr_local.strategies.ircot import IRCoT
 from atomr_local.strategies.plugged_in import plugged_in
+from atomr_local.strategies.probtree import ProbTree
 from atomr_local.strategies.protocol import Strategy
 from atomr_local.strategies.react import React
 from atomr_local.strategies.self_ask import SelfAsk
@@ -18,7 +19,7 @@ _log = logging.getLogger(__name__)
 ENTRY_POINTS = "atomr_local.strategies"
 STRATEGIES: dict[str, Strategy] = {
     strategy.name: strategy
-    for strategy in (AtomR(), Rag(), ClosedBook(), ChainOfThought(), SelfAsk(), IRCoT(), React())
+    for strategy in (AtomR(), Rag(), ClosedBook(), ChainOfThought(), SelfAsk(), IRCoT(), ProbTree(), React())
 }
 
 

@@ -86,6 +86,7 @@ def test_every_strategy_emits_a_plan_first_and_finishes_its_root(name: str) -> N
         "closed-book": [UNKNOWN],
         "cot": ["hm", UNKNOWN],
         "ircot": [""],
+        "probtree": ["not a plan", "not a plan", "Reasons: It is not known.\nAnswer: Unknown"],
         "self-ask": ["Needed: no\nAnswer: Unknown"],
         "react": ["Thought: hm\nAction: finish\nInput: Unknown", *["hm"] * 10],
     }
