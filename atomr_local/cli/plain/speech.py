@@ -8,7 +8,7 @@ from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, c
 from atomr_local.reasoning.trace.events import NodeAdded, NodeFinished, PlanReady
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
 from atomr_local.reasoning.trace.step_details import is_stage, step_details, step_title
-from atomr_local.reasoning.trace.words import MISFIT, check_text, computation_text, warning_text
+from atomr_local.reasoning.trace.words import MISFIT, check_text, computation_text, kind_text, warning_text
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tree.nodes import ROOT_ID
 
@@ -51,7 +51,7 @@ def plan_lines(event: PlanReady) -> list[str]:
 def added_step(event: NodeAdded) -> str:
     """One line for a step that no plan has, as it is added."""
     part = "" if event.parent == ROOT_ID else f", part of step {event.parent}"
-    what = ": ".join(filter(None, (_clean(event.label), _clean(event.question))))
+    what = ": ".join(filter(None, (kind_text(event.label, "step"), _clean(event.question))))
     return f"Step {event.node_id} is added{part}: {what}"
 
 

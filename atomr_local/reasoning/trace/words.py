@@ -56,6 +56,8 @@ ORIGINS = {
     "children": "from the steps below",
     "model": "the model's own knowledge",
 }
+# What methods call their steps, where that is no word that everybody knows.
+LABELS = {"vote": "several tries"}
 RATING_MEANS = "larger is better; compare within this step only"
 YOUR_ANSWER = "your answer"
 OWN = f"✎ {YOUR_ANSWER}"
@@ -76,7 +78,7 @@ def method_text(method: str) -> str:
 
 def kind_text(label: str, kind: str) -> str:
     """What a step is: what its method calls it, else a kind that says more than that it is a step."""
-    name = label or ("" if kind in _PLAIN_KINDS else kind)
+    name = LABELS.get(label, label) or ("" if kind in _PLAIN_KINDS else kind)
     return sanitize_line(name[: 2 * _LONGEST_NAME])[:_LONGEST_NAME]
 
 

@@ -82,4 +82,5 @@ def test_names_of_another_version_are_shown_as_text() -> None:
     assert kind_text("", "oracle") == "oracle"
     assert kind_text("", "step") == kind_text("", "root") == ""
     assert kind_text("follow-up", "step") == "follow-up"
+    assert kind_text("vote", "step") == "several tries"
     assert origin_text("stars") == "stars"
