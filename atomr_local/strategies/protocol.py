@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal, Protocol
 
 from atomr_local.backbone.protocol import Backbone
@@ -23,14 +24,16 @@ from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.retrieval import Retriever
 from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.steps import Steps
+from atomr_local.reasoning.trace.events import Event, ModelCalled, TextGenerated
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.settings.schema import Settings
-from atomr_local.sources.protocol import KnowledgeSource
+from atomr_local.sources.protocol import KnowledgeSource, SourceName
 from atomr_local.strategies.options import NoOptions, StrategyOptions
 from atomr_local.tree.nodes import Tree
 
 Need = Literal["graph", "pages", "text"]
+_LOCAL = (SourceName.TEXT, SourceName.GRAPH)
 
 
 class Toolbox:
@@ -54,6 +57,8 @@ class Toolbox:
         pages: opens pages; None if no source at hand can.
         graph: looks around in the graph; None if it is not at hand.
         ranking: orders evidence of several sources.
+        aside: gives the tools for another question that a step of this one asks on the way. It has a trace and limits
+            of its own, and nothing goes to the web; its model calls are told as those of the step.
     """
 
     def __init__(
@@ -109,6 +114,18 @@ class Toolbox:
         self.pages = page_reader(sources, recorder, cancellation, self.cache.allowed)
         self.graph = graph_access(sources, recorder, cancellation, self.cache.allowed)
         self.ranking = ranking or Ranking()
+
+        def aside(question: str, node_id: int, cancellation: Cancellation) -> Toolbox:
+            def tell(event: Event) -> None:
+                if isinstance(event, ModelCalled | TextGenerated):
+                    recorder.emit(replace(event, node_id=node_id))
+
+            own = Recorder(question, recorder.trace.strategy, {}, tell)
+            local = {name: source for name, source in sources.items() if name in _LOCAL}
+            parts = (backbone, local, planner, own, cancellation, settings)
+            return Toolbox(*parts, style=style, calibration=calibration, ranking=self.ranking)
+
+        self.aside = aside
         entity = self.conversation.entity if self.conversation.turns else None
         self.operators = Operators(self.retriever, self.reader, settings, entity)
 

@@ -7,6 +7,7 @@ import logging
 from atomr_local.errors import SettingsError
 from atomr_local.plugins import find, load_all, offered
 from atomr_local.strategies.atomr import AtomR
+from atomr_local.strategies.dsp import DSP
 from atomr_local.strategies.ircot import IRCoT
 from atomr_local.strategies.plugged_in import plugged_in
 from atomr_local.strategies.probtree import ProbTree
@@ -19,7 +20,7 @@ _log = logging.getLogger(__name__)
 ENTRY_POINTS = "atomr_local.strategies"
 STRATEGIES: dict[str, Strategy] = {
     strategy.name: strategy
-    for strategy in (AtomR(), Rag(), ClosedBook(), ChainOfThought(), SelfAsk(), IRCoT(), ProbTree(), React())
+    for strategy in (AtomR(), Rag(), ClosedBook(), ChainOfThought(), SelfAsk(), IRCoT(), ProbTree(), DSP(), React())
 }
 
 

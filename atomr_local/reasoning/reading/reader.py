@@ -91,6 +91,23 @@ class Reader:
             node_id, "guess" if guess else "direct rag", "answer", evidence, guess=guess, question=question
         )
 
+    def samples(
+        self, node_id: int | None, question: str, evidence: Sequence[Evidence], draws: int, temperature: float
+    ) -> list[Reading]:
+        """Several answers to a whole question from evidence, best first, sampled side by side in a fixed order. Fewer
+        if no more calls are left, which they note.
+        """
+        made = min(draws, max(1, self.asking.calls_left))
+        left = (f"{draws - made} of {draws} samples left out: the question's model calls are used",)
+
+        def one(draw: int) -> Reading:
+            reading = self._read(
+                node_id, "sampled", "answer", evidence, draw=draw, temperature=temperature, question=question
+            )
+            return reading if made == draws else replace(reading, dropped=(*reading.dropped, *left))
+
+        return run_each(one, range(1, made + 1), self.asking.settings.llm.parallel)
+
     def checked(self, node_id: int | None, reading: Reading) -> Reading:
         """The reading with its answers verified: the model is asked about each in the next turn of the same
         conversation, so that only that turn has to be read (P(True): Kadavath et al., 2022).
@@ -175,6 +192,7 @@ class Reader:
         candidates: Sequence[str] | None = None,
         texts: tuple[str, ...] = (),
         draw: int = 0,
+        temperature: float = 1.0,
         guess: bool = False,
         **slots: str,
     ) -> Reading:
@@ -200,7 +218,7 @@ class Reader:
             prompt,
             Grammar(form.grammar(asked), form.json_schema),
             _ANSWER_TOKENS,
-            temperature=1.0 if draw else 0.0,
+            temperature=temperature if draw else 0.0,
             draw=draw,
             watch=watch,
             watch_after=form.before,

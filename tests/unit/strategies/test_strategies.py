@@ -89,6 +89,7 @@ def test_every_strategy_emits_a_plan_first_and_finishes_its_root(name: str) -> N
         "probtree": ["not a plan", "not a plan", "Reasons: It is not known.\nAnswer: Unknown"],
         "self-ask": ["Needed: no\nAnswer: Unknown"],
         "react": ["Thought: hm\nAction: finish\nInput: Unknown", *["hm"] * 10],
+        "dsp": ["", "", ""],
     }
     sources = [FakePages({})] if "pages" in find_strategy(name).needs else []
     tools = toolbox(QUESTION, FakeBackbone(*replies[name]), *sources, sink=events.append)

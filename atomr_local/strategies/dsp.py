@@ -1,0 +1,188 @@
+"""DSP: demonstrate, search in hops, predict by a vote (Khattab et al., 2022).
+
+Several queries are sampled a hop; their results are fused. A summary of each hop is carried into the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from atomr_local.language.answer_key import answer_key
+from atomr_local.reasoning.candidates import Candidate, vote
+from atomr_local.reasoning.ranking import fuse_ranks
+from atomr_local.reasoning.reading.citation_verification import holds
+from atomr_local.reasoning.results import Result, text_values
+from atomr_local.reasoning.steps import Step
+from atomr_local.reasoning.trace.schema import PlanOrigin
+from atomr_local.sources.protocol import Evidence, Request, SourceName
+from atomr_local.strategies.closing import CALLS_USED, closed
+from atomr_local.strategies.demonstrations import Demonstration, Worked, demonstrated
+from atomr_local.strategies.dsp_writing import Writing
+from atomr_local.strategies.options import StrategyOptions
+from atomr_local.strategies.outgoing import fit_for_web
+from atomr_local.strategies.protocol import Need, Toolbox
+from atomr_local.tree.nodes import Tree
+
+_LOCAL = (SourceName.TEXT, SourceName.GRAPH)
+_MOST_CITED = 3
+_POOL = 4  # times k: what the ranking chooses from where several sources have passages
+NO_SCORES = "the model gives no log-probabilities: the first summary is carried on"
+
+
+class DSPOptions(StrategyOptions):
+    """How much is sampled, searched and shown."""
+
+    queries: int = Field(3, ge=1, le=20, description="Queries sampled per hop, beside the question; published: 10.")
+    chains: int = Field(5, ge=1, le=40, description="Chains of thought that vote on the answer; published: 20.")
+    hops: int = Field(2, ge=1, le=4, description="Rounds of searching; published: 2.")
+    k: int = Field(5, ge=1, le=20, description="Passages that a hop keeps; published: 5.")
+    temperature: float = Field(0.7, ge=0, le=2, description="Of queries and chains of thought; published: 0.7.")
+    demonstrations: int = Field(
+        3, ge=0, le=7, description="Worked examples shown at most, of 7 that it tries; published: 3; 0: none."
+    )
+
+
+# How a worked question is answered: no samples, fewer passages.
+_TRIAL = DSPOptions(queries=1, chains=1, k=2, temperature=0.0, demonstrations=0)
+
+
+class DSP:
+    name = "dsp"
+    summary = "search in two hops with several queries each, and let several chains of thought vote"
+    paper = (
+        "Khattab et al.: Demonstrate-Search-Predict: Composing Retrieval and Language Models for Knowledge-Intensive "
+        "NLP, arXiv 2022"
+    )
+    needs: frozenset[Need] = frozenset()
+    options: type[StrategyOptions] = DSPOptions
+    uses_sources = True
+    revises = False
+    takes_plans = False
+
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
+        options = DSPOptions.of(tools.options)
+        tools.steps.begin(question)
+        program = _Program(question, tools, options)
+        program.writing.examples = demonstrated(tools, options.demonstrations, annotated)
+        program.search()
+        with tools.steps.root(question) as root, tools.asking.concluding():
+            result = closed(tools, question, program.predict())
+            result.dropped = [*program.notes, *result.dropped]
+            root.result = result
+        return root.result
+
+
+def annotated(worked: Worked, tools: Toolbox) -> Demonstration | None:
+    """The worked question as the program itself answers it; None if it does not find the answer, or gives another.
+
+    Raises:
+        AtomrError: the model failed.
+        Cancelled: the question was cancelled, or its time is up.
+    """
+    tools.steps.begin(worked.question)
+    program = _Program(worked.question, tools, _TRIAL)
+    program.search()
+    result = program.predict()
+    in_context = any(holds(worked.answer, item) for item in program.passages)
+    right = answer_key(result.answer) == answer_key(worked.answer)
+    return Demonstration(question=worked.question, turns=program.writing.turns()) if in_context and right else None
+
+
+class _Program:
+    """Search and predict, for one question."""
+
+    def __init__(self, question: str, tools: Toolbox, options: DSPOptions) -> None:
+        self.passages: list[Evidence] = []  # of the last hop, best first
+        self.notes: list[str] = []
+        self.writing = Writing(question, tools, options.queries, options.temperature)
+        self._question = question
+        self._tools = tools
+        self._options = options
+        self._searched: dict[str, list[list[Evidence]]] = {}  # by query, a list for each source
+
+    def search(self) -> None:
+        for number in range(1, self._options.hops + 1):
+            if number > 1 and not (self._tools.asking.calls_left and self.passages):
+                self.notes.append(CALLS_USED if self.passages else f"hop {number} left out: nothing was found before")
+                return
+            with self._tools.steps.open(self._question, label=f"hop {number}") as step:
+                self._hop(step)
+
+    def predict(self) -> Result:
+        """The answer that most chains of thought give, with its share of them."""
+        if not self.passages:
+            return Result(dropped=["nothing was found to reason over"])
+        chains, notes = self.writing.chains(self.passages, self._options.chains)
+        tally = vote([chain.answer for chain in chains])
+        if not tally.answer:
+            return Result(evidence=self.passages, dropped=[*notes, "no chain of thought gave an answer"])
+        winner = next(chain for chain in chains if answer_key(chain.answer) == answer_key(tally.answer))
+        weighed = tuple(self._candidate(answer, count / len(chains)) for answer, count in tally.counts.items())
+        return Result(
+            text_values([tally.answer]),
+            "vote",
+            tally.share,
+            self.passages,
+            list(weighed[0].evidence[:_MOST_CITED]),
+            dropped=notes,
+            others=tuple((one.values[0], one.score or 0.0) for one in weighed[1:]),
+            thought=winner.reasons,
+            candidates=weighed,
+        )
+
+    def _candidate(self, answer: str, share: float) -> Candidate:
+        held = tuple(item.id for item in self.passages if holds(answer, item))
+        return Candidate(text_values([answer]), share, "chains of thought", held)
+
+    def _hop(self, step: Step) -> None:
+        """Search with the question and with sampled queries; keep the best of what they find together."""
+        before = self.passages
+        lists = self._find(step, self._question, "question")
+        self.passages = self._fused(lists) or before  # what is left if the model fails
+        step.result = Result(evidence=self.passages)
+        if not self._tools.asking.calls_left:
+            self.notes.append(CALLS_USED)
+            return
+        written = self.writing.hop(step.id, before)
+        step.result.dropped = list(written.notes)
+        if written.summaries:
+            step.result.thought, step.result.candidates = written.summaries[0].answer, tuple(written.summaries)
+            if written.summaries[0].score is None:
+                step.result.dropped.append(NO_SCORES)
+        for query in written.queries:
+            lists = [*lists, *self._find(step, query, "query")]
+        step.result.evidence = self.passages = self._fused(lists)
+
+    def _find(self, step: Step, query: str, label: str) -> list[list[Evidence]]:
+        """What each source finds, best first, in a step of its own; a query that was searched before is not again."""
+        key = answer_key(query)
+        if key not in self._searched:
+            with self._tools.steps.open(query, step.id, label) as below:
+                self._searched[key] = []
+                self._searched[key] = self._gather(below, query)
+        return self._searched[key]
+
+    def _gather(self, step: Step, query: str) -> list[list[Evidence]]:
+        names = self._tools.retriever.names
+        fit = query if query == self._question else fit_for_web(query, self._question)
+        by_query: dict[str, list[str]] = {}
+        for name in names:
+            by_query.setdefault(query if name in _LOCAL else fit, []).append(name)
+        found = Result()
+        for asked, sources in by_query.items():
+            request = Request(self._question, asked, top_k=self._options.k)
+            [gathered] = self._tools.retriever.gather(step.id, [request], sources=sources)
+            found.evidence += gathered.evidence
+            found.dropped += [*gathered.dropped, *gathered.problems]
+        step.result = found
+        return [[item for item in found.evidence if item.source == name] for name in names]
+
+    def _fused(self, lists: Sequence[Sequence[Evidence]]) -> list[Evidence]:
+        """The k best of all lists; where several sources have some, the ranking has the last word."""
+        k = self._options.k
+        fused = fuse_ranks(lists, _POOL * k)
+        if len({item.source for item in fused}) > 1:
+            return self._tools.ranking.ranked(self._question, fused, k, self._tools.cancellation)
+        return fused[:k]

@@ -1,0 +1,164 @@
+"""What `dsp` has the model write: queries, summaries of hops, and chains of thought.
+
+A model that was trained on the closed tasks alone reads a hop and the passages with those; its queries are made of
+words that it has seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from atomr_local.language.answer_key import answer_key
+from atomr_local.language.words import english
+from atomr_local.reasoning.asking.forms import Field, Form, Line, WordsOf
+from atomr_local.reasoning.asking.writer import Written
+from atomr_local.reasoning.candidates import Candidate
+from atomr_local.reasoning.reading.answer_formats import capitalised
+from atomr_local.reasoning.results import text_values
+from atomr_local.sources.protocol import Evidence
+from atomr_local.strategies.demonstrations import PROMPTS, Demonstration, Turn
+from atomr_local.strategies.protocol import Toolbox
+from atomr_local.tree.nodes import ROOT_ID
+
+_QUERY, _SUMMARY, _REASONS, _ANSWER = "Query", "Summary", "Reasons", "Answer"
+_QUERY_TOKENS = 20
+_ALWAYS = ("yes", "no", "Unknown")
+_NOTHING = "(nothing)"
+
+
+@dataclass(frozen=True)
+class Hop:
+    """What was written for a hop: queries, and summaries of the hop before it with their mean log-probability."""
+
+    queries: Sequence[str]
+    summaries: Sequence[Candidate] = ()
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A chain of thought; `answer` is "" where it gives none."""
+
+    answer: str
+    reasons: str = ""
+
+
+class Writing:
+    """Has the model write for one question.
+
+    Attributes:
+        known: the summaries carried on.
+        examples: worked examples to show.
+    """
+
+    def __init__(self, question: str, tools: Toolbox, draws: int, temperature: float) -> None:
+        self.known: list[str] = []
+        self.examples: Sequence[Demonstration] = ()
+        self._question = question
+        self._tools = tools
+        self._draws = draws
+        self._temperature = temperature
+        self._filled: list[tuple[str, dict[str, str], Written]] = []
+
+    @property
+    def _lean(self) -> bool:
+        return self._tools.asking.style == "lean"
+
+    def hop(self, node_id: int, passages: Sequence[Evidence]) -> Hop:
+        """Queries for the next hop, after a summary of what the one before found, if there was one.
+
+        Raises:
+            AtomrError: the model failed, or no call is left.
+            Cancelled: the question was cancelled.
+        """
+        summaries: list[Candidate] = []
+        first: tuple[Field, ...] = ()
+        if passages and self._lean:
+            summaries = self._read(node_id, passages)
+            self.known += [best.answer for best in summaries[:1]]
+        elif passages:
+            first = (Line(_SUMMARY),)
+        query = WordsOf(_QUERY, self._names(passages)) if self._lean else Line(_QUERY, _QUERY_TOKENS)
+        template = "dsp_hop" if first else "dsp_query"
+        written = self._write(node_id, template, (*first, query), self._draws, passages if first else ())
+        best = written[0]
+        if first:
+            ids = tuple(item.id for item in best.shown)
+            found = [(one, one[_SUMMARY], one.logprob(_SUMMARY)) for one in written if one[_SUMMARY]]
+            found.sort(key=lambda item: -math.inf if item[2] is None else item[2], reverse=True)
+            summaries = [Candidate(text_values([text]), score, "summary", ids) for _, text, score in found]
+            best = found[0][0] if found else best
+            self.known += [text for _, text, _ in found[:1]]
+        self._keep(template, best)
+        queries = tuple(dict.fromkeys(one[_QUERY] for one in written if one[_QUERY]))
+        return Hop(queries, summaries, _notes(written, "samples"))
+
+    def chains(self, passages: Sequence[Evidence], draws: int) -> tuple[list[Chain], list[str]]:
+        """Chains of thought over the summaries and the passages, and notes.
+
+        Raises:
+            AtomrError: the model failed, or no call is left.
+            Cancelled: the question was cancelled.
+        """
+        if self._lean:
+            readings = self._tools.reader.samples(ROOT_ID, self._question, passages, draws, self._temperature)
+            notes = list(dict.fromkeys(note for reading in readings for note in reading.dropped))
+            return [Chain(self._fit(", ".join(reading.answers))) for reading in readings], notes
+        texts = (text for item in passages for text in (item.title, item.text))
+        answer = WordsOf(_ANSWER, (*texts, *self.known, self._question, *_ALWAYS))
+        written = self._write(ROOT_ID, "dsp_predict", (Line(_REASONS), answer), draws, passages)
+        self._keep("dsp_predict", written[0])
+        return [Chain(self._fit(one[_ANSWER]), one[_REASONS]) for one in written], _notes(written, "chains of thought")
+
+    def turns(self) -> tuple[Turn, ...]:
+        """The forms as they were filled, for a worked example."""
+        return tuple(Turn.of(template, slots, written) for template, slots, written in self._filled)
+
+    def _read(self, node_id: int, passages: Sequence[Evidence]) -> list[Candidate]:
+        """What the passages say to the question so far."""
+        reading = self._tools.reader.from_evidence(node_id, self._question, passages)
+        if not reading.answers:
+            return []
+        score = math.log(reading.confidence) if reading.confidence else None
+        return [Candidate(text_values(reading.answers), score, "summary", tuple(item.id for item in reading.cited))]
+
+    def _names(self, passages: Sequence[Evidence]) -> tuple[str, ...]:
+        """The names seen so far: of the question, of what was carried on, and of the pages that were found."""
+        opening, _, rest = self._question.partition(" ")
+        asked = rest if opening.casefold() in english().stop else self._question
+        return (*(capitalised([asked]) or [self._question]), *self.known, *(item.title for item in passages))
+
+    def _fit(self, answer: str) -> str:
+        """The answer; "" where it only repeats the question."""
+        return "" if answer_key(answer) == answer_key(self._question) else answer
+
+    def _write(
+        self, node_id: int, template: str, fields: tuple[Field, ...], draws: int, passages: Sequence[Evidence]
+    ) -> list[Written]:
+        shown = (turn for example in self.examples for turn in example.turns if turn.template == template)
+        form = Form(PROMPTS, template, fields, tuple(turn.as_example() for turn in shown))
+        return self._tools.writer.write(
+            node_id,
+            "chain of thought" if node_id == ROOT_ID else "query",
+            form,
+            evidence=passages,
+            draws=draws,
+            temperature=self._temperature,
+            **self._slots(),
+        )
+
+    def _slots(self) -> dict[str, str]:
+        return {"question": self._question, "known": " ".join(self.known) or _NOTHING}
+
+    def _keep(self, template: str, written: Written) -> None:
+        if written.problem is None:
+            self._filled.append((template, self._slots(), written))
+
+
+def _notes(written: Sequence[Written], what: str) -> list[str]:
+    """What was left out, and how many of the samples could not be read."""
+    unread = sum(one.problem is not None for one in written)
+    notes = list(dict.fromkeys(note for one in written for note in one.dropped))
+    return [*notes, f"{unread} of {len(written)} {what} could not be read"] if unread else notes
