@@ -146,15 +146,17 @@ class Writing:
             evidence=passages,
             draws=draws,
             temperature=self._temperature,
-            **self._slots(),
+            question=self._question,
+            known=self._carried,
         )
 
-    def _slots(self) -> dict[str, str]:
-        return {"question": self._question, "known": " ".join(self.known) or _NOTHING}
+    @property
+    def _carried(self) -> str:
+        return " ".join(self.known) or _NOTHING
 
     def _keep(self, template: str, written: Written) -> None:
         if written.problem is None:
-            self._filled.append((template, self._slots(), written))
+            self._filled.append((template, {"question": self._question, "known": self._carried}, written))
 
 
 def _notes(written: Sequence[Written], what: str) -> list[str]:
