@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from atomr_local.backbone.protocol import BackboneInfo, Generation, GenerationRequest, Prompt, Token
+from atomr_local.backbone.protocol import Backbone, BackboneInfo, Generation, GenerationRequest, Prompt, Token
 from atomr_local.backbone.templates import Style
 from atomr_local.cancellation import Cancellation
 from atomr_local.planning.examples import ExampleLibrary
@@ -156,7 +156,7 @@ def rows(head: str, *values: Value, link: float = 1.0, relation: float = 1.0, de
 
 def toolbox(
     question: str,
-    backbone: FakeBackbone,
+    backbone: Backbone,
     *sources: FakeSource,
     sink: Callable[[Event], None] = lambda _event: None,
     cancellation: Cancellation | None = None,

@@ -1,18 +1,20 @@
 """A real server process with an OpenAI-compatible endpoint for each mode, as /MODE/v1.
 
-Mode `real` runs the starter model; the others misbehave in one way each. Run: python openai_server.py
+Mode `real` runs the starter model; `scripted` and `scriptedplain` say what POST /script gave them, in order; the others
+misbehave in one way each. Run: python openai_server.py
 It prints its port. GET /disconnects says how many streams their clients closed early, GET /requests how many completions
-have been asked for.
+have been asked for, GET /script how many replies are left.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import socket
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 WORDS = ["Paris", " is", " the", " capital", "."]
 
@@ -23,6 +25,7 @@ class Handler(BaseHTTPRequestHandler):
     requests = 0
     trapped = 0
     backbone: Any = None
+    script: ClassVar[list[dict[str, Any]]] = []
     lock = Lock()
 
     def log_message(self, *_: Any) -> None:
@@ -43,6 +46,8 @@ class Handler(BaseHTTPRequestHandler):
             self._json(200, Handler.disconnects)
         elif mode == "requests":
             self._json(200, Handler.requests)
+        elif mode == "script":
+            self._json(200, len(Handler.script))
         elif mode == "trapped":
             self._json(200, Handler.trapped)
         elif mode == "trap":
@@ -69,6 +74,11 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         mode = self.path.split("/")[1]
+        if mode == "script":
+            with Handler.lock:
+                Handler.script = list(request)
+            self._json(200, len(Handler.script))
+            return
         with Handler.lock:
             Handler.requests += 1
         try:
@@ -137,6 +147,26 @@ class Handler(BaseHTTPRequestHandler):
         cached = completion.prompt_tokens - completion.evaluated_tokens
         self._event({"choices": [], "usage": {**usage, "prompt_tokens_details": {"cached_tokens": cached}}})
         self._send(b"data: [DONE]\n\n")
+
+    def mode_scripted(self, request: dict[str, Any]) -> None:
+        """The next {"text", "logprob"} of the script, a word a token, with log-probabilities."""
+        with Handler.lock:
+            said = Handler.script.pop(0)
+        self._start()
+        for word in re.findall(r"\s*\S+\s*$|\s*\S+", said["text"]):
+            entry = {"token": word, "logprob": said["logprob"], "bytes": None, "top_logprobs": []}
+            self._piece(word, logprobs={"content": [entry]})
+        self._piece("", "stop")
+
+    def mode_scriptedplain(self, request: dict[str, Any]) -> None:
+        """The next text of the script; knows neither grammars nor log-probabilities."""
+        if "grammar" in request:
+            self._json(400, {"error": {"message": "unrecognised argument: grammar"}})
+            return
+        with Handler.lock:
+            said = Handler.script.pop(0)
+        self._words([said["text"]])
+        self._piece("", "stop")
 
     def _trap(self) -> None:
         with Handler.lock:

@@ -1,0 +1,92 @@
+"""Whole transcripts of strategies against a scripted OpenAI-compatible server, which knows grammars and
+log-probabilities or does not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from support.fake_parts import FakeSource, passages, toolbox
+from support.places import PYTHONPATH, TESTS
+
+from atomr_local.backbone.openai import OpenAIBackbone
+from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.strategies.registry import find_strategy
+
+QUESTION = "Where was the director of Emma Road born?"
+FILM, BIRTH = ("Emma Road", "Emma Road is a film by Ann Lee."), ("Ann Lee", "Ann Lee was born in York.")
+FOUND = {
+    QUESTION: passages(FILM),
+    "Who directed Emma Road?": passages(FILM),
+    "Where was Ann Lee born?": passages(BIRTH),
+}
+PLAN = (
+    f"0. {QUESTION} = Answer(place)\n"
+    '1. Who directed Emma Road? = Relate("Emma Road", "director")\n'
+    '2. Where was [1] born? = Relate([1], "place of birth")'
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    script = TESTS / "support" / "openai_server.py"
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
+    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
+    yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+    process.terminate()
+    process.wait(120)
+    process.stdout.close()
+
+
+def transcript(server: str, mode: str, strategy: str, *replies: tuple[str, float]) -> Trace:
+    """The trace of the strategy's run, with these replies and their log-probabilities; all of them are asked for."""
+    script = [{"text": text, "logprob": logprob} for text, logprob in replies]
+    assert httpx.post(f"{server}/script", json=script).json() == len(script)
+    backbone = OpenAIBackbone(f"{server}/{mode}/v1", "tiny", "", 60.0)
+    chosen: dict[str, Any] = {"llm": {"parallel": 1}}
+    try:
+        tools = toolbox(QUESTION, backbone, FakeSource("text", FOUND), **chosen)
+        find_strategy(strategy).run(QUESTION, None, "model", tools)
+    finally:
+        backbone.close()
+    assert httpx.get(f"{server}/script").json() == 0
+    return tools.recorder.trace
+
+
+def says(answer: str, logprob: float = -0.2) -> tuple[str, float]:
+    return f"Reasons: It is told there [1].\nAnswer: {answer}", logprob
+
+
+def test_probtree_with_grammars_and_log_probabilities(server: str) -> None:
+    trace = transcript(
+        server, "scripted", "probtree",
+        (PLAN, -0.1), says("Ann Lee", -0.3), says("Bob", -0.4), says("York", -0.5), says("Unknown"),
+        says("Unknown"), says("York", -0.2), says("Rome", -0.6),
+    )  # fmt: skip
+    root = trace.node(0)
+    assert root.answers == ["York"] and root.supported
+    assert [(one["origin"], one["score"] and round(one["score"], 3)) for one in root.candidates] == [
+        ("children", -0.275), ("model", -0.6), ("text", None),
+    ]  # fmt: skip
+    assert root.plan_confidence is not None and round(root.plan_confidence, 3) == 0.905
+
+
+def test_probtree_without_grammars_and_log_probabilities(server: str) -> None:
+    """Three samples a way; tolerant reading of what is written around the fields."""
+    agreed = [("**Reasons:** It is told there [1].\n**Answer:** Ann Lee", 0.0)] * 3
+    split = [says("Bob"), says("Ann Lee"), says("Carl")]
+    trace = transcript(
+        server, "scriptedplain", "probtree",
+        (f"```\n{PLAN}\n```", 0.0), (PLAN, 0.0), *agreed, *split, *[says("York")] * 3, says("Unknown"),
+        says("Unknown"), *[says("York")] * 3, says("nothing of use"), says("Rome"), says("Ulm"),
+    )  # fmt: skip
+    best = trace.node(1).candidates[0]
+    assert (best["answer"], best["origin"], best["score"]) == ("Ann Lee", "text", 0.0)
+    assert trace.node(0).answers == ["York"] and trace.node(0).plan_confidence is None
+    assert any("agreement of 3 samples" in note for note in trace.node(0).dropped)
