@@ -10,6 +10,7 @@ from itertools import chain
 
 from pydantic import Field, model_validator
 
+from atomr_local.language.names import name_key
 from atomr_local.reasoning.arguments import fill_question
 from atomr_local.reasoning.confidence import signals as names
 from atomr_local.reasoning.operators import GUESSED, values_read
@@ -117,6 +118,8 @@ class _Walk:
         if node is not self._tree.root:
             if limited:
                 return Result(dropped=["not answered: the question's model calls are used"])
+            if (known := self._asked_before(node)) is not None:
+                return known
             result, best = self._weigh(node, step)
             if _is_from(best, CHILDREN):
                 below = (self._results[child.id] for child in node.children)
@@ -131,6 +134,16 @@ class _Walk:
         if limited:
             result.dropped.insert(0, CALLS_USED)
         return result
+
+    def _asked_before(self, node: Node) -> Result | None:
+        """The result of an earlier step that asked the same, unless the step itself is corrected."""
+        if self._tools.revision is not None and node.id in self._tools.revision.named:
+            return None
+        key = name_key(self._asked[node.id])
+        for node_id, result in self._results.items():
+            if name_key(self._asked.get(node_id, "")) == key:
+                return replace(result, dropped=[*result.dropped, f"step {node_id} asked the same"])
+        return None
 
     def _weigh(self, node: Node, step: Step) -> tuple[Result, Scored | None]:
         """The surest answer, and how it came about; None if there is none. Unknown never wins."""

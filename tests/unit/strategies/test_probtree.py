@@ -267,6 +267,16 @@ def test_the_majority_of_the_samples_is_the_answer() -> None:
 # -- failures and limits
 
 
+def test_a_repeated_question_has_the_answer_of_the_first() -> None:
+    source = text()
+    plan = f"1. {FIRST}\n2. {FIRST.lower()}\n3. Where was [2] born?"
+    _, trace, _, _ = run(PATH, source, plan=plan)
+    assert source.queries == [FIRST, SECOND, QUESTION]
+    assert (trace.node(2).answers, trace.node(2).llm.calls) == (["Ann Lee"], 0)
+    assert "step 1 asked the same" in trace.node(2).dropped
+    assert trace.node(2).candidates == trace.node(1).candidates
+
+
 def test_output_that_fits_no_form_is_no_answer_and_told() -> None:
     result, trace, _, _ = run(("", says("York")), text(), plan="0. Where?")
     assert result.texts == ("York",)
