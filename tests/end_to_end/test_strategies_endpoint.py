@@ -11,7 +11,8 @@ from typing import Any
 
 import httpx
 import pytest
-from support.fake_parts import FakeSource, passages, toolbox
+from support.fake_pages import FakePages
+from support.fake_parts import passages, reply, toolbox
 from support.places import PYTHONPATH, TESTS
 
 from atomr_local.backbone.openai import OpenAIBackbone
@@ -51,7 +52,9 @@ def transcript(server: str, mode: str, strategy: str, *replies: tuple[str, float
     backbone = OpenAIBackbone(f"{server}/{mode}/v1", "tiny", "", 60.0)
     chosen: dict[str, Any] = {"llm": {"parallel": 1}}
     try:
-        tools = toolbox(QUESTION, backbone, FakeSource("text", FOUND), **chosen)
+        source = FakePages({title: text.split("; ") for title, text in (FILM, BIRTH)})
+        source.found = dict(FOUND)
+        tools = toolbox(QUESTION, backbone, source, **chosen)
         find_strategy(strategy).run(QUESTION, None, "model", tools)
     finally:
         backbone.close()
@@ -90,3 +93,56 @@ def test_probtree_without_grammars_and_log_probabilities(server: str) -> None:
     assert (best["answer"], best["origin"], best["score"]) == ("Ann Lee", "text", 0.0)
     assert trace.node(0).answers == ["York"] and trace.node(0).plan_confidence is None
     assert any("agreement of 3 samples" in note for note in trace.node(0).dropped)
+
+
+def test_self_ask_with_grammars_and_log_probabilities(server: str) -> None:
+    trace = transcript(
+        server, "scripted", "self-ask",
+        ("Needed: yes\nFollow-up: Who directed Emma Road?", -0.1), (reply("Ann Lee", evidence=[1]), -0.1),
+        ("Next: another follow-up\nFollow-up: Where was Ann Lee born?", -0.1), (reply("York", evidence=[1]), -0.1),
+        ("Next: the answer\nAnswer: York", -0.25),
+    )  # fmt: skip
+    root = trace.node(0)
+    assert (root.answers, root.method, root.supported) == (["York"], "child", True)
+    assert root.confidence == pytest.approx(0.7788, abs=1e-4)  # exp(-0.25)
+
+
+def test_self_ask_without_grammars_and_log_probabilities(server: str) -> None:
+    """What the model makes up behind the follow-up is not taken for its answer."""
+    asked = "Sure!\n**Needed:** Yes\n**Follow-up:** Who directed Emma Road?\nIntermediate answer: Bob\nNext: the answer"
+    trace = transcript(
+        server, "scriptedplain", "self-ask",
+        (asked, 0.0), (reply("Ann Lee", evidence=[1]), 0.0),
+        ("next: Another follow-up.\nfollow-up: Where was Ann Lee born?", 0.0), (reply("York", evidence=[1]), 0.0),
+        ('{"Next": "the answer", "Answer": "York."}', 0.0),
+    )  # fmt: skip
+    assert [node.answers for node in trace.nodes] == [["York"], ["Ann Lee"], ["York"]]
+    assert trace.node(0).confidence is None and trace.node(0).supported
+
+
+def test_react_with_grammars_and_log_probabilities(server: str) -> None:
+    trace = transcript(
+        server, "scripted", "react",
+        ("Thought: First the director.\nAction: search\nInput: Emma Road", -0.1),
+        ("Thought: Now the birthplace.\nAction: search\nInput: Ann Lee", -0.1),
+        ("Thought: It is York.\nAction: finish\nInput: York", -0.25),
+    )  # fmt: skip
+    root = trace.node(0)
+    assert (root.answers, root.method, root.supported) == (["York"], "tool", True)
+    assert root.confidence == pytest.approx(0.7788, abs=1e-4)  # exp(-0.25)
+
+
+def test_react_without_grammars_and_log_probabilities(server: str) -> None:
+    """The published notation, a turn without an action, and one as JSON; a made-up observation counts for nothing."""
+    trace = transcript(
+        server, "scriptedplain", "react",
+        ("Thought: First the director.\nAction: search[Emma Road]\nObservation: a film by Bob", 0.0),
+        ("Thought: Now the birthplace.", 0.0), ('{"Action": "search", "Input": "Ann Lee"}', 0.0),
+        ("Thought: It is York.\nAction: Finish[York]", 0.0),
+    )  # fmt: skip
+    assert [node.action for node in trace.nodes[1:]] == [
+        {"name": "search", "input": "Emma Road"}, {"name": "search", "input": "Ann Lee"},
+        {"name": "finish", "input": "York"},
+    ]  # fmt: skip
+    assert trace.node(0).answers == ["York"] and trace.node(0).confidence is None
+    assert "Bob" not in str(trace.to_dict())
