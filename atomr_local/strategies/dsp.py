@@ -5,8 +5,6 @@ Several queries are sampled a hop; their results are fused. A summary of each ho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pydantic import Field
 
 from atomr_local.language.answer_key import answer_key
@@ -27,7 +25,6 @@ from atomr_local.tree.nodes import Tree
 
 _LOCAL = (SourceName.TEXT, SourceName.GRAPH)
 _MOST_CITED = 3
-_POOL = 4  # times k: what the ranking chooses from where several sources have passages
 NO_SCORES = "the model gives no log-probabilities: the first summary is carried on"
 
 
@@ -100,7 +97,7 @@ class _Program:
         self._question = question
         self._tools = tools
         self._options = options
-        self._searched: dict[str, list[list[Evidence]]] = {}  # by query, a list for each source
+        self._searched: dict[str, list[Evidence]] = {}  # by query, best first
 
     def search(self) -> None:
         for number in range(1, self._options.hops + 1):
@@ -139,8 +136,8 @@ class _Program:
     def _hop(self, step: Step) -> None:
         """Search with the question and with sampled queries; keep the best of what they find together."""
         before = self.passages
-        lists = self._find(step, self._question, "question")
-        self.passages = self._fused(lists) or before  # what is left if the model fails
+        lists = [self._find(step, self._question, "question")]
+        self.passages = fuse_ranks(lists, self._options.k) or before  # what is left if the model fails
         step.result = Result(evidence=self.passages)
         if not self._tools.asking.calls_left:
             self.notes.append(CALLS_USED)
@@ -152,11 +149,11 @@ class _Program:
             if written.summaries[0].score is None:
                 step.result.dropped.append(NO_SCORES)
         for query in written.queries:
-            lists = [*lists, *self._find(step, query, "query")]
-        step.result.evidence = self.passages = self._fused(lists)
+            lists.append(self._find(step, query, "query"))
+        step.result.evidence = self.passages = fuse_ranks(lists, self._options.k)
 
-    def _find(self, step: Step, query: str, label: str) -> list[list[Evidence]]:
-        """What each source finds, best first, in a step of its own; a query that was searched before is not again."""
+    def _find(self, step: Step, query: str, label: str) -> list[Evidence]:
+        """What is found, best first, in a step of its own; nothing new for a query that was searched before."""
         key = answer_key(query)
         if key not in self._searched:
             with self._tools.steps.open(query, step.id, label) as below:
@@ -164,11 +161,11 @@ class _Program:
                 self._searched[key] = self._gather(below, query)
         return self._searched[key]
 
-    def _gather(self, step: Step, query: str) -> list[list[Evidence]]:
-        names = self._tools.retriever.names
+    def _gather(self, step: Step, query: str) -> list[Evidence]:
+        """The evidence of all sources; where several have some, in the order in which it suits the query."""
         fit = query if query == self._question else fit_for_web(query, self._question)
         by_query: dict[str, list[str]] = {}
-        for name in names:
+        for name in self._tools.retriever.names:
             by_query.setdefault(query if name in _LOCAL else fit, []).append(name)
         found = Result()
         for asked, sources in by_query.items():
@@ -177,12 +174,7 @@ class _Program:
             found.evidence += gathered.evidence
             found.dropped += [*gathered.dropped, *gathered.problems]
         step.result = found
-        return [[item for item in found.evidence if item.source == name] for name in names]
-
-    def _fused(self, lists: Sequence[Sequence[Evidence]]) -> list[Evidence]:
-        """The k best of all lists; where several sources have some, the ranking has the last word."""
-        k = self._options.k
-        fused = fuse_ranks(lists, _POOL * k)
-        if len({item.source for item in fused}) > 1:
-            return self._tools.ranking.ranked(self._question, fused, k, self._tools.cancellation)
-        return fused[:k]
+        if len({item.source for item in found.evidence}) > 1:
+            everything = len(found.evidence)
+            found.evidence = self._tools.ranking.ranked(query, found.evidence, everything, self._tools.cancellation)
+        return found.evidence

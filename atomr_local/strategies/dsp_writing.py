@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from atomr_local.language.answer_key import answer_key
 from atomr_local.language.words import english
-from atomr_local.reasoning.asking.forms import Field, Form, Line, WordsOf
+from atomr_local.reasoning.asking.forms import Field, Form, Line, OneOf, WordsOf
 from atomr_local.reasoning.asking.writer import Written
 from atomr_local.reasoning.candidates import Candidate
 from atomr_local.reasoning.reading.answer_formats import capitalised
@@ -25,6 +25,8 @@ from atomr_local.tree.nodes import ROOT_ID
 _QUERY, _SUMMARY, _REASONS, _ANSWER = "Query", "Summary", "Reasons", "Answer"
 _QUERY_TOKENS = 20
 _ALWAYS = ("yes", "no", "Unknown")
+_NAME_CHARACTERS = 120
+_MARKS = '?!.,;:()"“”«»'
 _NOTHING = "(nothing)"
 
 
@@ -80,7 +82,7 @@ class Writing:
             self.known += [best.answer for best in summaries[:1]]
         elif passages:
             first = (Line(_SUMMARY),)
-        query = WordsOf(_QUERY, self._names(passages)) if self._lean else Line(_QUERY, _QUERY_TOKENS)
+        query = OneOf(_QUERY, self._names(passages)) if self._lean else Line(_QUERY, _QUERY_TOKENS)
         template = "dsp_hop" if first else "dsp_query"
         written = self._write(node_id, template, (*first, query), self._draws, passages if first else ())
         best = written[0]
@@ -128,7 +130,9 @@ class Writing:
         """The names seen so far: of the question, of what was carried on, and of the pages that were found."""
         opening, _, rest = self._question.partition(" ")
         asked = rest if opening.casefold() in english().stop else self._question
-        return (*(capitalised([asked]) or [self._question]), *self.known, *(item.title for item in passages))
+        own = [name.strip(_MARKS).removesuffix("'s").removesuffix("’s") for name in capitalised([asked])]
+        names = (*(own or [self._question]), *self.known, *(item.title for item in passages))
+        return tuple(name[:_NAME_CHARACTERS] for name in names)
 
     def _fit(self, answer: str) -> str:
         """The answer; "" where it only repeats the question."""

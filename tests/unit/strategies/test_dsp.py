@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from support.fake_parts import (
@@ -20,9 +20,10 @@ from support.fake_parts import (
 from atomr_local.backbone.protocol import Generation, GenerationRequest
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError, SourceError
-from atomr_local.reasoning.ranking import fuse_ranks
+from atomr_local.reasoning.ranking import Ranking, fuse_ranks
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
+from atomr_local.sources.protocol import Evidence
 from atomr_local.strategies.dsp import NO_SCORES, DSPOptions
 from atomr_local.strategies.registry import find_strategy
 
@@ -174,12 +175,30 @@ def test_a_model_that_fails_in_a_hop_leaves_what_was_found() -> None:
     assert result.values
 
 
-def test_evidence_of_several_sources_is_ranked_once_more() -> None:
+def test_evidence_of_several_sources_is_ranked_for_each_query_before_it_is_fused() -> None:
+    class Backwards(Ranking):
+        asked: ClassVar[list[str]] = []
+
+        def ranked(self, question: str, evidence: Sequence[Evidence], k: int, cancellation: Any) -> list[Evidence]:
+            self.asked.append(question)
+            return list(reversed(evidence))[:k]
+
     graph = FakeSource("graph", {QUESTION: rows("Ann Lee")})
-    _, trace = run(FakeBackbone(*ALL), text(), graph)
-    assert {item.source for item in trace.evidence} == {"text", "graph"}
-    assert len(trace.node(0).evidence) <= 5
+    options = DSPOptions(queries=2, chains=3, demonstrations=0, hops=1)
+    tools = toolbox(
+        QUESTION,
+        FakeBackbone(*FIRST, *CHAINS),
+        text(),
+        graph,
+        options=options,
+        ranking=Backwards(),
+        llm={"parallel": 1},
+    )
+    find_strategy("dsp").run(QUESTION, None, "model", tools)
+    trace = tools.recorder.trace
+    assert Backwards.asked == [QUESTION]  # the other queries found something in one source only
     assert trace.node(2).sources == ["text", "graph"]
+    assert len(trace.node(0).evidence) == 3 and trace.node(0).evidence[0] == trace.node(1).evidence[0]
 
 
 def test_the_end_of_the_call_budget_is_told_and_answered() -> None:
@@ -255,7 +274,7 @@ def test_a_lean_model_reads_hops_and_passages_with_its_own_tasks() -> None:
     assert hop.thought == "Ann Lee" and [one["answer"] for one in hop.candidates] == ["Ann Lee"]
     assert [request.temperature for request in backbone.requests] == [0.7, 0.7, 0.0, 0.7, 0.7, 0.7, 0.7, 0.7]
     grammar = backbone.grammars[0] or ""
-    assert "Emma" in grammar and "mother" not in grammar  # a query is made of names, not of any words
+    assert '"Emma Road"' in grammar and "mother" not in grammar  # a name, without the mark behind it
 
 
 def test_a_lean_model_that_reads_nothing_carries_nothing_on() -> None:
