@@ -127,7 +127,9 @@ class _Walk:
             return weighed_step(tools, result)
         with tools.asking.concluding():
             result, best = self._weigh(node, step)
-            if _is_from(best, CHILDREN):
+            if self._corrected(node) and _is_from(best, CHILDREN):
+                result.confidence = result.signals.get(names.READING)  # the calibration knows of no user
+            elif _is_from(best, CHILDREN):
                 result = closed_tree(tools, self._tree, step.question, result, self._results)
             else:
                 result = closed(tools, step.question, self._concluded(result, best, step))
@@ -153,7 +155,7 @@ class _Walk:
         scored = answers_each_way(self._tools, self._ways(node, step, result.evidence), result)
         scored = [self._rated(node, one) if _is_from(one, CHILDREN) else one for one in scored]
         scored.sort(key=_rank, reverse=True)
-        if any(self._by_user(below) for below in _below(node)):
+        if self._corrected(node):
             scored.sort(key=lambda one: one.found and _is_from(one, CHILDREN), reverse=True)
             result.dropped.append(_CORRECTED)
         result.candidates = tuple(one.candidate for one in scored)
@@ -203,6 +205,10 @@ class _Walk:
         if not result.values:
             return UNKNOWN_SCORE
         return result.candidates[0].score if result.candidates else 0.0 if self._by_user(child) else None
+
+    def _corrected(self, node: Node) -> bool:
+        """Whether an answer below is the user's."""
+        return any(self._by_user(below) for below in _below(node))
 
     def _by_user(self, node: Node) -> bool:
         return self._tools.recorder.trace.node(node.id).by_user

@@ -149,6 +149,8 @@ class _Judge:
         end = self._end_of_trail(root)
         if not any(item.sources for item in self._nodes.values()) and not self._trace.evidence:
             reason = "No source was searched, and no evidence supports what the model knows by itself."
+        elif cause == "memory" and root.method == "aggregate":
+            end, reason = root, "The surest answer is the model's own knowledge, and no evidence supports it."
         else:
             clearly = bool(end.answers) and end.outcome != "not found"
             reason = step_reason(end, self._nodes, self._evidence, clearly=clearly or bool(end.signals.get("guess")))

@@ -381,6 +381,7 @@ def test_an_answer_of_the_users_own_decides_what_rests_on_it() -> None:
     assert weighed(trace, 0)[:2] == [("children", "Hull", -0.15), ("text", "Ulm", -0.01)]
     assert trace.node(0).answers == ["Hull"]
     assert any("the user's" in note for note in trace.node(0).dropped)
+    assert trace.node(0).confidence == pytest.approx(math.exp(-0.4))
 
 
 def test_a_corrected_plan_keeps_how_surely_it_was_written() -> None:

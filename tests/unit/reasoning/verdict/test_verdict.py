@@ -170,6 +170,14 @@ def test_the_models_own_knowledge_stands_only_where_it_was_asked_for() -> None:
     assert judged(known, evidence=(), retrieves=False).status == "answered"
 
 
+def test_memory_that_won_over_the_evidence_is_a_guess_only() -> None:
+    verdict = judged(root("8.9 million", method="aggregate", outcome="memory"), search(), relate())
+    reason = "The surest answer is the model's own knowledge, and no evidence supports it."
+    assert (verdict.status, verdict.reason) == ("unknown", reason)
+    assert verdict.guess is not None and verdict.guess.basis == "model"
+    assert verdict.nodes[0] == ("not found", reason)
+
+
 def test_declining_can_be_switched_off() -> None:
     assert judged(root("9", confidence=0.1), search(), relate(), decline=False).status == "answered"
     assert judged(root(), search(), relate(), decline=False).status == "unknown"
