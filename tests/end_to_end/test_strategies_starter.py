@@ -19,7 +19,7 @@ from atomr_local.settings.schema import load_settings
 from atomr_local.strategies.registry import find_strategy
 from atomr_local.tui.question.replay import replay
 
-STRATEGIES = ("ircot", "react", "self-ask")
+STRATEGIES = ("ircot", "probtree", "react", "self-ask")
 QUESTIONS = ("Where was the director of Metropolis born?", "Who was the father of Marie Curie?")
 
 
