@@ -192,6 +192,10 @@ class _SelfAsk:
         return evidence, notes
 
     def _written(self, final: Written) -> Result:
-        """The final answer of the transcript."""
+        """The final answer of the transcript: no surer than the least sure answer before it."""
         values, mean = final_values(final[_ANSWER]), final.logprob(_ANSWER)
-        return Result(values, "child", None if mean is None else math.exp(mean)) if values else Result()
+        if not values:
+            return Result()
+        own = None if mean is None else math.exp(mean)
+        known = [sure for sure in (own, *(result.confidence for _, result in self._steps)) if sure is not None]
+        return Result(values, "child", min(known, default=None) if own is not None else None)

@@ -157,7 +157,7 @@ class _Judge:
         nodes: dict[int, tuple[Outcome, str]] = {}
         failed = end.error is not None and not end.answers
         for node in self._nodes.values():
-            if node.outcome == "not found" and node.id not in (root.id, end.id):
+            if node.outcome == "not found" and node.id not in (root.id, end.id) and not _is_stage(node):
                 nodes[node.id] = ("not found", step_reason(node, self._nodes, self._evidence))
         if not failed:
             nodes[end.id] = ("not found", reason)
@@ -240,7 +240,7 @@ class _Judge:
         """The first step that was not found although its inputs were; otherwise the least certain step."""
         if root.outcome == "computed" and not root.answers:  # known to have no result
             return root
-        steps = [node for node in self._order() if node is not root and node.kind != "parent"]
+        steps = [node for node in self._order() if node is not root and node.kind != "parent" and not _is_stage(node)]
         for node in steps:
             ended = node.outcome == "not found" or (node.error is not None and not node.answers)
             if ended and all(self._nodes[i].answers for i in inputs(node, self._nodes)):
@@ -267,6 +267,12 @@ class _Judge:
             advice.append(f"Search another index: {' or '.join(others)}.")
         advice.append("Add knowledge: `atomr fetch wikipedia`, or your own files with `atomr text build`.")
         return tuple(advice)
+
+
+def _is_stage(node: NodeTrace) -> bool:
+    """Whether the step has ended as it should without an answer of its own: a thought, or the use of a tool."""
+    without = not (node.answers or node.error or node.candidates)
+    return without and node.kind == "step" and bool(node.action or node.thought or node.observation)
 
 
 def _proper(arguments: Sequence[object]) -> list[str]:

@@ -15,6 +15,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, ModelError, SourceError
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.reasoning.verdict.judge import judge
 from atomr_local.strategies.loop import LIMIT, NO_ACTION
 from atomr_local.strategies.react import NOT_SEEN, VOTED, ReactOptions
 from atomr_local.strategies.registry import find_strategy
@@ -301,3 +302,11 @@ def test_a_hostile_page_that_asks_for_an_action_is_read_as_text() -> None:
 def test_pages_are_needed() -> None:
     with pytest.raises(InputError, match="needs pages"):
         run(FakeBackbone(), FakeSource("text"))
+
+
+def test_a_round_is_not_what_was_not_found() -> None:
+    """The reason of a declined question is about the question: a page was found, and does not answer it."""
+    _, trace = run(FakeBackbone(act("search", "director"), act("search", "Emma Road")), rounds=2)
+    verdict = judge(trace, accept=0.5)
+    assert verdict.status == "unknown" and "Emma Road" in verdict.reason and "Nothing was found" not in verdict.reason
+    assert set(verdict.nodes) == {0}

@@ -98,6 +98,12 @@ def test_the_final_answer_is_as_sure_as_its_tokens() -> None:
     assert result.confidence is not None and math.isclose(result.confidence, 0.4)
 
 
+def test_the_final_answer_is_no_surer_than_the_least_sure_step() -> None:
+    first, ann, *others = PATH
+    result, _ = run(FakeBackbone(first, Said(ann, 0.3), *others), text())
+    assert result.confidence is not None and math.isclose(result.confidence, 0.3)
+
+
 def test_without_a_follow_up_nothing_is_retrieved_and_the_answer_is_the_models() -> None:
     source = text()
     result, trace = run(FakeBackbone("Needed: no\nAnswer: Eve Lee."), source)
