@@ -5,26 +5,28 @@ Several queries are sampled a hop; their results are fused. A summary of each ho
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import Field
 
 from atomr_local.language.answer_key import answer_key
 from atomr_local.reasoning.candidates import Candidate, vote
 from atomr_local.reasoning.ranking import fuse_ranks
-from atomr_local.reasoning.reading.citation_verification import holds
+from atomr_local.reasoning.reading.citation_verification import holds, mentioned_share
 from atomr_local.reasoning.results import Result, text_values
 from atomr_local.reasoning.steps import Step
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.sources.protocol import Evidence, Request, SourceName
 from atomr_local.strategies.closing import CALLS_USED, closed
 from atomr_local.strategies.demonstrations import Demonstration, Worked, demonstrated
-from atomr_local.strategies.dsp_writing import Writing
+from atomr_local.strategies.dsp_writing import Summary, Writing
 from atomr_local.strategies.options import StrategyOptions
 from atomr_local.strategies.outgoing import fit_for_web
 from atomr_local.strategies.protocol import Need, Toolbox
 from atomr_local.tree.nodes import Tree
 
 _LOCAL = (SourceName.TEXT, SourceName.GRAPH)
-_MOST_CITED = 3
+_MOST_CITED = 2
 NO_SCORES = "the model gives no log-probabilities: the first summary is carried on"
 
 
@@ -130,8 +132,9 @@ class _Program:
         )
 
     def _candidate(self, answer: str, share: float) -> Candidate:
-        held = tuple(item.id for item in self.passages if holds(answer, item))
-        return Candidate(text_values([answer]), share, "chains of thought", held)
+        held = [item for item in self.passages if holds(answer, item)]
+        held.sort(key=lambda item: mentioned_share(self._question, [item]) or 0.0, reverse=True)
+        return Candidate(text_values([answer]), share, "chains of thought", tuple(item.id for item in held))
 
     def _hop(self, step: Step) -> None:
         """Search with the question and with sampled queries; keep the best of what they find together."""
@@ -145,12 +148,12 @@ class _Program:
         written = self.writing.hop(step.id, before)
         step.result.dropped = list(written.notes)
         if written.summaries:
-            step.result.thought, step.result.candidates = written.summaries[0].answer, tuple(written.summaries)
-            if written.summaries[0].score is None:
-                step.result.dropped.append(NO_SCORES)
+            step.result.thought = written.summaries[0].text
+            step.result.dropped.append(_chosen(written.summaries))
         for query in written.queries:
             lists.append(self._find(step, query, "query"))
         step.result.evidence = self.passages = fuse_ranks(lists, self._options.k)
+        step.result.observation = _told(self.passages)
 
     def _find(self, step: Step, query: str, label: str) -> list[Evidence]:
         """What is found, best first, in a step of its own; nothing new for a query that was searched before."""
@@ -177,4 +180,19 @@ class _Program:
         if len({item.source for item in found.evidence}) > 1:
             everything = len(found.evidence)
             found.evidence = self._tools.ranking.ranked(query, found.evidence, everything, self._tools.cancellation)
+        found.observation = _told(found.evidence)
         return found.evidence
+
+
+def _told(evidence: Sequence[Evidence]) -> str:
+    """The titles of what was found, each once."""
+    return "; ".join(dict.fromkeys(item.title for item in evidence)) or "nothing was found"
+
+
+def _chosen(summaries: Sequence[Summary]) -> str:
+    """Which summary was carried on, and why."""
+    score = summaries[0].score
+    if score is None:
+        return NO_SCORES
+    which = f"the surest of {len(summaries)} summaries" if len(summaries) > 1 else "the summary"
+    return f"{which} is carried on: mean log-probability {score:.2f}"

@@ -14,9 +14,7 @@ from atomr_local.language.answer_key import answer_key
 from atomr_local.language.words import english
 from atomr_local.reasoning.asking.forms import Field, Form, Line, OneOf, WordsOf
 from atomr_local.reasoning.asking.writer import Written
-from atomr_local.reasoning.candidates import Candidate
 from atomr_local.reasoning.reading.answer_formats import capitalised
-from atomr_local.reasoning.results import text_values
 from atomr_local.sources.protocol import Evidence
 from atomr_local.strategies.demonstrations import PROMPTS, Demonstration, Turn
 from atomr_local.strategies.protocol import Toolbox
@@ -31,11 +29,19 @@ _NOTHING = "(nothing)"
 
 
 @dataclass(frozen=True)
+class Summary:
+    """A summary with its mean log-probability; None if that is not known."""
+
+    text: str
+    score: float | None
+
+
+@dataclass(frozen=True)
 class Hop:
-    """What was written for a hop: queries, and summaries of the hop before it with their mean log-probability."""
+    """What was written for a hop: queries, and summaries of the hop before it, the surest first."""
 
     queries: Sequence[str]
-    summaries: Sequence[Candidate] = ()
+    summaries: Sequence[Summary] = ()
     notes: Sequence[str] = ()
 
 
@@ -75,11 +81,11 @@ class Writing:
             AtomrError: the model failed, or no call is left.
             Cancelled: the question was cancelled.
         """
-        summaries: list[Candidate] = []
+        summaries: list[Summary] = []
         first: tuple[Field, ...] = ()
         if passages and self._lean:
             summaries = self._read(node_id, passages)
-            self.known += [best.answer for best in summaries[:1]]
+            self.known += [best.text for best in summaries[:1]]
         elif passages:
             first = (Line(_SUMMARY),)
         query = OneOf(_QUERY, self._names(passages)) if self._lean else Line(_QUERY, _QUERY_TOKENS)
@@ -87,12 +93,11 @@ class Writing:
         written = self._write(node_id, template, (*first, query), self._draws, passages if first else ())
         best = written[0]
         if first:
-            ids = tuple(item.id for item in best.shown)
-            found = [(one, one[_SUMMARY], one.logprob(_SUMMARY)) for one in written if one[_SUMMARY]]
-            found.sort(key=lambda item: -math.inf if item[2] is None else item[2], reverse=True)
-            summaries = [Candidate(text_values([text]), score, "summary", ids) for _, text, score in found]
+            found = [(one, Summary(one[_SUMMARY], one.logprob(_SUMMARY))) for one in written if one[_SUMMARY]]
+            found.sort(key=lambda pair: -math.inf if pair[1].score is None else pair[1].score, reverse=True)
+            summaries = [summary for _, summary in found]
             best = found[0][0] if found else best
-            self.known += [text for _, text, _ in found[:1]]
+            self.known += [summary.text for summary in summaries[:1]]
         self._keep(template, best)
         queries = tuple(dict.fromkeys(one[_QUERY] for one in written if one[_QUERY]))
         return Hop(queries, summaries, _notes(written, "samples"))
@@ -118,13 +123,13 @@ class Writing:
         """The forms as they were filled, for a worked example."""
         return tuple(Turn.of(template, slots, written) for template, slots, written in self._filled)
 
-    def _read(self, node_id: int, passages: Sequence[Evidence]) -> list[Candidate]:
+    def _read(self, node_id: int, passages: Sequence[Evidence]) -> list[Summary]:
         """What the passages say to the question so far."""
         reading = self._tools.reader.from_evidence(node_id, self._question, passages)
         if not reading.answers:
             return []
         score = math.log(reading.confidence) if reading.confidence else None
-        return [Candidate(text_values(reading.answers), score, "summary", tuple(item.id for item in reading.cited))]
+        return [Summary(", ".join(reading.answers), score)]
 
     def _names(self, passages: Sequence[Evidence]) -> tuple[str, ...]:
         """The names seen so far: of the question, of what was carried on, and of the pages that were found."""

@@ -45,7 +45,7 @@ def server() -> Iterator[str]:
     process.stdout.close()
 
 
-def transcript(server: str, mode: str, strategy: str, *replies: tuple[str, float]) -> Trace:
+def transcript(server: str, mode: str, strategy: str, *replies: tuple[str, float], **options: Any) -> Trace:
     """The trace of the strategy's run, with these replies and their log-probabilities; all of them are asked for."""
     script = [{"text": text, "logprob": logprob} for text, logprob in replies]
     assert httpx.post(f"{server}/script", json=script).json() == len(script)
@@ -54,8 +54,9 @@ def transcript(server: str, mode: str, strategy: str, *replies: tuple[str, float
     try:
         source = FakePages({title: text.split("; ") for title, text in (FILM, BIRTH)})
         source.found = dict(FOUND)
-        tools = toolbox(QUESTION, backbone, source, **chosen)
-        find_strategy(strategy).run(QUESTION, None, "model", tools)
+        method = find_strategy(strategy)
+        tools = toolbox(QUESTION, backbone, source, options=method.options(**options), **chosen)
+        method.run(QUESTION, None, "model", tools)
     finally:
         backbone.close()
     assert httpx.get(f"{server}/script").json() == 0
@@ -146,3 +147,34 @@ def test_react_without_grammars_and_log_probabilities(server: str) -> None:
     ]  # fmt: skip
     assert trace.node(0).answers == ["York"] and trace.node(0).confidence is None
     assert "Bob" not in str(trace.to_dict())
+
+
+def test_dsp_with_grammars_and_log_probabilities(server: str) -> None:
+    trace = transcript(
+        server, "scripted", "dsp",
+        ("Query: Who directed Emma Road?", -0.1), ("Query: Emma Road", -0.1),
+        ("Summary: It is a film.\nQuery: Emma Road", -0.6),
+        ("Summary: Ann Lee made Emma Road.\nQuery: Where was Ann Lee born?", -0.2),
+        says("York"), says("Ann Lee"), says("York"),
+        queries=2, chains=3, demonstrations=0,
+    )  # fmt: skip
+    root, hop = trace.node(0), next(node for node in trace.nodes if node.label == "hop 2")
+    assert (root.answers, root.method, root.supported) == (["York"], "vote", True)
+    assert root.confidence == pytest.approx(2 / 3)
+    assert hop.thought == "Ann Lee made Emma Road." and any("-0.20" in note for note in hop.dropped)
+
+
+def test_dsp_without_grammars_and_log_probabilities(server: str) -> None:
+    """The first summary is carried on; a chain that cannot be read has no vote; "york." and "York" are one answer."""
+    trace = transcript(
+        server, "scriptedplain", "dsp",
+        ("**Query:** Who directed Emma Road?", 0.0), ("Sure, I can help!\n\nQuery: Emma Road", 0.0),
+        ("Summary: It is a film.\nQuery: Where was Ann Lee born?", 0.0),
+        ("Summary: Ann Lee made Emma Road.\nQuery: Emma Road", 0.0),
+        ("Reasons: So it is told.\nAnswer: york.", 0.0), ("", 0.0), says("York"),
+        queries=2, chains=3, demonstrations=0,
+    )  # fmt: skip
+    root, hop = trace.node(0), next(node for node in trace.nodes if node.label == "hop 2")
+    assert (root.answers, root.supported) == (["York"], True)
+    assert root.confidence == pytest.approx(2 / 3)
+    assert hop.thought == "It is a film." and any("no log-probabilities" in note for note in hop.dropped)

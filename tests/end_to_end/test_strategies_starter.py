@@ -19,7 +19,7 @@ from atomr_local.settings.schema import load_settings
 from atomr_local.strategies.registry import find_strategy
 from atomr_local.tui.question.replay import replay
 
-STRATEGIES = ("ircot", "probtree", "react", "self-ask")
+STRATEGIES = ("dsp", "ircot", "probtree", "react", "self-ask")
 QUESTIONS = ("Where was the director of Metropolis born?", "Who was the father of Marie Curie?")
 
 
@@ -28,7 +28,8 @@ def assistants(starter_home: Path) -> Iterator[dict[int, Assistant]]:
     """By the number of calls that may run side by side."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATOMR_HOME", str(starter_home))
-        opened = {many: Assistant.open(load_settings(llm={"parallel": many})) for many in (1, 2)}
+        fixed = {"dsp": {"demonstrations": 0}}  # those that are there depend on what was asked before
+        opened = {many: Assistant.open(load_settings(llm={"parallel": many}, strategies=fixed)) for many in (1, 2)}
         try:
             for assistant in opened.values():
                 assistant.preload()

@@ -23,6 +23,7 @@ from atomr_local.errors import Cancelled, ModelError, SourceError
 from atomr_local.reasoning.ranking import Ranking, fuse_ranks
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
+from atomr_local.reasoning.trace.step_details import is_stage
 from atomr_local.sources.protocol import Evidence
 from atomr_local.strategies.dsp import NO_SCORES, DSPOptions
 from atomr_local.strategies.registry import find_strategy
@@ -69,8 +70,12 @@ def run(backbone: FakeBackbone, *sources: FakeSource, **options: Any) -> tuple[R
 
 
 def titles(trace: Trace, node: NodeTrace) -> list[str]:
+    return titles_of(trace, node.evidence)
+
+
+def titles_of(trace: Trace, ids: Sequence[str]) -> list[str]:
     by_id = {item.id: item.title for item in trace.evidence}
-    return [by_id[found] for found in node.evidence]
+    return [by_id[found] for found in ids]
 
 
 def test_the_published_path() -> None:
@@ -86,6 +91,8 @@ def test_the_published_path() -> None:
     assert [request.temperature for request in backbone.requests] == [0.7] * 7
     assert len({request.seed for request in backbone.requests[-3:]}) == 3
     assert result.texts == ("Eve Lee",) and trace.plan.origin == "steps"
+    assert [node.observation for node in trace.nodes[3:5]] == ["Emma Road", "Emma Road; Roads"]
+    assert all(is_stage(node, node.label, node.question) for node in trace.nodes[1:])  # none counts as "not found"
     root = trace.node(0)
     assert (root.method, root.confidence) == ("vote", pytest.approx(2 / 3))
     assert root.supported and root.thought == "Ann Lee is the daughter of Eve Lee."
@@ -106,16 +113,24 @@ def test_the_surest_summary_is_carried_into_what_follows() -> None:
     backbone = FakeBackbone(*ALL)
     _, trace = run(backbone, text())
     hop = trace.node(5)
-    assert hop.thought == SURE and [one["answer"] for one in hop.candidates] == [SURE, WEAK]
+    assert hop.thought == SURE
+    assert any("surest of 2 summaries" in note and "-0.11" in note for note in hop.dropped)  # log 0.9
     assert all(f"Known: {SURE}" in asked for asked in backbone.asked[4:])
     assert not any(SURE in asked for asked in backbone.asked[:4])
+
+
+def test_of_the_passages_with_the_answer_those_about_the_question_are_cited() -> None:
+    """Several passages hold the answer's words; no chain says which it read."""
+    places = [(f"Street {letter}", "It is named after Eve Lee.") for letter in "ABC"]
+    found = {**FOUND, QUESTION: passages(*places, FILM), "Ann Lee": passages(DIRECTOR)}
+    result, trace = run(FakeBackbone(*FIRST, *SECOND, *CHAINS), text(found))
+    assert titles_of(trace, result.cited)[0] == "Ann Lee" and len(result.cited) == 2
 
 
 def test_without_log_probabilities_the_first_summary_is_carried_and_told() -> None:
     backbone = NoScores(*map(str, ALL))
     result, trace = run(backbone, text())
     assert trace.node(5).thought == WEAK and NO_SCORES in trace.node(5).dropped
-    assert [one["score"] for one in trace.node(5).candidates] == [None, None]
     assert result.values
 
 
@@ -271,7 +286,7 @@ def test_a_lean_model_reads_hops_and_passages_with_its_own_tasks() -> None:
     assert source.queries == [QUESTION, "Emma Road", "Ann Lee"]
     assert result.texts == ("Eve Lee",) and trace.node(0).confidence == pytest.approx(2 / 3)
     hop = next(node for node in trace.nodes if node.label == "hop 2")
-    assert hop.thought == "Ann Lee" and [one["answer"] for one in hop.candidates] == ["Ann Lee"]
+    assert hop.thought == "Ann Lee"
     assert [request.temperature for request in backbone.requests] == [0.7, 0.7, 0.0, 0.7, 0.7, 0.7, 0.7, 0.7]
     grammar = backbone.grammars[0] or ""
     assert '"Emma Road"' in grammar and "mother" not in grammar  # a name, without the mark behind it
