@@ -102,12 +102,14 @@ class Asking:
         stop: tuple[str, ...] = (),
         watch: tuple[str, ...] = (),
         watch_after: str = "",
+        silent: bool = False,
     ) -> Generation:
         """One call. Its text is streamed and the whole of it recorded.
 
         Args:
             temperature: 0 is greedy.
             draw: number of a sample; each has a seed of its own.
+            silent: not streamed: one of several samples of a step that are written side by side.
 
         Raises:
             CallLimitError: the question has used up its calls.
@@ -125,7 +127,7 @@ class Asking:
             self.settings.llm.seed + draw,
             watch=watch,
             watch_after=watch_after,
-            on_text=lambda text: self._recorder.emit(TextGenerated(node_id=node_id, text=text)),
+            on_text=None if silent else lambda text: self._recorder.emit(TextGenerated(node_id=node_id, text=text)),
             cancellation=self._cancellation,
         )
         completion = self._backbone.generate(request)

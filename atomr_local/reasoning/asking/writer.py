@@ -111,6 +111,7 @@ class Writer:
                 temperature=temperature,
                 draw=draw,
                 stop=form.stop_texts,
+                silent=draw > 0,
             )
             return _written(form, generation, shown, notes)
 

@@ -222,6 +222,7 @@ class Reader:
             draw=draw,
             watch=watch,
             watch_after=form.before,
+            silent=draw > 1,
         )
         reading = self._parse(form, completion, shown, dropped)
         if reading.cited and asked.question:

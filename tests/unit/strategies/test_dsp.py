@@ -22,6 +22,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError, SourceError
 from atomr_local.reasoning.ranking import Ranking, fuse_ranks
 from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.trace.events import Event, TextGenerated
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.reasoning.trace.step_details import is_stage
 from atomr_local.sources.protocol import Evidence
@@ -117,6 +118,19 @@ def test_the_surest_summary_is_carried_into_what_follows() -> None:
     assert any("surest of 2 summaries" in note and "-0.11" in note for note in hop.dropped)  # log 0.9
     assert all(f"Known: {SURE}" in asked for asked in backbone.asked[4:])
     assert not any(SURE in asked for asked in backbone.asked[:4])
+
+
+def test_samples_are_not_streamed_into_one_another() -> None:
+    streamed: list[TextGenerated] = []
+
+    def sink(event: Event) -> None:
+        if isinstance(event, TextGenerated):
+            streamed.append(event)
+
+    options = DSPOptions(queries=2, chains=3, demonstrations=0)
+    tools = toolbox(QUESTION, FakeBackbone(*ALL), text(), options=options, sink=sink, llm={"parallel": 1})
+    find_strategy("dsp").run(QUESTION, None, "model", tools)
+    assert [(event.node_id, event.text) for event in streamed] == [(1, FIRST[0]), (5, SECOND[0]), (0, CHAINS[0])]
 
 
 def test_of_the_passages_with_the_answer_those_about_the_question_are_cited() -> None:
