@@ -110,8 +110,8 @@ class Retriever:
     settings: Settings
     allowed: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
-    def _names(self, node_id: int) -> tuple[str, ...]:
-        """The sources that the node may use."""
+    def permitted(self, node_id: int) -> tuple[str, ...]:
+        """The sources at hand that the node may use."""
         allowed = self.allowed.get(node_id)
         return tuple(name for name in self.sources if allowed is None or name in allowed)
 
@@ -154,7 +154,7 @@ class Retriever:
         """
         if sources is not None:
             return self._gather_fixed(node_id, requests, most, tuple(dict.fromkeys(map(str, sources))))
-        if not self._names(node_id):
+        if not self.permitted(node_id):
             return [Gathered() for _ in requests]
         probes = self._probe(node_id, requests)
         if self.asks_set(node_id, requests):
@@ -169,7 +169,7 @@ class Retriever:
         return (
             self.settings.features.source_rules
             and len(requests) > 1
-            and SourceName.GRAPH in self._names(node_id)
+            and SourceName.GRAPH in self.permitted(node_id)
             and isinstance(self.sources[SourceName.GRAPH], SetSource)
             and all(request.arguments and request.arguments[0].iri is not None for request in requests)
             and all(request.arguments[1:] == requests[0].arguments[1:] for request in requests)
@@ -208,7 +208,7 @@ class Retriever:
     def _gather_fixed(
         self, node_id: int, requests: Sequence[Request], most: int, wanted: Sequence[str]
     ) -> list[Gathered]:
-        permitted = self._names(node_id)
+        permitted = self.permitted(node_id)
         names = tuple(name for name in permitted if name in wanted)
         notes = [
             f"{name} was not asked: {'not to be used in this step' if name in self.sources else 'it is not at hand'}"
@@ -236,13 +236,13 @@ class Retriever:
 
     def everywhere(self, node_id: int, request: Request) -> Gathered:
         """Ask every source available, without choosing."""
-        names = self._names(node_id)
+        names = self.permitted(node_id)
         self.recorder.emit(SourcesSelected(node_id=node_id, sources=names, reason="all sources"))
         return self._ask(node_id, request, names, None)
 
     def _probe(self, node_id: int, requests: Sequence[Request]) -> list[Gathered | None]:
         """Ask the graph first: it answers in milliseconds, and its answer decides whether others are asked."""
-        if SourceName.GRAPH not in self._names(node_id):
+        if SourceName.GRAPH not in self.permitted(node_id):
             return [None] * len(requests)
         graph = self.sources[SourceName.GRAPH]
         if isinstance(graph, SetSource) and self.asks_set(node_id, requests):
@@ -266,7 +266,7 @@ class Retriever:
     def _choose(
         self, node_id: int, requests: Sequence[Request], probes: Sequence[Gathered | None]
     ) -> tuple[tuple[str, ...], str]:
-        names = self._names(node_id)
+        names = self.permitted(node_id)
         if len(names) == 1:
             return names, "only source"
         graphs = [probe.graph for probe in probes if probe is not None and probe.graph is not None]

@@ -16,16 +16,15 @@ from atomr_local.reasoning.reading.citation_verification import holds, mentioned
 from atomr_local.reasoning.results import Result, text_values
 from atomr_local.reasoning.steps import Step
 from atomr_local.reasoning.trace.schema import PlanOrigin
-from atomr_local.sources.protocol import Evidence, Request, SourceName
+from atomr_local.sources.protocol import Evidence, Request
 from atomr_local.strategies.closing import CALLS_USED, closed
 from atomr_local.strategies.demonstrations import Demonstration, Worked, demonstrated
 from atomr_local.strategies.dsp_writing import Summary, Writing
 from atomr_local.strategies.options import StrategyOptions
-from atomr_local.strategies.outgoing import fit_for_web
 from atomr_local.strategies.protocol import Need, Toolbox
+from atomr_local.strategies.searching import searched
 from atomr_local.tree.nodes import Tree
 
-_LOCAL = (SourceName.TEXT, SourceName.GRAPH)
 _MOST_CITED = 2
 NO_SCORES = "the model gives no log-probabilities: the first summary is carried on"
 
@@ -166,16 +165,9 @@ class _Program:
 
     def _gather(self, step: Step, query: str) -> list[Evidence]:
         """The evidence of all sources; where several have some, in the order in which it suits the query."""
-        fit = query if query == self._question else fit_for_web(query, self._question)
-        by_query: dict[str, list[str]] = {}
-        for name in self._tools.retriever.names:
-            by_query.setdefault(query if name in _LOCAL else fit, []).append(name)
-        found = Result()
-        for asked, sources in by_query.items():
-            request = Request(self._question, asked, top_k=self._options.k)
-            [gathered] = self._tools.retriever.gather(step.id, [request], sources=sources)
-            found.evidence += gathered.evidence
-            found.dropped += [*gathered.dropped, *gathered.problems]
+        request = Request(self._question, query, top_k=self._options.k)
+        gathered = searched(self._tools, step.id, request, self._question)
+        found = Result(evidence=gathered.evidence, dropped=[*gathered.dropped, *gathered.problems])
         step.result = found
         if len({item.source for item in found.evidence}) > 1:
             everything = len(found.evidence)

@@ -20,8 +20,8 @@ from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.sources.protocol import Evidence, Request, SourceName
 from atomr_local.strategies.closing import CALLS_USED, closed, read_whole, result_of
 from atomr_local.strategies.options import StrategyOptions
-from atomr_local.strategies.outgoing import fit_for_web
 from atomr_local.strategies.protocol import Need, Toolbox
+from atomr_local.strategies.searching import searched
 from atomr_local.tree.nodes import ROOT_ID, Tree
 
 _SAME = 90.0  # edit ratio of 100 from which two titles, and two texts, are the same
@@ -101,15 +101,10 @@ class _Chain:
 
     def _collect(self, step: Step, query: str) -> None:
         """Search, and add what is new while there is room."""
-        found = Result(dropped=[])
-        for source in (SourceName.TEXT, SourceName.WEB):
-            if source not in self._tools.retriever.names:
-                continue
-            asked = query if source is SourceName.TEXT else fit_for_web(query, self._question)
-            request = Request(self._question, asked, top_k=self._options.k)
-            [gathered] = self._tools.retriever.gather(step.id, [request], sources=(source,))
-            found.evidence.extend(gathered.evidence)
-            found.dropped.extend([*gathered.dropped, *gathered.problems])
+        request = Request(self._question, query, top_k=self._options.k)
+        sources = [name for name in (SourceName.TEXT, SourceName.WEB) if name in self._tools.retriever.names]
+        gathered = searched(self._tools, step.id, request, self._question, sources=sources)
+        found = Result(evidence=gathered.evidence, dropped=[*gathered.dropped, *gathered.problems])
         step.result = found
         room = self._options.paragraphs - len(self.paragraphs)
         new = [item for item in found.evidence if not self._known(item)]

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from atomr_local.reasoning.results import Result, add_evidence
 from atomr_local.reasoning.steps import Step
-from atomr_local.reasoning.trace.events import SourcesSelected
-from atomr_local.sources.protocol import Evidence, Request, SourceName
-from atomr_local.strategies.outgoing import fit_for_web
+from atomr_local.sources.protocol import Evidence, Request
 from atomr_local.strategies.protocol import Toolbox
+from atomr_local.strategies.searching import searched
 
 
 class QuestionEvidence:
@@ -42,21 +41,9 @@ class QuestionEvidence:
 
     def _ask(self, step: Step, results: Mapping[int, Result], into: Result) -> list[str]:
         """What failed, in words."""
-        retriever = self._tools.retriever
-        allowed = retriever.allowed.get(step.id)
-        sources = [name for name in retriever.names if allowed is None or name in allowed]
-        local = [name for name in sources if name != SourceName.WEB]
-        web = [name for name in sources if name == SourceName.WEB]
         shown = [text for known in results.values() for text in known.texts]
-        problems = []
-        for which, query in ((local, step.question), (web, fit_for_web(step.question, self._question, shown))):
-            if which:
-                request = Request(step.question, query, top_k=self._k)
-                [found] = retriever.gather(step.id, [request], sources=which)
-                add_evidence(into.evidence, found.evidence)
-                into.dropped.extend([*found.dropped, *found.problems])
-                problems += found.problems
-        if local and web:
-            told = SourcesSelected(node_id=step.id, sources=tuple(sources), reason="all sources")
-            self._tools.recorder.emit(told)
-        return problems
+        request = Request(step.question, step.question, top_k=self._k)
+        found = searched(self._tools, step.id, request, self._question, answers=shown)
+        add_evidence(into.evidence, found.evidence)
+        into.dropped.extend([*found.dropped, *found.problems])
+        return found.problems

@@ -15,14 +15,14 @@ from atomr_local.errors import AtomrError, Cancelled, InputError
 from atomr_local.reasoning.asking.forms import Branch, Form, Line, worked_examples
 from atomr_local.reasoning.asking.writer import Written
 from atomr_local.reasoning.operations.computed_nodes import evidence_of
-from atomr_local.reasoning.results import Result, add_evidence
+from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import PlanOrigin
-from atomr_local.sources.protocol import Evidence, Request, SourceName
+from atomr_local.sources.protocol import Evidence, Request
 from atomr_local.strategies.asked_before import asked_before
 from atomr_local.strategies.closing import closed, final_values, result_of
 from atomr_local.strategies.options import StrategyOptions
-from atomr_local.strategies.outgoing import fit_for_web
 from atomr_local.strategies.protocol import Need, Toolbox
+from atomr_local.strategies.searching import searched
 from atomr_local.tree.nodes import ROOT_ID, Tree
 
 _PACKAGE = "atomr_local.strategies"
@@ -31,7 +31,8 @@ _NEEDED, _NEXT, _FOLLOW_UP, _ANSWER, _TOLD = "Needed", "Next", "Follow-up", "Ans
 _CHOICES = {_NEEDED: ("yes", "no"), _NEXT: ("another follow-up", "the answer")}
 _FORM = Form(_PACKAGE, "self_ask", (Line(_FOLLOW_UP),), worked_examples(_PACKAGE, "self_ask_examples"), stop=(_TOLD,))
 OWN = "nothing was found: this is the model's own knowledge"
-ALL_OWN = "no step found evidence: this is the model's own knowledge"
+UNTOLD = "what was found does not tell: this is the model's own knowledge"
+ALL_OWN = "no step was answered from evidence: this is the model's own knowledge"
 NO_LOOK_UP = "nothing was looked up: this is the model's own knowledge"
 LIMIT = "the limit of model calls was reached: answered from the steps so far"
 
@@ -170,26 +171,18 @@ class _SelfAsk:
         if not result.values:
             own = result_of(self._tools.reader.from_memory(node_id, follow_up), "closed_book", evidence)
             unread = [result.error["message"]] if result.error else []
-            own.dropped = [*result.dropped, *unread, *own.dropped, *([OWN] if own.values else [])]
+            told = [UNTOLD if evidence else OWN] if own.values else []
+            own.dropped = [*result.dropped, *unread, *own.dropped, *told]
             result = own
         result.dropped = [*notes, *result.dropped]
         return result
 
     def _search(self, node_id: int, follow_up: str) -> tuple[list[Evidence], list[str]]:
-        """What the sources have, and notes. The web is asked in words of the question and of earlier answers."""
+        """What the sources have, and notes."""
         shown = [result.answer for _, result in self._steps]
-        queries: dict[str, list[str]] = {}
-        for source in self._where:
-            away = source == SourceName.WEB
-            query = fit_for_web(follow_up, self._question, shown) if away else follow_up
-            queries.setdefault(query, []).append(source)
-        evidence, notes = list[Evidence](), list[str]()
-        for query, sources in queries.items():
-            request = Request(follow_up, query, top_k=self._options.k)
-            [found] = self._tools.retriever.gather(node_id, [request], sources=sources)
-            add_evidence(evidence, found.evidence)
-            notes.extend([*found.dropped, *found.problems])
-        return evidence, notes
+        request = Request(follow_up, follow_up, top_k=self._options.k)
+        found = searched(self._tools, node_id, request, self._question, answers=shown, sources=self._where)
+        return found.evidence, [*found.dropped, *found.problems]
 
     def _written(self, final: Written) -> Result:
         """The final answer of the transcript: no surer than the least sure answer before it."""

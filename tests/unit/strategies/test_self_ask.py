@@ -17,7 +17,7 @@ from atomr_local.reasoning.ranking import Ranking
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.strategies.registry import find_strategy
-from atomr_local.strategies.self_ask import ALL_OWN, LIMIT, NO_LOOK_UP, OWN, SelfAskOptions
+from atomr_local.strategies.self_ask import ALL_OWN, LIMIT, NO_LOOK_UP, OWN, UNTOLD, SelfAskOptions
 
 QUESTION = "Who is the mother of the director of Emma Road?"
 FIRST, SECOND = "Who directed Emma Road?", "Who is the mother of Ann Lee?"
@@ -132,6 +132,7 @@ def test_what_the_evidence_does_not_tell_is_asked_of_memory() -> None:
     _, trace = run(FakeBackbone(*replies), text())
     assert (trace.node(1).answers, trace.node(1).method, trace.node(1).cited) == (["Ann Lee"], "closed_book", [])
     assert trace.node(1).evidence == ["e1", "e2"]
+    assert UNTOLD in trace.node(1).dropped and OWN not in trace.node(1).dropped
 
 
 def test_unknown_stays_unknown() -> None:

@@ -1,0 +1,52 @@
+"""Asks the sources what a model has written. The one way from a written query to the web."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from atomr_local.reasoning.results import add_evidence
+from atomr_local.reasoning.retrieval import Gathered
+from atomr_local.reasoning.trace.events import SourcesSelected
+from atomr_local.sources.protocol import Request, SourceName
+from atomr_local.strategies.outgoing import fit_for_web
+from atomr_local.strategies.protocol import Toolbox
+
+_LOCAL = (SourceName.TEXT, SourceName.GRAPH)
+
+
+def searched(
+    tools: Toolbox,
+    node_id: int,
+    request: Request,
+    question: str,
+    *,
+    answers: Collection[str] = (),
+    sources: Sequence[str] | None = None,
+) -> Gathered:
+    """What the sources have. The web is asked in words of the question and of the answers alone.
+
+    Args:
+        question: the whole question.
+        answers: of earlier steps, as the user sees them.
+        sources: only these, of those that the step may use; by default all.
+
+    Raises:
+        Cancelled: the question was cancelled.
+    """
+    permitted = tools.retriever.permitted(node_id)
+    asked = permitted if sources is None else sources
+    by_query: dict[str, list[str]] = {}
+    for name in asked:
+        query = request.query if name in _LOCAL else fit_for_web(request.query, question, answers)
+        by_query.setdefault(query, []).append(name)
+    merged = Gathered()
+    for query, names in by_query.items():
+        [found] = tools.retriever.gather(node_id, [replace(request, query=query)], sources=names)
+        add_evidence(merged.evidence, found.evidence)
+        merged.dropped += found.dropped
+        merged.problems += found.problems
+    if len(by_query) > 1:
+        told = tuple(name for name in permitted if name in asked)
+        tools.recorder.emit(SourcesSelected(node_id=node_id, sources=told, reason="set by the method"))
+    return merged
