@@ -126,6 +126,7 @@ class _Program:
             list(weighed[0].evidence[:_MOST_CITED]),
             dropped=notes,
             others=tuple((one.values[0], one.score or 0.0) for one in weighed[1:]),
+            signals=dict(winner.signals),  # what is measured is calibrated; else the share is the confidence
             thought=winner.reasons,
             candidates=weighed,
         )

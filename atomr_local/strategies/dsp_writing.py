@@ -7,8 +7,8 @@ words that it has seen.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from atomr_local.language.answer_key import answer_key
 from atomr_local.language.words import english
@@ -47,10 +47,11 @@ class Hop:
 
 @dataclass(frozen=True)
 class Chain:
-    """A chain of thought; `answer` is "" where it gives none."""
+    """A chain of thought; `answer` is "" where it gives none. `signals`: for and against the answer, if read so."""
 
     answer: str
     reasons: str = ""
+    signals: Mapping[str, float] = field(default_factory=dict)
 
 
 class Writing:
@@ -112,7 +113,8 @@ class Writing:
         if self._lean:
             readings = self._tools.reader.samples(ROOT_ID, self._question, passages, draws, self._temperature)
             notes = list(dict.fromkeys(note for reading in readings for note in reading.dropped))
-            return [Chain(self._fit(", ".join(reading.answers))) for reading in readings], notes
+            fit = [self._fit(", ".join(reading.answers)) for reading in readings]
+            return [Chain(one, "", reading.signals) for one, reading in zip(fit, readings, strict=True)], notes
         texts = (text for item in passages for text in (item.title, item.text))
         answer = WordsOf(_ANSWER, (*texts, *self.known, self._question, *_ALWAYS))
         written = self._write(ROOT_ID, "dsp_predict", (Line(_REASONS), answer), draws, passages)

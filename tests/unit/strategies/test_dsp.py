@@ -298,7 +298,9 @@ def test_a_lean_model_reads_hops_and_passages_with_its_own_tasks() -> None:
     result = find_strategy("dsp").run(QUESTION, None, "model", tools)
     trace = tools.recorder.trace
     assert source.queries == [QUESTION, "Emma Road", "Ann Lee"]
-    assert result.texts == ("Eve Lee",) and trace.node(0).confidence == pytest.approx(2 / 3)
+    root = trace.node(0)
+    assert result.texts == ("Eve Lee",) and root.candidates[0]["score"] == pytest.approx(2 / 3)
+    assert "reading" in root.signals and root.confidence != root.candidates[0]["score"]  # calibrated, as it is measured
     hop = next(node for node in trace.nodes if node.label == "hop 2")
     assert hop.thought == "Ann Lee"
     assert [request.temperature for request in backbone.requests] == [0.7, 0.7, 0.0, 0.7, 0.7, 0.7, 0.7, 0.7]
