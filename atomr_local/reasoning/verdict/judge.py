@@ -25,6 +25,9 @@ EXAMPLE = "Who is the mother of the author of Frankenstein?"
 _NO_QUESTION = "This is not a question that can be looked up."
 _OTHER_LANGUAGE = "Only English is supported so far; this seems to be in another language."
 _ASK = f"Ask something like: {EXAMPLE}"
+_NOT_ASKED = "No source was searched, and no evidence supports what the model knows by itself."
+_PLANS = "atomr"
+_USE_PLANS = "Use --strategy atomr."
 _MOST_INDEXES = 3
 # Methods that answer from everything found, so that no single step is needed.
 _OVER_ALL = frozenset({"direct_rag", "tool", "vote", "aggregate"})
@@ -145,11 +148,13 @@ class _Judge:
             return AnswerVerdict("unknown", reason, self._advice(None), None, {root.id: ("not found", reason)})
         if not self._retrieves:
             reason = "The model does not know the answer, and this strategy looks nothing up."
-            return AnswerVerdict("unknown", reason, ("Use --strategy atomr.",), None, {root.id: ("not found", reason)})
+            return AnswerVerdict("unknown", reason, (_USE_PLANS,), None, {root.id: ("not found", reason)})
         end = self._end_of_trail(root)
-        if not any(item.sources for item in self._nodes.values()) and not self._trace.evidence:
-            reason = "No source was searched, and no evidence supports what the model knows by itself."
-        elif cause == "memory" and root.method == "aggregate":
+        trace = self._trace
+        searched = any(trace.totals.retrievals.values()) or any(node.sources for node in trace.nodes)
+        if not searched and not trace.evidence:
+            return self._unasked(root)
+        if cause == "memory" and root.method == "aggregate":
             end, reason = root, "The surest answer is the model's own knowledge, and no evidence supports it."
         else:
             clearly = bool(end.answers) and end.outcome != "not found"
@@ -165,6 +170,13 @@ class _Judge:
         unasked = failed and not any(node.evidence for node in self._nodes.values())
         guess = self._guess(sure=cause == "unsure")
         return AnswerVerdict("failed" if unasked else "unknown", reason, self._advice(end), guess, nodes)
+
+    def _unasked(self, root: NodeTrace) -> AnswerVerdict:
+        """Nothing was looked up: there was no source, or the method asked none of those at hand."""
+        reason, advice = _NOT_ASKED, self._advice(None)
+        if self._at_hand().local and self._trace.strategy != _PLANS:
+            reason, advice = f"{self._trace.strategy} looked nothing up for it. {_NOT_ASKED}", (_USE_PLANS,)
+        return AnswerVerdict("unknown", reason, advice, self._guess(), {root.id: ("not found", reason)})
 
     def _guess(self, *, sure: bool = False) -> Guess | None:
         """The root's answer as a guess; `sure`: with its own confidence.

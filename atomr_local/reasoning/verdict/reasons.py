@@ -56,7 +56,8 @@ def _reasoned(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[E
         given = _listed(f"“{_short(item.answer)}”" for item in below if item.answers)
         return f"The answers of the earlier steps ({given or 'none'}) do not {_plural(said)}."
     if not found:
-        return f"Nothing was found {places(node)} for “{_short(node.resolved_question)}”."
+        where = places(node)
+        return f"Nothing was found{f' {where}' if where else ''} for “{_short(node.resolved_question)}”."
     titles = _listed(dict.fromkeys(f"“{_short(item.title)}”" for item in found))
     return f"The evidence found ({titles}) does not {_plural(said)}."
 

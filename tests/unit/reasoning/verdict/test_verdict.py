@@ -46,8 +46,13 @@ def relate(*answers: str, **given: Any) -> NodeTrace:
     return node(2, arguments=[[1], "visitors per year"], refs=[1], answers=list(answers), **given)
 
 
-def trace(*nodes: NodeTrace, question: str = QUESTION, evidence: tuple[EvidenceTrace, ...] = (PAGE, ROWS)) -> Trace:
-    return Trace(question, "atomr", {}, nodes=list(nodes), evidence=list(evidence))
+def trace(
+    *nodes: NodeTrace,
+    question: str = QUESTION,
+    evidence: tuple[EvidenceTrace, ...] = (PAGE, ROWS),
+    strategy: str = "atomr",
+) -> Trace:
+    return Trace(question, strategy, {}, nodes=list(nodes), evidence=list(evidence))
 
 
 def judged(*nodes: NodeTrace, accept: float = 0.5, **given: Any) -> AnswerVerdict:
@@ -168,6 +173,22 @@ def test_the_models_own_knowledge_stands_only_where_it_was_asked_for() -> None:
     known = root("Paris", method="closed_book", outcome="memory")
     assert judged(known, evidence=()).status == "unknown"
     assert judged(known, evidence=(), retrieves=False).status == "answered"
+
+
+def test_a_method_that_asked_no_source_is_told_as_such() -> None:
+    known = root("Paris", method="closed_book", outcome="memory")
+    verdict = judged(known, evidence=(), strategy="self-ask")
+    assert verdict.reason.startswith("self-ask looked nothing up for it. No source was searched")
+    assert verdict.advice == ("Use --strategy atomr.",), "more sources would not have helped"
+    assert verdict.guess is not None and verdict.guess.basis == "model"
+    without = judged(known, evidence=(), strategy="self-ask", at_hand=lambda: AtHand(local=()))
+    assert without.reason.startswith("No source was searched") and "web search" in without.advice[0]
+
+
+def test_a_search_that_found_no_page_was_a_search() -> None:
+    asked = trace(root("Paris", method="closed_book", outcome="memory"), evidence=())
+    asked.totals.retrievals["text"] = 1
+    assert judge(asked, accept=0.5).reason == f"Nothing was found for “{QUESTION}”."
 
 
 def test_memory_that_won_over_the_evidence_is_a_guess_only() -> None:
