@@ -25,6 +25,7 @@ FOUND = {
     QUESTION: passages(FILM),
     "Who directed Emma Road?": passages(FILM),
     "Where was Ann Lee born?": passages(BIRTH),
+    "Emma Road was directed by Ann Lee.": passages(BIRTH),
 }
 PLAN = (
     f"0. {QUESTION} = Answer(place)\n"
@@ -178,3 +179,28 @@ def test_dsp_without_grammars_and_log_probabilities(server: str) -> None:
     assert (root.answers, root.supported) == (["York"], True)
     assert root.confidence == pytest.approx(2 / 3)
     assert hop.thought == "It is a film." and any("no log-probabilities" in note for note in hop.dropped)
+
+
+def test_ircot_with_grammars_and_log_probabilities(server: str) -> None:
+    trace = transcript(
+        server, "scripted", "ircot",
+        ("Next: Emma Road was directed by Ann Lee.", -0.1), ("Next: So the answer is York.", -0.1),
+        (reply("York", evidence=[2]), -0.1),
+    )  # fmt: skip
+    root = trace.node(0)
+    assert (root.answers, root.method, root.supported) == (["York"], "direct_rag", True)
+    assert root.confidence is not None and [node.label for node in trace.nodes[1:]] == [
+        "first search", "sentence 1", "sentence 2",
+    ]  # fmt: skip
+
+
+def test_ircot_without_grammars_and_log_probabilities(server: str) -> None:
+    """Of what is written around a sentence nothing is kept; nothing readable ends the chain and is told."""
+    trace = transcript(
+        server, "scriptedplain", "ircot",
+        ("Sure!\n**Next:** Emma Road was directed by Ann Lee. She was born in Rome.", 0.0), ("", 0.0),
+        (reply("York", evidence=[2]), 0.0),
+    )  # fmt: skip
+    assert [node.thought for node in trace.nodes[1:]] == ["Emma Road was directed by Ann Lee.", ""]
+    assert any("the chain ends here" in note for note in trace.nodes[-1].dropped)
+    assert trace.node(0).answers == ["York"] and trace.node(0).supported

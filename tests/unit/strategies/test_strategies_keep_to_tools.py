@@ -56,6 +56,21 @@ def test_a_breach_is_seen(text: str) -> None:
     assert breaches(text)
 
 
+def retrievals(text: str) -> list[str]:
+    """The ways in which a module asks the sources."""
+    names = {"gather", "everywhere"}
+    return [node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute) and node.attr in names]
+
+
+def test_written_queries_go_to_the_sources_one_way() -> None:
+    """Where nothing of a passage can leave; `single` asks the user's own question."""
+    asking = {file.stem: retrievals(file.read_text(encoding="utf-8")) for file in STRATEGIES}
+    assert {name: found for name, found in asking.items() if found} == {
+        "searching": ["gather"],
+        "single": ["everywhere"],
+    }
+
+
 def test_asking_may_generate() -> None:
     assert breaches("tools.asking.generate(0, 'plan', prompt, None, 10)") == []
 
