@@ -150,11 +150,9 @@ class _Judge:
             reason = "The model does not know the answer, and this strategy looks nothing up."
             return AnswerVerdict("unknown", reason, (_USE_PLANS,), None, {root.id: ("not found", reason)})
         end = self._end_of_trail(root)
-        trace = self._trace
-        searched = any(trace.totals.retrievals.values()) or any(node.sources for node in trace.nodes)
-        if not searched and not trace.evidence:
-            return self._unasked(root)
-        if cause == "memory" and root.method == "aggregate":
+        if not self._searched:
+            reason = _NOT_ASKED if not self._chose_not_to else f"{self._trace.strategy} looked nothing up. {_NOT_ASKED}"
+        elif cause == "memory" and root.method == "aggregate":
             end, reason = root, "The surest answer is the model's own knowledge, and no evidence supports it."
         else:
             clearly = bool(end.answers) and end.outcome != "not found"
@@ -171,12 +169,16 @@ class _Judge:
         guess = self._guess(sure=cause == "unsure")
         return AnswerVerdict("failed" if unasked else "unknown", reason, self._advice(end), guess, nodes)
 
-    def _unasked(self, root: NodeTrace) -> AnswerVerdict:
-        """Nothing was looked up: there was no source, or the method asked none of those at hand."""
-        reason, advice = _NOT_ASKED, self._advice(None)
-        if self._at_hand().local and self._trace.strategy != _PLANS:
-            reason, advice = f"{self._trace.strategy} looked nothing up for it. {_NOT_ASKED}", (_USE_PLANS,)
-        return AnswerVerdict("unknown", reason, advice, self._guess(), {root.id: ("not found", reason)})
+    @property
+    def _searched(self) -> bool:
+        trace = self._trace
+        sources = any(node.sources for node in trace.nodes)
+        return sources or bool(trace.evidence) or any(trace.totals.retrievals.values())
+
+    @property
+    def _chose_not_to(self) -> bool:
+        """Whether the method asked none of the sources at hand: more of them would not help."""
+        return not self._searched and self._trace.strategy != _PLANS and bool(self._at_hand().local)
 
     def _guess(self, *, sure: bool = False) -> Guess | None:
         """The root's answer as a guess; `sure`: with its own confidence.
@@ -261,6 +263,8 @@ class _Judge:
         return weakest if _lowest_signal(weakest) < max(self._accept, _lowest_signal(root)) else root
 
     def _advice(self, end: NodeTrace | None) -> tuple[str, ...]:
+        if self._chose_not_to:
+            return (_USE_PLANS,)
         at_hand, advice = self._at_hand(), list[str]()
         if end is not None and end.error is not None and not end.answers:
             advice.append("Ask again when the source can be reached.")
