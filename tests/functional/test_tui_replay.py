@@ -6,10 +6,11 @@ import pytest
 from support.grown_steps import GROWN_QUESTION, grown_trace
 from support.tui.fake_assistant import PLAN, answered_trace, script
 
-from atomr_local.reasoning.trace.events import Event
+from atomr_local.reasoning.trace.events import Event, Finished, NodeFinished, NodeJudged
 from atomr_local.reasoning.trace.schema import NodeTrace, Trace
 from atomr_local.tui.question.replay import replay
-from atomr_local.tui.question.state import QuestionState
+from atomr_local.tui.question.state import NodeState, QuestionState
+from atomr_local.tui.widgets.step_text import verdict
 
 
 def test_the_state_of_a_replayed_trace_is_the_one_of_its_events() -> None:
@@ -115,3 +116,23 @@ def test_hostile_places_of_nodes_end_in_some_tree(places: list[tuple[int, int | 
         while above is not None:
             assert above != number
             above = shown.nodes[above].parent
+
+
+def test_steps_that_a_cancelled_question_has_not_ended_are_shown_as_such() -> None:
+    """Neither as running on, nor as what was not found; live and from the history."""
+    trace, lived = answered_trace(), QuestionState()
+    trace.status = "cancelled"
+    events = [event for event in script() if not isinstance(event, NodeFinished | NodeJudged) or event.node_id > 2]
+    for event in events:
+        lived.apply(event)
+    lived.apply(Finished(trace=trace))
+    for number in [number for number, view in lived.nodes.items() if view.result is None]:
+        node = trace.node(number)
+        trace.nodes[trace.nodes.index(node)] = NodeTrace(
+            number, node.parent, kind=node.kind, question=node.question, resolved_question=node.resolved_question
+        )
+    shown = replay(trace)
+    for state in (lived, shown):
+        cut = {number for number, view in state.nodes.items() if view.state is NodeState.STOPPED}
+        assert cut == {0, 1, 2}
+        assert verdict(state.nodes[0]).plain == "not finished: the question ended before"

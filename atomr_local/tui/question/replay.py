@@ -68,7 +68,8 @@ def replay(trace: Trace) -> QuestionState:
             found = tuple(pieces[item] for item in node.evidence if item in pieces and pieces[item].source == source)
             if found:
                 state.apply(EvidenceFound(node_id=node.id, source=source, evidence=found))
-        state.apply(NodeFinished.from_fields(node.id, node))
+        if not _was_cut_off(trace, node):
+            state.apply(NodeFinished.from_fields(node.id, node))
     for item in trace.left_machine:
         state.apply(LeavesMachine(what=item.what, to=item.to, query=item.query))
     for warning in trace.warnings:
@@ -122,3 +123,9 @@ def _steps_of(trace: Trace) -> Tree:
     for node in reversed(met):
         built[node.id] = Node(node.id, node.question, children=tuple(built[item.id] for item in below[node.id]))
     return Tree(built[met[0].id]) if met else fallback_tree(trace.question)
+
+
+def _was_cut_off(trace: Trace, node: NodeTrace) -> bool:
+    """Whether the question ended before the step did, so that nothing was told of it."""
+    told = node.answers or node.error or node.outcome or node.seconds or node.thought or node.action or node.dropped
+    return trace.status not in {"answered", "unknown"} and not told

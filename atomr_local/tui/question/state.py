@@ -31,6 +31,7 @@ class NodeState(StrEnum):
     FAILED = "failed"
     CACHED = "cached"
     GIVEN = "your answer"
+    STOPPED = "not finished"
 
 
 @dataclass
@@ -246,6 +247,9 @@ class QuestionState:
         self.running = False
         self.stage = ""
         self.seconds = trace.totals.seconds
+        for view in self.nodes.values():
+            if view.result is None:
+                view.state = NodeState.STOPPED
         for node in trace.nodes:
             if node.id in self.nodes:
                 self.nodes[node.id].plan_confidence = node.plan_confidence

@@ -32,6 +32,7 @@ MARKS = {
     NodeState.FAILED: ("✗", "red"),
     NodeState.CACHED: ("◆", "blue"),
     NodeState.GIVEN: ("✎", "yellow"),
+    NodeState.STOPPED: ("–", "dim"),
 }
 _WORDS = {"computed": " (computed)", "memory": " (from memory)"}
 _ORIGINS = {"children": "steps below", "model": "own knowledge"}  # in few letters; the pane says them in full

@@ -33,6 +33,7 @@ STATES = {
     NodeState.WAITING: "waits for the steps that it needs",
     NodeState.RETRIEVING: "looks for evidence",
     NodeState.REASONING: "thinking",
+    NodeState.STOPPED: "not finished: the question ended before",
 }
 SURE_STYLES = {"✓": "green", "≈": "cyan", "⚠": "yellow"}
 _SHORT = 240  # characters of a passage that are shown without opening it
