@@ -25,7 +25,8 @@ EXAMPLE = "Who is the mother of the author of Frankenstein?"
 _NO_QUESTION = "This is not a question that can be looked up."
 _OTHER_LANGUAGE = "Only English is supported so far; this seems to be in another language."
 _ASK = f"Ask something like: {EXAMPLE}"
-_NOT_ASKED = "No source was searched, and no evidence supports what the model knows by itself."
+_UNSUPPORTED = "no evidence supports what the model knows by itself."
+_NOT_KNOWN = "the model does not know the answer by itself."
 _PLANS = "atomr"
 _USE_PLANS = "Use --strategy atomr."
 _MOST_INDEXES = 3
@@ -151,7 +152,8 @@ class _Judge:
             return AnswerVerdict("unknown", reason, (_USE_PLANS,), None, {root.id: ("not found", reason)})
         end = self._end_of_trail(root)
         if not self._searched:
-            reason = _NOT_ASKED if not self._chose_not_to else f"{self._trace.strategy} looked nothing up. {_NOT_ASKED}"
+            who = f"{self._trace.strategy} searched no source" if self._chose_not_to else "No source was searched"
+            reason = f"{who}, and {_UNSUPPORTED if root.answers else _NOT_KNOWN}"
         elif cause == "memory" and root.method == "aggregate":
             end, reason = root, "The surest answer is the model's own knowledge, and no evidence supports it."
         else:

@@ -178,11 +178,13 @@ def test_the_models_own_knowledge_stands_only_where_it_was_asked_for() -> None:
 def test_a_method_that_asked_no_source_is_told_as_such() -> None:
     known = root("Paris", method="closed_book", outcome="memory")
     verdict = judged(known, evidence=(), strategy="self-ask")
-    assert verdict.reason.startswith("self-ask looked nothing up. No source was searched")
+    assert verdict.reason == "self-ask searched no source, and no evidence supports what the model knows by itself."
     assert verdict.advice == ("Use --strategy atomr.",), "more sources would not have helped"
     assert verdict.guess is not None and verdict.guess.basis == "model"
     repeated = judged(root("Louvre", method="closed_book", outcome="memory"), evidence=(), strategy="self-ask")
     assert "repeats the question" in repeated.reason and repeated.advice == verdict.advice
+    unknown = judged(root(), evidence=(), strategy="self-ask")
+    assert unknown.reason == "self-ask searched no source, and the model does not know the answer by itself."
     without = judged(known, evidence=(), strategy="self-ask", at_hand=lambda: AtHand(local=()))
     assert without.reason.startswith("No source was searched") and "web search" in without.advice[0]
 
