@@ -40,10 +40,10 @@ def closed(tools: Toolbox, question: str, result: Result) -> Result:
 
 
 def closed_tree(tools: Toolbox, tree: Tree, question: str, result: Result, results: Mapping[int, Result]) -> Result:
-    """The root's result with its confidence where it rests on the steps of a tree."""
+    """The root's result with its confidence where it rests on the steps of a tree of natural questions."""
     compared(result)
     if result.values:
-        result.signals = tree_signals(tree, question, result, results)
+        result.signals = tree_signals(tree, question, result, results, natural=True)
         result.confidence = tools.calibration.tree.probability(result.signals)
     return result
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from atomr_local.reasoning.confidence import signals as names
 from atomr_local.reasoning.confidence.signals import worst
@@ -50,14 +50,20 @@ def whole_signals(question: str, result: Result) -> dict[str, float]:
     return signals
 
 
-def tree_signals(tree: Tree, question: str, root: Result, results: Mapping[int, Result]) -> dict[str, float]:
+def tree_signals(
+    tree: Tree, question: str, root: Result, results: Mapping[int, Result], *, natural: bool = False
+) -> dict[str, float]:
     """The signals of an answer that depends on the steps of a tree.
 
     Args:
         root: the root's result from its steps.
+        natural: the tree is of questions, without operators: every leaf was looked up.
     """
-    steps = list(_steps(tree, root, results))
-    looked_up = [result for node, result in steps if node.call is not None or result.method == "direct_rag"]
+    leaves = {node.id for node in tree.nodes() if natural and not node.children} - {tree.root.id}
+    steps = list(_steps(tree, root, results, leaves))
+    looked_up = [
+        result for node, result in steps if node.call is not None or node.id in leaves or result.method == "direct_rag"
+    ]
     answered = [result for _, result in steps if result.values]
     each = [step_signals(result) for result in answered]
     signals = worst([*each, {name: value for name, value in step_signals(root).items() if name == names.SUPPORT}])
@@ -79,11 +85,13 @@ def tree_signals(tree: Tree, question: str, root: Result, results: Mapping[int, 
     return signals
 
 
-def _steps(tree: Tree, root: Result, results: Mapping[int, Result]) -> Iterator[tuple[Node, Result]]:
+def _steps(
+    tree: Tree, root: Result, results: Mapping[int, Result], leaves: Collection[int]
+) -> Iterator[tuple[Node, Result]]:
     """The steps that were looked up or read; computed and passed-on results add nothing."""
     for node in tree.nodes():
         result = root if node.id == tree.root.id else results.get(node.id)
         if result is None:
             continue
-        if node.call is not None or names.READING in result.signals:
+        if node.call is not None or node.id in leaves or names.READING in result.signals:
             yield node, result

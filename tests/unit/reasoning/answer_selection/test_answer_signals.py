@@ -14,6 +14,7 @@ from atomr_local.reasoning.answer_selection.answer_signals import (
 )
 from atomr_local.reasoning.results import Result, text_values
 from atomr_local.tree.compact import parse_compact
+from atomr_local.tree.nodes import Node, Tree
 
 QUESTION = "Who was born first, Ann or Bob?"
 PLAN = (
@@ -76,3 +77,12 @@ def test_support_is_whether_the_citations_hold_the_answer() -> None:
     assert whole_signals("Where was Bob born?", result)["named"] == 1.0
     result.method = "closed_book"
     assert whole_signals("Where was Bob born?", result)["memory"] == 1.0
+
+
+def test_in_a_tree_of_questions_every_leaf_was_looked_up() -> None:
+    tree = Tree(Node(0, QUESTION, children=(Node(1, "When was Ann born?"), Node(2, "When was Bob born?"))))
+    one = Result(text_values(["1900"]), "aggregate", signals={"reading": 0.9})
+    root = Result(text_values(["Ann"]), "aggregate", signals={"reading": 0.7})
+    told = tree_signals(tree, QUESTION, root, {1: one, 2: Result()}, natural=True)
+    assert (told["steps"], told["unfinished"], told["fallback"]) == (2.0, 0.5, 0.0)
+    assert told["leaves"] == pytest.approx(UNKNOWN * 0.9 * 0.7)
