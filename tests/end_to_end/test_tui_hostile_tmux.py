@@ -44,7 +44,7 @@ def hostile_document() -> dict[str, object]:
          "locator": {"sparql": hostile("zsparqlz"), "rows": [{hostile("zcolumnz"): hostile("zcellz")}]}},
     ]  # fmt: skip
     return {
-        "schema": "atomr.trace/1", "question": hostile("zquestionz"), "strategy": hostile("zstrategyz"), "settings": {},
+        "schema": "atomr.trace/1", "question": hostile("zquestionz"), "strategy": "atomr", "settings": {},  # of another one no plan can be edited
         "status": "answered", "answer": hostile("zfinalz"), "answers": [hostile("zfinalz")], "nodes": [node],
         "evidence": pieces, "warnings": [hostile("zwarningz")], "plan": {"compact": hostile("zplanz")},
     }  # fmt: skip
