@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import QueryError
+from atomr_local.reasoning.retrieval import may_use
 from atomr_local.reasoning.trace.events import EvidenceFound, RetrievalStarted
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sanitize import sanitize_all, sanitize_line
@@ -106,7 +107,7 @@ class GraphAccess:
         """Run a read-only query for the step; its rows are evidence. A query that is refused or stopped is told as a
         problem, for a strategy may go on without it."""
         self._cancellation.check()
-        if self.source not in self.allowed.get(node_id, {self.source}):
+        if not may_use(self.allowed, node_id, self.source):
             return Queried(problem="the graph is not to be used in this step")
         self._recorder.emit(RetrievalStarted(node_id=node_id, source=self.source, query=sparql))
         evidence: tuple[Evidence, ...] = ()

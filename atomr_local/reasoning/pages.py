@@ -9,6 +9,7 @@ from itertools import islice
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.language.names import base_key, name_key, split_qualifier, words
+from atomr_local.reasoning.retrieval import may_use
 from atomr_local.reasoning.trace.events import EvidenceFound, RetrievalStarted
 from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sanitize import sanitize_line
@@ -145,7 +146,7 @@ class PageReader:
             Cancelled: the question was cancelled.
         """
         self._cancellation.check()
-        if self.source not in self.allowed.get(node_id, {self.source}):
+        if not may_use(self.allowed, node_id, self.source):
             return None
         self._recorder.emit(RetrievalStarted(node_id=node_id, source=self.source, query=title))
         page = None

@@ -95,6 +95,11 @@ def match_signals(gathered: Sequence[Gathered]) -> dict[str, float]:
     return worst({name: share for name, share in one.items() if share is not None} for one in told)
 
 
+def may_use(allowed: Mapping[int, frozenset[str]], node_id: int, source: str) -> bool:
+    """Whether the node may use the source; a node without an entry in `allowed` may use all."""
+    return source in allowed.get(node_id, {source})
+
+
 @dataclass
 class Retriever:
     """Chooses sources for a request, asks them, and puts what they found into the trace.
@@ -112,8 +117,7 @@ class Retriever:
 
     def permitted(self, node_id: int) -> tuple[str, ...]:
         """The sources at hand that the node may use."""
-        allowed = self.allowed.get(node_id)
-        return tuple(name for name in self.sources if allowed is None or name in allowed)
+        return tuple(name for name in self.sources if may_use(self.allowed, node_id, name))
 
     @property
     def names(self) -> tuple[str, ...]:
