@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from atomr_local import Assistant
+from atomr_local.catalog.starter import starter_model_path
+from atomr_local.errors import MissingPartError
 
 HERE = Path(__file__).parent
 
@@ -16,6 +18,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def starter_model() -> Path:
+    """The starter model's file; without one, the test is skipped."""
+    try:
+        return starter_model_path()
+    except MissingPartError as error:
+        pytest.skip(f"no starter model: {error.message}")
 
 
 @pytest.fixture(scope="session")

@@ -17,8 +17,7 @@ from atomr_local.backbone.protocol import Generation, GenerationRequest, Message
 from atomr_local.backbone.structured_output import Grammar
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.find import find_adapter
-from atomr_local.catalog.starter import starter_model_path
-from atomr_local.errors import Cancelled, MissingPartError, ModelError
+from atomr_local.errors import Cancelled, ModelError
 
 QUESTIONS = (
     "What is the capital of France?",
@@ -31,26 +30,18 @@ QUESTIONS = (
 YES = 'root ::= "yes" | "no"'
 
 
-@pytest.fixture(scope="module")
-def model() -> Path:
-    try:
-        return starter_model_path()
-    except MissingPartError as error:
-        pytest.skip(f"no starter model: {error.message}")
-
-
 @pytest.fixture(scope="module", params=["as it is", "Q8_0", "F16"])
 def backbone(
-    request: pytest.FixtureRequest, model: Path, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, starter_model: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LlamaBackbone]:
     if request.param != "as it is":
         cache = tmp_path_factory.mktemp("cache")
         loaded = LlamaBackbone.load(
-            model, find_adapter("auto", model), context_tokens=512, storage=request.param, cache=cache
+            starter_model, find_adapter("auto", starter_model), context_tokens=512, storage=request.param, cache=cache
         )
         assert list((cache / "weights").glob("*.gguf"))
     else:
-        loaded = LlamaBackbone.load(model, context_tokens=512)
+        loaded = LlamaBackbone.load(starter_model, context_tokens=512)
     yield loaded
     loaded.close()
 
@@ -149,8 +140,8 @@ def test_a_cancelled_or_broken_call_leaves_the_others_alone(backbone: LlamaBackb
     assert ask(backbone, QUESTIONS[1]).tokens == expected.tokens
 
 
-def test_closing_while_several_run(model: Path) -> None:
-    loaded = LlamaBackbone.load(model, context_tokens=512)
+def test_closing_while_several_run(starter_model: Path) -> None:
+    loaded = LlamaBackbone.load(starter_model, context_tokens=512)
     started, scheduler = threading.Event(), loaded._scheduler
 
     def closing() -> bool:
@@ -173,9 +164,9 @@ def test_closing_while_several_run(model: Path) -> None:
         assert any(future.exception() is not None for future in futures)
 
 
-def test_what_was_read_of_prompts_is_kept_from_one_start_to_the_next(model: Path, tmp_path: Path) -> None:
+def test_what_was_read_of_prompts_is_kept_from_one_start_to_the_next(starter_model: Path, tmp_path: Path) -> None:
     def run(cache: Path | None) -> Generation:
-        loaded = LlamaBackbone.load(model, context_tokens=512, storage="Q8_0", cache=cache)
+        loaded = LlamaBackbone.load(starter_model, context_tokens=512, storage="Q8_0", cache=cache)
         try:
             return ask(loaded, QUESTIONS[0])
         finally:

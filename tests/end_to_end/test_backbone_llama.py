@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,19 +22,15 @@ from atomr_local.backbone.protocol import GenerationRequest, Message, Prompt
 from atomr_local.backbone.structured_output import Grammar
 from atomr_local.cancellation import Cancellation
 from atomr_local.catalog.starter import starter_model_path
-from atomr_local.errors import Cancelled, MissingPartError, ModelError
+from atomr_local.errors import Cancelled, ModelError
 
 PLAN = "You break questions into steps. Answer with short steps only, one on each line. " * 2
 READ = "You read passages and answer in a few words, from the passages only. " * 2
 
 
 @pytest.fixture(scope="module")
-def backbone() -> Iterator[LlamaBackbone]:
-    try:
-        path = starter_model_path()
-    except MissingPartError as error:
-        pytest.skip(f"no starter model: {error.message}")
-    backbone = LlamaBackbone.load(path, None, context_tokens=1024, threads=0, batch_threads=0)
+def backbone(starter_model: Path) -> Iterator[LlamaBackbone]:
+    backbone = LlamaBackbone.load(starter_model, None, context_tokens=1024, threads=0, batch_threads=0)
     yield backbone
     backbone.close()
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.fake_parts import passage
 
 from atomr_local.backbone.llama import LlamaBackbone
 from atomr_local.cancellation import Cancellation
-from atomr_local.catalog.starter import starter_model_path
-from atomr_local.errors import MissingPartError
 from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.asking.forms import Branch, Form, Line, Number, OneOf, WordsOf, worked_examples
 from atomr_local.reasoning.asking.writer import Writer, Written
@@ -35,12 +34,8 @@ FORM = Form(
 
 
 @pytest.fixture(scope="module")
-def backbone() -> Iterator[LlamaBackbone]:
-    try:
-        path = starter_model_path()
-    except MissingPartError as error:
-        pytest.skip(f"no starter model: {error.message}")
-    backbone = LlamaBackbone.load(path, None, context_tokens=4096, threads=0, batch_threads=0)
+def backbone(starter_model: Path) -> Iterator[LlamaBackbone]:
+    backbone = LlamaBackbone.load(starter_model, None, context_tokens=4096, threads=0, batch_threads=0)
     yield backbone
     backbone.close()
 
