@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from atomr_local.errors import AtomrError
 from atomr_local.indexing.starter import ensure_index
-from atomr_local.indexing.store import KINDS, MANIFEST, IndexKind, index_path, list_indexes, resolve
+from atomr_local.indexing.store import KINDS, MANIFEST, IndexKind, index_names, index_path, list_indexes, resolve
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder
@@ -22,14 +22,14 @@ class IndexesInUse:
     """The indexes that are open.
 
     Attributes:
-        names: of the index of each kind; empty until it is open.
+        names: of the index of each kind, several with commas between them; empty until it is open.
     """
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {"text": "", "graph": ""}
-        self._manifests: dict[str, tuple[int, ...]] = {}
+        self._manifests: dict[str, list[tuple[int, ...]]] = {}
 
-    def directory(
+    def directories(
         self,
         kind: IndexKind,
         configured: str,
@@ -37,19 +37,21 @@ class IndexesInUse:
         *,
         stage: Callable[[str], None],
         notify: Callable[[str], None],
-    ) -> Path:
-        """The directory of the index that is to be opened; from now on it is the one in use.
+    ) -> list[Path]:
+        """The directories of the index, or of the text indexes, to be opened; from now on they are the ones in use.
 
         Raises:
             KnowledgeIndexError: there is no such index, or more than one to choose from.
         """
         name = resolve(kind, configured, notify)
-        if not index_path(kind, name).exists():
-            stage(f"preparing the {name} {kind} index, once")
-        directory = ensure_index(kind, name, open_embedder)
+        directories = []
+        for one in index_names(name):
+            if not index_path(kind, one).exists():
+                stage(f"preparing the {one} {kind} index, once")
+            directories.append(ensure_index(kind, one, open_embedder))
         self.names[kind] = name
-        self._manifests[kind] = _manifest(directory)  # before it is opened: what comes after shows
-        return directory
+        self._manifests[kind] = list(map(_manifest, directories))  # before they are opened: what comes after shows
+        return directories
 
     def changed(self) -> list[IndexKind]:
         """The kinds whose index was removed, or has another one in its place."""
@@ -61,7 +63,7 @@ class IndexesInUse:
             found = list_indexes()
         except AtomrError:
             return ()
-        used = {(kind, name) for kind, name in self.names.items() if kind in kinds}
+        used = {(kind, name) for kind, names in self.names.items() if kind in kinds for name in index_names(names)}
         whole = [(str(entry.kind), entry.name) for entry in found if not entry.damage()]
         return tuple(item for item in whole if item not in used)
 
@@ -72,8 +74,9 @@ class IndexesInUse:
             self._manifests.pop(kind, None)
 
     def _is_another(self, kind: IndexKind) -> bool:
-        directory = index_path(kind, self.names[kind])
-        return not directory.exists() or _manifest(directory) != self._manifests.get(kind, _manifest(directory))
+        directories = [index_path(kind, name) for name in index_names(self.names[kind])]
+        now = list(map(_manifest, directories))
+        return not all(directory.exists() for directory in directories) or now != self._manifests.get(kind, now)
 
 
 def _manifest(directory: Path) -> tuple[int, ...]:

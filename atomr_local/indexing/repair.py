@@ -1,12 +1,14 @@
 """`atomr indexes repair`: repairs an index without its input files.
 
 The files that are as they were built are shared by hard links with a new directory, where what can be made of them is
-made again: the manifest from its copy beside the checksums, the full-text and vector indexes from the passages. Files
-that were not built with the index are left behind. The new directory takes the index's place when it is whole.
+made again: the manifest from its copy beside the checksums, the full-text and vector indexes from the passages, the
+facts as text from the graph. Files that were not built with the index are left behind. The new directory takes the
+index's place when it is whole.
 """
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +19,11 @@ from atomr_local.indexing.builds import digests, publishing
 from atomr_local.indexing.builds.ledger import changing
 from atomr_local.indexing.builds.report import Report
 from atomr_local.indexing.builds.space import write_error
+from atomr_local.indexing.graph_index.linearised.facts import linearise
+from atomr_local.indexing.graph_index.linearised.table import COUNT
+from atomr_local.indexing.graph_index.linearised.table import FILE as FACTS
 from atomr_local.indexing.starter import rebuild_starter
+from atomr_local.indexing.text_index.vector_cache import copy_vectors
 from atomr_local.indexing.verify import INDICES, mendable, verify_indexes
 
 if TYPE_CHECKING:
@@ -105,10 +111,17 @@ def _mended(report: Report, tell: Callable[[str], None]) -> str:
                 manifest = replace(
                     manifest, settings=manifest.settings | {"trained_rows": _index_anew(scratch, manifest)}
                 )
+            if kind == "text":
+                copy_vectors(report.path, scratch)
+            facts = kind == "graph" and COUNT in manifest.counts and FACTS not in kept
+            if facts:
+                tell(f"making the facts as text of {name} again")
+                linearise(scratch, scratch)
             publishing.publish(scratch, replace(manifest, name=name))
-    except OSError as error:
+    except (OSError, sqlite3.Error) as error:
         raise write_error(f"the {kind} index {name!r}", error) from error
     done = ["made its full-text and vector indexes again"] if remake else []
+    done += ["made its facts as text again"] if facts else []
     done += ["restored its manifest"] if store.MANIFEST in report.files.bad else []
     done += [f"left out {len(report.files.added)} files that do not belong to it"] if report.files.added else []
     return ", ".join(done)

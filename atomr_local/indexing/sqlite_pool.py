@@ -55,7 +55,9 @@ class ReadOnlyPool:
                 raise sqlite3.ProgrammingError("the index has been closed")
             if self._idle:
                 return self._idle.pop()
-        return sqlite3.connect(self._uri, uri=True, check_same_thread=False)
+        connection = sqlite3.connect(self._uri, uri=True, check_same_thread=False)
+        connection.execute("PRAGMA trusted_schema=OFF")  # an index may come from elsewhere
+        return connection
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
         with self._lock:

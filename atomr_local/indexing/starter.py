@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from atomr_local import paths
 from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing.graph_index.linearised.table import COUNT, LAYOUT
 from atomr_local.indexing.opening import opening_problem
 from atomr_local.indexing.store import STARTER, IndexEntry, IndexKind, index_path, read_manifest, sha256_of
 from atomr_local.output_files import exclusive
@@ -66,6 +67,8 @@ def _current(directory: Path, source: Path, embedder: Embedder | None) -> bool:
         return False
     if embedder is not None and manifest.settings.get("embedder") != embedder.identity:
         return False
+    if manifest.kind == "graph" and manifest.settings.get(COUNT) != LAYOUT:  # made by an earlier version
+        return False
     return [item.sha256 for item in manifest.inputs] == [sha256_of(source)]
 
 
@@ -79,11 +82,11 @@ def _build(kind: IndexKind, source: Path, embedder: Embedder | None, *, unless_c
             if kind == "graph":
                 from atomr_local.indexing.graph_index.index import build_graph_index
 
-                build_graph_index([source], STARTER, format="facts-jsonl")
+                build_graph_index([source], STARTER, format="facts-jsonl", linearise=True)
             elif embedder is not None:
                 from atomr_local.indexing.text_index.index import build_text_index
 
-                build_text_index([source], STARTER, embedder=embedder)
+                build_text_index([source], STARTER, embedder=embedder, vectors="now")
             else:
                 raise KnowledgeIndexError(
                     "the starter's text index is not built yet, and no embedder is given to build it"

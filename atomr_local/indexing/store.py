@@ -198,15 +198,28 @@ def permission_hint(directory: Path) -> str:
     return f"{closed} may not be read by this user: change its permissions." if closed is not None else ""
 
 
+def index_names(names: str) -> list[str]:
+    """The names in a list with commas, each once; none of an empty text."""
+    return list(dict.fromkeys(part.strip() for part in names.split(",") if part.strip()))
+
+
 def resolve(kind: IndexKind, name: str = "", tell: Callable[[str], None] | None = None) -> str:
     """The name of the index to use: the one asked for, else the only one built, else the starter.
 
     Args:
+        name: of text indexes also a list with commas, which are searched together; it comes back as such a list.
         tell: called with a warning where an index was skipped because it cannot be used.
 
     Raises:
         KnowledgeIndexError: the named index is not built, or several are and none is named.
     """
+    if len(parts := index_names(name)) > 1:
+        if kind != "text":
+            raise KnowledgeIndexError(
+                f"{name!r} names several {kind} indexes", hint=f"Only one {kind} index is searched; name one."
+            )
+        return ",".join(dict.fromkeys(resolve(kind, part, tell) for part in parts))
+    name = parts[0] if parts else ""
     entries = [entry for entry in list_indexes() if entry.kind == kind]
     whole = [entry.name for entry in entries if entry.problem is None]
     if name:

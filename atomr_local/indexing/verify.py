@@ -16,6 +16,8 @@ from atomr_local.indexing.builds.report import Report, damage
 from atomr_local.indexing.builds.space import human_size
 from atomr_local.indexing.foreign_errors import PANIC_MESSAGE, standard_error_without
 from atomr_local.indexing.graph_index.bulk_loading import STORE
+from atomr_local.indexing.graph_index.linearised.table import COUNT, FactTable
+from atomr_local.indexing.graph_index.linearised.table import FILE as FACTS
 from atomr_local.indexing.graph_index.names.database import FILE as NAMES
 from atomr_local.indexing.sqlite_pool import ReadOnlyPool
 from atomr_local.indexing.text_index.table import TABLE
@@ -46,14 +48,19 @@ def verify_indexes(
     def meant(item: store.IndexEntry | publishing.Unfinished) -> bool:
         return name in ("", item.name) and kind in (None, item.kind)
 
-    reports = [_verified(entry, embedder, cancellation) for entry in store.list_indexes() if meant(entry)]
+    reports = [verify_index(entry, embedder, cancellation) for entry in store.list_indexes() if meant(entry)]
     reports += [unfinished_report(item) for item in publishing.list_unfinished() if meant(item)]
     if name and not reports:
         raise KnowledgeIndexError(f"there is no index named {name!r}", hint="`atomr indexes list` shows what there is.")
     return reports
 
 
-def _verified(entry: store.IndexEntry, embedder: str | None, cancellation: Cancellation) -> Report:
+def verify_index(entry: store.IndexEntry, embedder: str | None, cancellation: Cancellation) -> Report:
+    """Read all that one index holds; it may lie anywhere.
+
+    Raises:
+        Cancelled: `cancellation` was thrown.
+    """
     report = Report(entry.kind, entry.name, entry.path)
     manifest = entry.manifest
     with contextlib.suppress(OSError):
@@ -97,6 +104,8 @@ def _verify_graph(report: Report, manifest: store.Manifest, cancellation: Cancel
         with damage(report, NAMES), contextlib.closing(ReadOnlyPool(directory / NAMES)) as names:
             if problem := names.check():
                 report.problems.append(f"{NAMES} is damaged: {problem}")
+    if COUNT in manifest.counts:
+        _verify_facts(report, manifest.counts[COUNT])
     if STORE in missing:
         return
     with damage(report, "the facts cannot be read"):
@@ -110,12 +119,24 @@ def _verify_graph(report: Report, manifest: store.Manifest, cancellation: Cancel
             report.problems.append(f"{triples} facts are there, {wanted} were built")
 
 
+def _verify_facts(report: Report, wanted: int) -> None:
+    """Add to the report what is wrong with the facts as text."""
+    if not (report.path / FACTS).exists():
+        report.problems.append(f"{FACTS} is missing")
+        return
+    with damage(report), contextlib.closing(FactTable(report.path)) as facts:
+        if problem := facts.check():
+            report.problems.append(f"{FACTS} is damaged: {problem}")
+        elif (count := facts.count()) < wanted:
+            report.problems.append(f"{count} facts as text are there, {wanted} were made")
+
+
 def mendable(report: Report) -> bool:
     """Whether `atomr indexes repair` can repair what was found, without what the index was built from."""
     if report.name == store.STARTER:
         return True
     if report.files.state == "whole":
-        remade = (store.MANIFEST,) if report.kind == "graph" else (store.MANIFEST, INDICES)
+        remade = (store.MANIFEST, FACTS) if report.kind == "graph" else (store.MANIFEST, INDICES)
         return bool(report.files.bad or report.files.added) and all(
             name.startswith(remade) for name in report.files.bad
         )
@@ -126,7 +147,7 @@ def mendable(report: Report) -> bool:
 def _note_inputs(report: Report, manifest: store.Manifest) -> None:
     for item in manifest.inputs:
         with contextlib.suppress(OSError):
-            if Path(item.path).stat().st_size != item.size:
+            if Path(item.path).is_file() and Path(item.path).stat().st_size != item.size:
                 report.notes.append(f"{item.path} has changed since the index was built from it")
 
 
@@ -150,7 +171,8 @@ def unfinished_report(item: publishing.Unfinished) -> Report:
         return report
     report.state = "half-built"
     report.problems.append(f"the build was stopped {_how_far(ledger.state)}")
-    report.hint = f"Run the command that started it again to resume. {drop}."
+    command = f"`atomr graph linearise {item.name}`" if COUNT in ledger.settings else "the command that started it"
+    report.hint = f"Run {command} again to resume. {drop}."
     return report
 
 

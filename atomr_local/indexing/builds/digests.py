@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,11 @@ SCHEMA = 1
 _ALGORITHM = "blake2b-256"
 _CHUNK = 1 << 20
 _MOST_BYTES = 1 << 30  # of the record: it names every file, and holds the manifest
-# What builds and RocksDB keep for themselves, and LanceDB's hint at the newest version, which it checks: none of it
-# changes what a search finds.
+# What builds and RocksDB keep for themselves, LanceDB's hint at the newest version, which it checks, and the vectors
+# that are made while an index is used, which have checksums of their own (vector_cache.py).
 _IGNORED = frozenset(
-    {DIGESTS, "ledger.json", "building.lock", "LOCK", "LOG", "latest_version_hint.json", ".DS_Store", "Thumbs.db"}
+    {DIGESTS, "ledger.json", "building.lock", "embedding.lock", "LOCK", "LOG", "latest_version_hint.json", ".DS_Store"}
+    | {"Thumbs.db", *(f"vectors.sqlite{end}" for end in ("", "-journal", "-wal", "-shm"))}
 )
 Check = Callable[[], None]
 
@@ -99,15 +100,20 @@ def record(directory: Path, manifest: str, *, base: Path | None = None) -> None:
             files[name] = before
         else:
             files[name] = digest_of(path, durable=True)
+    put(directory / DIGESTS, document(files, manifest))
+
+
+def document(files: Mapping[str, FileDigest], manifest: str) -> bytes:
+    """What `digests.json` says of these files and of the manifest with this text."""
     text = manifest.encode()
-    files[MANIFEST] = FileDigest(len(text), hashlib.blake2b(text, digest_size=32).hexdigest())
+    listed_files = {**files, MANIFEST: FileDigest(len(text), hashlib.blake2b(text, digest_size=32).hexdigest())}
     body = {
         "schema": SCHEMA,
         "algorithm": _ALGORITHM,
-        "files": {name: [item.size, item.blake2b] for name, item in files.items()},
+        "files": {name: [item.size, item.blake2b] for name, item in listed_files.items()},
         "manifest": manifest,
     }
-    put(directory / DIGESTS, json.dumps(body | {"checksum": _checksum(body)}, indent=1).encode())
+    return json.dumps(body | {"checksum": _checksum(body)}, indent=1).encode()
 
 
 def read_record(directory: Path) -> Recorded | None:
@@ -117,9 +123,23 @@ def read_record(directory: Path) -> Recorded | None:
         KnowledgeIndexError: the record is damaged or of another version.
         OSError: it cannot be read.
     """
-    file = directory / DIGESTS
     try:
-        data = json.loads(read_text(file, _MOST_BYTES))
+        text = read_text(directory / DIGESTS, _MOST_BYTES)
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise KnowledgeIndexError(f"{DIGESTS}, the list of checksums, is damaged") from error
+    return parse_record(text)
+
+
+def parse_record(text: str) -> Recorded:
+    """What a `digests.json` with this text says.
+
+    Raises:
+        KnowledgeIndexError: it is damaged or of another version.
+    """
+    try:
+        data = json.loads(text)
         checksum = data.pop("checksum")
         if data["schema"] != SCHEMA or data["algorithm"] != _ALGORITHM:
             raise KnowledgeIndexError(f"{DIGESTS} was written by another version")
@@ -127,8 +147,6 @@ def read_record(directory: Path) -> Recorded | None:
             raise KnowledgeIndexError(f"{DIGESTS}, the list of checksums, is damaged")
         files = {str(name): FileDigest(int(size), str(digest)) for name, (size, digest) in data["files"].items()}
         return Recorded(files, str(data["manifest"]))
-    except FileNotFoundError:
-        return None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise KnowledgeIndexError(f"{DIGESTS}, the list of checksums, is damaged") from error
 
@@ -176,11 +194,17 @@ def _known(base: Path | None) -> dict[str, FileDigest]:
     return recorded.files if recorded is not None else {}
 
 
+def is_recorded(name: str) -> bool:
+    """Whether a file of an index is one that its checksums are of, by its path or name."""
+    last = name.rpartition("/")[2]
+    return last not in _IGNORED and not last.startswith(("LOG.old.", ".atomr-"))
+
+
 def listed(directory: Path) -> Iterator[tuple[str, Path]]:
     """Name and path of every file below `directory` that a search may read."""
     for place, _, names in os.walk(directory, onerror=_raise):
         for name in names:
-            if name in _IGNORED or name.startswith(("LOG.old.", ".atomr-")):
+            if not is_recorded(name):
                 continue
             path = Path(place, name)
             yield path.relative_to(directory).as_posix(), path

@@ -18,9 +18,11 @@ from typing import Any
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing.builds.publishing import LEDGER, LOCK, resumable
+from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.store import IndexKind, InputFile
 from atomr_local.input_files import open_regular
 from atomr_local.output_files import put
+from atomr_local.sanitize import sanitize_line
 
 SCHEMA = 1
 _CHUNK = 4 << 20
@@ -98,6 +100,40 @@ class Ledger:
         }  # fmt: skip
         put(self.directory / LEDGER, json.dumps(document, ensure_ascii=True).encode())
         self.state = kept
+
+    @contextlib.contextmanager
+    def given_up_without_input(self) -> Iterator[None]:
+        """Around the reading of the inputs: where what they hold cannot be used, no later run could go on, so that the
+        build is given up. Where they only could not be read this time, it stays.
+
+        Raises:
+            InputError: passed on.
+        """
+        try:
+            yield
+        except InputError as error:
+            cause = error.__cause__
+            if not (isinstance(cause, OSError) and cause.errno):
+                (self.directory / LEDGER).unlink(missing_ok=True)
+            raise
+
+    def nothing_in(self, what: str, skipped: Skipped, passed_over: Mapping[str, int] | None = None) -> InputError:
+        """Give the build up: its inputs hold nothing to put into an index, so that no later run could go on.
+
+        Args:
+            what: what they should hold, such as "articles".
+            skipped: the records that could not be used.
+            passed_over: how much of what was read and no index is built of.
+        """
+        (self.directory / LEDGER).unlink(missing_ok=True)
+        whys = [f"{number} {kind} were passed over" for kind, number in (passed_over or {}).items() if number]
+        if skipped.samples:
+            whys.insert(0, f"{skipped.count} records could not be used: {skipped.samples[0][2]}")
+        why = f" ({'; '.join(whys)})" if whys else ""
+        return InputError(
+            f"no {what} in {', '.join(sanitize_line(item.path) for item in self.inputs)}{why}",
+            hint="Nothing was changed. Is it the right file, and does --format name what it holds?",
+        )
 
     def check_inputs(self) -> None:
         """Make sure that no input was changed while it was read.

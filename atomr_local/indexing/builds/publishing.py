@@ -74,20 +74,30 @@ def publish(scratch: Path, manifest: store.Manifest) -> Path:
     put(scratch / store.MANIFEST, text.encode())
     # The name tells who set it aside, so that it is put back when that process dies before the next line.
     old = scratch.with_name(f".{manifest.name}.old-{os.getpid()}-{uuid.uuid4().hex[:8]}")
-    if destination.exists():
+    if os.path.lexists(destination):
         destination.rename(old)
     try:
         scratch.rename(destination)
     except OSError:
-        if old.exists():
+        if os.path.lexists(old):
             old.rename(destination)
         raise
     sync_directory(destination.parent)
     # Only now: until the rename, the ledger is what a killed build continues from.
     for helper in (LEDGER, LOCK):
         (destination / helper).unlink(missing_ok=True)
-    shutil.rmtree(old, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        _discard(old)
     return destination
+
+
+def _discard(path: Path) -> None:
+    """Remove a directory with all that is in it; of a link to one the link alone. What is gone already is no error."""
+    with contextlib.suppress(FileNotFoundError):
+        if path.is_symlink():
+            path.unlink()
+        else:
+            shutil.rmtree(path)
 
 
 def share(source: str | Path, destination: str | Path) -> None:
@@ -109,6 +119,20 @@ def put_back(kind: store.IndexKind, name: str) -> None:
     if any(item.set_aside and not item.running for item in left):
         with resumable(kind, name):  # whoever holds the name clears up
             pass
+
+
+def clear_leftovers(kind: store.IndexKind, name: str) -> None:
+    """Remove what processes that died left of the index `name`, but no build that can continue.
+
+    Raises:
+        KnowledgeIndexError: the directory of the indexes cannot be read.
+        OSError: the lock cannot be made.
+    """
+    base = paths.indexes_dir() / kind
+    hidden = [_HIDDEN.fullmatch(directory.name) for directory in store.subdirectories(base)]
+    if any(match is not None and match["name"] == name and match["pid"] is not None for match in hidden):
+        with contextlib.suppress(KnowledgeIndexError), resumable(kind, name):
+            pass  # whoever holds the name clears up; another that holds it has done so
 
 
 @dataclass(frozen=True)
@@ -145,16 +169,22 @@ def list_unfinished() -> list[Unfinished]:
                 continue
             resumable = match["pid"] is None
             running = _is_locked(directory) if resumable else process_alive(int(match["pid"]))
-            set_aside = match["what"] == "old" and not (base / match["name"]).exists()
+            set_aside = match["what"] == "old" and not os.path.lexists(base / match["name"])
             size = 0
             with contextlib.suppress(OSError):  # a process at work there takes files away
-                size = store.directory_size(directory)
+                size = _size(directory)
             found.append(Unfinished(kind, match["name"], directory, resumable, running, size, set_aside))
     return found
 
 
+def _size(path: Path) -> int:
+    """Bytes that are free once this is removed: of a link to a directory none."""
+    return 0 if path.is_symlink() else store.directory_size(path)
+
+
 def remove(kind: store.IndexKind, name: str, *, unfinished_only: bool = False) -> int:
-    """Remove an index and what unfinished builds of it left; the index goes at once or not at all.
+    """Remove an index and what unfinished builds of it left; the index goes at once or not at all. Where it is a link,
+    what it leads to stays.
 
     Args:
         unfinished_only: the index stays; one that was set aside is put back.
@@ -178,11 +208,14 @@ def remove(kind: store.IndexKind, name: str, *, unfinished_only: bool = False) -
     try:
         with _held(scratch, kind, name):
             if there:
-                freed += store.directory_size(destination)
+                freed += _size(destination)
                 gone = destination.with_name(f".{name}.removed-{os.getpid()}-{uuid.uuid4().hex[:8]}")
                 destination.rename(gone)
-                gone.unlink() if gone.is_symlink() else shutil.rmtree(gone)
+                _discard(gone)
             _clear_leftovers(destination, restore=unfinished_only)
+            for item in left:
+                if not item.running and not item.resumable and os.path.lexists(item.path):
+                    _discard(item.path)  # raises what stands in the way
             shutil.rmtree(scratch)
     except OSError as error:
         raise KnowledgeIndexError(f"{destination} cannot be removed: {error}") from error
@@ -238,8 +271,9 @@ def _clear_leftovers(destination: Path, *, restore: bool = True) -> None:
             continue
         if process_alive(int(match["pid"])):
             continue
-        if match["what"] == "old" and restore and not destination.exists():
+        if match["what"] == "old" and restore and not os.path.lexists(destination):
             with contextlib.suppress(OSError):
                 directory.rename(destination)
                 continue
-        shutil.rmtree(directory, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            _discard(directory)

@@ -18,6 +18,9 @@ def rebuild_hint(entry: store.IndexEntry) -> str:
     """What to do about a damaged index."""
     if entry.name == store.STARTER:
         return repair_hint(entry)
+    imported = _settings(entry).get("imported")
+    if isinstance(imported, dict):
+        return f"Import it again from {imported.get('file', 'its file')}: atomr indexes import FILE --replace"
     hint = f"Build it again: {rebuild_command(entry)}"
     change = _settings(entry).get("last_change")
     if isinstance(change, dict):
@@ -50,11 +53,17 @@ def rebuild_command(entry: store.IndexEntry) -> str:
 
     FILE stands for a list of titles, entities or properties that the index was built with and whose place is not known.
     """
+    inputs, options = rebuild_words(entry)
+    return f"atomr {entry.kind} build {shlex.join(inputs) or 'INPUT...'} {shlex.join(options)}"
+
+
+def rebuild_words(entry: store.IndexEntry) -> tuple[list[str], list[str]]:
+    """(inputs, options) of the command, each a word as a program is given it."""
     settings = _settings(entry)
     options = _text_options(settings) if entry.kind == "text" else _graph_options(settings)
-    inputs = shlex.join(_inputs(entry)) or "INPUT..."
-    words = ["--name", entry.name, *options]
-    return f"atomr {entry.kind} build {inputs} {shlex.join(words)}"
+    if entry.manifest is not None and "linearised" in entry.manifest.counts:
+        options.append("--linearise")
+    return _inputs(entry), ["--name", entry.name, *options]
 
 
 def _inputs(entry: store.IndexEntry) -> list[str]:
@@ -75,12 +84,20 @@ def _settings(entry: store.IndexEntry) -> dict[str, Any]:
 
 def _text_options(settings: dict[str, Any]) -> list[str]:
     options: list[str] = []
+    folders = settings.get("folders")
+    if isinstance(folders, dict):
+        for pattern in folders.get("exclude", ()):
+            options += ["--exclude", str(pattern)]
+        options += ["--hidden"] if folders.get("hidden") else []
+        return [*options, "--vectors", "later"] if "vectors" in settings else options
     if (format_ := settings.get("format", "auto")) != "auto":
         options += ["--format", str(format_)]
     if (limit := settings.get("limit")) is not None:
         options += ["--limit", str(limit)]
     if settings.get("titles") is not None:
         options += ["--titles", _given(settings, "titles")]
+    if "vectors" in settings:
+        options += ["--vectors", "later"]
     return options
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.foreign_errors import library_line
 
-# Kept free for everything else on the disk; bytes.
+# Kept free for everything else on the disk, at most and at least; bytes. A small index needs no large reserve.
 RESERVE = 200_000_000
+_LEAST_RESERVE = 10_000_000
+_RESERVE_SHARE = 10  # times what is to be written
 # What libraries write of a full or failing disk when they give no error number.
 CHECK_DISK = "Check the disk"
 _FULL = ("no space left", "os error 28)", "disk is full", "disk full", "quota exceeded")
@@ -33,10 +35,12 @@ def require_space(directory: Path, wanted: int, what: str) -> None:
         KnowledgeIndexError: they are not.
     """
     free = free_space(directory)
-    if free < wanted + RESERVE:
+    # Where it is not known how much more comes, it may be much.
+    reserve = min(RESERVE, max(_LEAST_RESERVE, _RESERVE_SHARE * wanted)) if wanted else RESERVE
+    if free < wanted + reserve:
         raise KnowledgeIndexError(
             f"the disk of {directory.parent} is too full for {what}: {human_size(free)} are free, about "
-            f"{human_size(wanted + RESERVE)} are needed",
+            f"{human_size(wanted + reserve)} are needed",
             hint=f"Free some space and {_again(something_done(directory))}",
         )
 

@@ -7,6 +7,7 @@ import hashlib
 import io
 import threading
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from atomr_local.indexing.embedding.bert_encoder import BertEncoder
+    from atomr_local.indexing.embedding.token_counts import TokenCounts
 
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _HASHED = 1 << 20
@@ -107,6 +109,13 @@ class SentenceEmbedder:
     @property
     def dimensions(self) -> int:
         return self._runtime().dimensions
+
+    @cached_property
+    def tokens(self) -> TokenCounts | None:
+        """How many tokens it makes of words and reads of a text; None where its tokenizer is of another kind."""
+        from atomr_local.indexing.embedding.token_counts import token_counts
+
+        return token_counts(self._directory)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np

@@ -21,6 +21,9 @@ from atomr_local.indexing.graph_index import context as limits
 from atomr_local.indexing.graph_index.bulk_loading import Loader, Spool
 from atomr_local.indexing.graph_index.context import BuildContext
 from atomr_local.indexing.graph_index.ids import HIGHEST
+from atomr_local.indexing.graph_index.linearised.facts import linearise
+from atomr_local.indexing.graph_index.linearised.table import COUNT
+from atomr_local.indexing.graph_index.linearised.table import FILE as FACTS
 from atomr_local.indexing.graph_index.names.writer import NamesWriter
 from atomr_local.indexing.graph_index.pieces import PieceWriter, read_dump
 from atomr_local.indexing.graph_index.statements.terms import label_triples
@@ -58,7 +61,7 @@ class GraphBuild:
             self._build()
         self._clean()
         state = context.ledger.state
-        return state["counts"], state["said"]
+        return state["counts"] | self._linearised(), state["said"]
 
     # -- what the slice is made of
 
@@ -130,7 +133,8 @@ class GraphBuild:
     def _end_reading(self, names: NamesWriter, loader: Loader) -> None:
         context = self._context
         if not context.triples:
-            raise InputError(f"no facts in {', '.join(str(file) for file, _ in context.files)}")
+            skipped = Skipped.restored(names.progress["skipped"])
+            raise context.ledger.nothing_in("facts", skipped, context.passed_over)
         context.commit(stage="naming", said=self._said(names))
 
     def _choose_labels(self, names: NamesWriter, loader: Loader) -> None:
@@ -142,7 +146,9 @@ class GraphBuild:
                 names.progress | {"named": True},
                 (lambda iri: subset.role(_number(iri)) > Role.CLASS) if context.sliced else None,
             )
-        context.commit(stage="labelling", label=0)
+        count, few = names.unlabelled()
+        unlabelled = {"unlabelled": {"count": count, "samples": few}} if count else {}
+        context.commit(stage="labelling", label=0, said=context.ledger.state["said"] | unlabelled)
 
     def _load_and_index(self, names: NamesWriter, loader: Loader) -> None:
         context = self._context
@@ -163,6 +169,8 @@ class GraphBuild:
     def _said(self, names: NamesWriter) -> dict[str, Any]:
         """What the manifest tells beside the counts."""
         said: dict[str, Any] = {"skipped": names.progress["skipped"]}
+        if passed_over := {what: number for what, number in names.progress["passed_over"].items() if number}:
+            said["passed_over"] = passed_over
         if self._context.sliced:
             said["slice"] = {
                 "entities": len(self._context.selection.subjects),
@@ -190,6 +198,22 @@ class GraphBuild:
             spool.fact(line)
         if len(spool):
             load()
+
+    def _linearised(self) -> dict[str, int]:
+        """What is counted of the facts as text, which are written if they are wanted."""
+        context = self._context
+        if not context.linearise:  # an earlier run may have been asked for them
+            for file in self._scratch.glob(f"{FACTS}*"):
+                file.unlink()
+            return {}
+        context.check_space()
+        triples = max(1, context.ledger.state["counts"]["triples"])
+
+        def told(facts: int) -> None:
+            context.triples = facts
+            context.report("linearising facts", context.total * facts // triples)
+
+        return {COUNT: linearise(self._scratch, self._scratch, told)}
 
     def _clean(self) -> None:
         """Leave nothing but the index; may be repeated."""

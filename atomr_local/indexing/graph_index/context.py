@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,8 +30,8 @@ class BuildProgress:
     """How far a build is.
 
     Attributes:
-        stage: "matching titles", "choosing the slice", "reading labels", "reading facts", "indexing names" or
-            "loading names".
+        stage: "matching titles", "choosing the slice", "reading labels", "reading facts", "indexing names",
+            "loading names" or "linearising facts".
         triples: triples taken in so far.
         done: bytes of input read so far in this stage, as they lie on disk.
         total: bytes of all inputs.
@@ -54,11 +55,13 @@ class BuildContext:
     Attributes:
         files: each with its format, in the order in which they are read.
         text_index: directory of the text index whose entities are wanted.
+        linearise: whether the index gets its facts as text too.
         directory: the hidden directory in which the index is built.
         total: bytes of all inputs.
         before: bytes of the inputs that this stage is done with.
         triples: triples taken in so far.
         skipped: lines that could not be used.
+        passed_over: what could be read and no graph is built of, by what it is.
     """
 
     ledger: Ledger
@@ -68,9 +71,11 @@ class BuildContext:
     text_index: Path | None
     progress: ProgressCallback | None
     cancellation: Cancellation
+    linearise: bool = False
     before: int = 0
     triples: int = 0
     skipped: Skipped = field(default_factory=Skipped)
+    passed_over: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.directory = self.ledger.directory

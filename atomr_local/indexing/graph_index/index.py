@@ -17,13 +17,14 @@ from atomr_local.indexing.builds.space import something_done, write_error
 from atomr_local.indexing.graph_index.build import GraphBuild
 from atomr_local.indexing.graph_index.context import BuildContext, ProgressCallback
 from atomr_local.indexing.graph_index.ids import read_entity_ids, read_property_ids
+from atomr_local.indexing.graph_index.linearised.table import COUNT, LAYOUT
 from atomr_local.indexing.graph_index.subset import Subset
 from atomr_local.indexing.readers.detect import GraphFormat, detect_graph_format
 
 # Facts without ids join the entities that dumps name, so they are read last.
 _ORDER = {"facts-jsonl": 1}
 # Raised when what a build writes changes, so that an older unfinished one is not gone on with.
-_LAYOUT = 2
+_LAYOUT = 3
 
 
 def build_graph_index(
@@ -35,6 +36,7 @@ def build_graph_index(
     entities: Path | None = None,
     text_index: str | None = None,
     properties: Path | None = None,
+    linearise: bool = False,
     progress: ProgressCallback | None = None,
     cancellation: Cancellation | None = None,
 ) -> store.Manifest:
@@ -42,7 +44,9 @@ def build_graph_index(
     gzip or bzip2. A build that was stopped in any way goes on when it is called again with the same inputs.
 
     Unusable lines are skipped; the manifest's settings tell how many and show the first:
-    {"skipped": {"count", "samples": [[file, line, reason], …]}}.
+    {"skipped": {"count", "samples": [[file, line, reason], …]}}. They tell too what could be read and no graph is built
+    of, by what it is ({"passed_over": {"triples about lexemes": 12}}), and what has no label ({"unlabelled": {"count",
+    "samples"}}).
 
     With `entities` or `text_index`, only the slice of Wikidata about these is kept, with labels, aliases, descriptions
     and types of everything it points to; facts in JSON lines are taken whole.
@@ -54,6 +58,7 @@ def build_graph_index(
         text_index: name of a text index; its articles' entities, by id or else by title.
         properties: file with a P-id per line; other properties are left out. Without it, external identifiers and media
             are left out where the source tells which properties these are.
+        linearise: give the index its facts as text too.
 
     Raises:
         InputError: an input is missing, damaged or not of its format; no index was changed.
@@ -89,9 +94,10 @@ def build_graph_index(
         with publishing.resumable("graph", name) as scratch:
             switch = cancellation or Cancellation()
             ledger = Ledger.open(scratch, "graph", [file for file, _ in formats], settings, cancellation=switch)
-            context = BuildContext(ledger, formats, language, selection, directory, progress, switch)
-            counts, said = GraphBuild(context).run()
-            ledger.check_inputs()
+            context = BuildContext(ledger, formats, language, selection, directory, progress, switch, linearise)
+            with ledger.given_up_without_input():
+                counts, said = GraphBuild(context).run()
+                ledger.check_inputs()
             settings.pop("layout")
             # Not in the ledger: a build continues though the lists lie elsewhere now.
             lists = {"entities": entities, "properties": properties}
@@ -100,6 +106,8 @@ def build_graph_index(
                 asked["format"] = format
             if asked:
                 settings["asked"] = asked
+            if COUNT in counts:
+                settings[COUNT] = LAYOUT
             manifest = store.Manifest(
                 kind="graph", name=name, counts=counts, inputs=ledger.inputs, settings=settings | said
             )

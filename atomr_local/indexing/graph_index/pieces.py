@@ -12,6 +12,7 @@ from atomr_local.indexing.graph_index import context as limits
 from atomr_local.indexing.graph_index.bulk_loading import Loader, Spool
 from atomr_local.indexing.graph_index.context import BuildContext
 from atomr_local.indexing.graph_index.names.writer import NamesWriter
+from atomr_local.indexing.graph_index.provenance import stated_lines
 from atomr_local.indexing.graph_index.statements.entities import EntityStatements
 from atomr_local.indexing.graph_index.statements.label_ids import LabelIds
 from atomr_local.indexing.graph_index.statements.lines import LineStatements
@@ -33,6 +34,7 @@ def read_dump(
     skipped: Skipped,
     line_filter: Callable[[bytes], bool] | None,
     entity_filter: Callable[[str, bytes], bool] | None,
+    passed_over: Callable[[str, int], None] = lambda *_: None,
 ) -> tuple[FileReader, Iterator[tuple[int, list[Any]]]]:
     """The reader of a dump, and its records: triples, or entities where the kind is wikidata-json."""
     if kind == "turtle":
@@ -40,7 +42,7 @@ def read_dump(
         return turtle, turtle.blocks(skipped)
     lines = LineReader(path, after)
     if kind == "wikidata-json":
-        return lines, read_entities(lines, skipped, entity_filter)
+        return lines, read_entities(lines, skipped, entity_filter, passed_over)
     return lines, read_ntriples(lines, skipped, line_filter)
 
 
@@ -63,6 +65,7 @@ class PieceWriter:
         context.triples = int(at.get("triples", 0))
         self._at_start = at.get("skipped_before", asdict(Skipped()))
         context.skipped = Skipped.restored(at.get("skipped", asdict(Skipped())))
+        context.passed_over.update(at.get("passed_over", {}))
 
     def run(self) -> None:
         context = self._context
@@ -109,7 +112,9 @@ class PieceWriter:
         if kind == "facts-jsonl":
             self._facts(number, path, after, labels)
             return
-        triples = TripleStatements(self._names, context.words, context.selection, self._spool, f"{number}")
+        triples = TripleStatements(
+            self._names, context.words, context.selection, self._spool, f"{number}", context.passed_over
+        )
         if resumed and self._held:
             triples.restore(self._held)
         reader, records, take = self._source(path, kind, after, triples)
@@ -139,8 +144,13 @@ class PieceWriter:
             )  # fmt: skip
             return blocks, ((block.record, block) for block in blocks), lines.take
         wanted = (lambda identifier, _: selection.wants(identifier)) if selection.sliced else None
-        reader, records = read_dump(path, kind, after, skipped, None, wanted)
-        entities = EntityStatements(self._names, self._context.words, selection, self._spool)
+        passed_over = self._context.passed_over
+
+        def passed(what: str, number: int) -> None:
+            passed_over[what] += number
+
+        reader, records = read_dump(path, kind, after, skipped, None, wanted, passed)
+        entities = EntityStatements(self._names, self._context.words, selection, self._spool, passed_over)
         return reader, records, entities.take if kind == "wikidata-json" else triples.take
 
     def _facts(self, number: int, path: Path, after: int, labels: LabelIds) -> None:
@@ -150,9 +160,11 @@ class PieceWriter:
         statements = FactStatements(self._names, labels.id_of)
         reader = LineReader(path, after)
         for count, (line, fact) in enumerate(read_facts(reader, context.skipped)):
-            for text in statements.lines(fact):
-                self._spool.fact(text)
+            if (triple := statements.triple(fact)) is not None:
+                self._spool.fact(f"{' '.join(triple)} .\n")
                 context.triples += 1
+                for text in stated_lines(triple, fact.stated) if fact.stated is not None else ():
+                    self._spool.qualifier(text)
             if count % _REPORT_FACTS == 0:
                 context.report("reading facts", context.before + reader.position)
             if len(self._spool) >= limits.PIECE_TRIPLES:
@@ -169,7 +181,7 @@ class PieceWriter:
             {
                 "file": file, "record": record, "held": held, "done": done, "piece": self._piece,
                 "triples": context.triples, "skipped": asdict(context.skipped), "skipped_before": self._at_start,
-                "named_before": self._named_before,
+                "passed_over": dict(context.passed_over), "named_before": self._named_before,
             }
         )  # fmt: skip
         if piece is not None:

@@ -21,7 +21,8 @@ PROP_QUALIFIER = PROP + "qualifier/"
 NODE = ENTITY + "statement/"
 START, END, POINT, OF = "P580", "P582", "P585", "P642"
 QUALIFIERS = frozenset({START, END, POINT, OF})
-_NODE_ID = re.compile(r"[QqPp]\d+[-$][0-9A-Za-z-]{1,60}")
+WIKIDATA = "http://www.wikidata.org/"
+_NODE_ID = re.compile(r"[QqPpMm]\d+[-$][0-9A-Za-z-]{1,60}")
 
 
 @dataclass
@@ -38,6 +39,7 @@ class Claim:
         text: the value as the source writes it, where that differs from the term.
         unit: the IRI of a number's unit, where it is to be shown by its label.
         datatype: of the property; "" where the source does not tell.
+        base: what the IRIs of the property's Wikibase begin with.
     """
 
     node: str
@@ -50,21 +52,23 @@ class Claim:
     text: str = ""
     unit: str = ""
     datatype: str = ""
+    base: str = WIKIDATA
 
 
-def node_iri(statement_id: str, item: str) -> str:
-    """The IRI of a statement by its id in JSON; an id that is none of Wikidata's gives a stable IRI of its own."""
+def node_iri(statement_id: str, item: str, base: str = WIKIDATA) -> str:
+    """The IRI of a statement by its id in JSON; an id that is none of a Wikibase's gives a stable IRI of its own."""
+    node = f"{base}entity/statement/"
     if _NODE_ID.fullmatch(statement_id):
-        return NODE + statement_id.replace("$", "-", 1)
-    return f"{NODE}{item}-{hashlib.sha256(statement_id.encode('utf-8', 'replace')).hexdigest()[:32]}"
+        return node + statement_id.replace("$", "-", 1)
+    return f"{node}{item}-{hashlib.sha256(statement_id.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
 
 def best(claims: Iterable[Claim]) -> Iterator[Claim]:
     """Of each property the preferred statements, or where there is none, the normal ones; never deprecated ones."""
-    by_property: dict[str, list[Claim]] = defaultdict(list)
+    by_property: dict[tuple[str, str], list[Claim]] = defaultdict(list)
     for claim in claims:
         if claim.rank != "deprecated":
-            by_property[claim.property].append(claim)
+            by_property[claim.base, claim.property].append(claim)
     for group in by_property.values():
         preferred = [claim for claim in group if claim.rank == "preferred"]
         yield from preferred or group

@@ -82,6 +82,8 @@ class SubsetSelector:
         selection = self._selection
         for entity in entities:
             identifier = entity["id"]
+            if identifier.startswith("M"):
+                continue
             if identifier.startswith("P"):
                 if isinstance(entity.get("datatype"), str):
                     selection.datatypes[identifier] = entity["datatype"]

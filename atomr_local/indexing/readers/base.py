@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from atomr_local.indexing.readers.lines import Skipped
+
+SectionKind = Literal["", "table", "infobox", "code"]
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
     """A section begins at `start` (offset into the article's text) and lasts to the next one.
 
-    `heading` is the whole path, as in "History > Early years"; the lead before the first heading has no section.
+    Attributes:
+        heading: the whole path, as in "History > Early years"; the lead before the first heading has no section.
+        kind: of what is no prose. Its lines belong together, and never share a passage with other sections.
+        name: what it is called within its kind: of a table its number and caption.
     """
 
     start: int
     heading: str
+    kind: SectionKind = ""
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Article:
     """One article; `qid` is its Wikidata entity where the source gives it.
 
-    `record` is the ordinal, from 1, of the raw record (line, page, row or entry) that it came from.
+    Attributes:
+        record: the ordinal, from 1, of the raw record (line, page, row or entry) that it came from.
+        lost: how much of it the reader's limits left out, by its name in the plural ("table rows").
     """
 
     id: str
@@ -35,6 +44,7 @@ class Article:
     metadata: dict[str, Any] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
     record: int = 0
+    lost: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +85,20 @@ class ArticleReader(Protocol):
         ...
 
 
-def article_texts(identifier: Any, title: Any, text: Any) -> tuple[str, str, str]:
+def article_texts(
+    identifier: Any, title: Any, text: Any, names: tuple[str, str, str] = ("id", "title", "text")
+) -> tuple[str, str, str]:
     """The three as texts, the identifier of a whole number too.
+
+    Args:
+        names: what they are called in the message.
 
     Raises:
         ValueError: one is missing or no text; the message says which.
     """
     if isinstance(identifier, int) and not isinstance(identifier, bool):
         identifier = str(identifier)
-    for key, value in (("id", identifier), ("title", title), ("text", text)):
+    for key, value in zip(names, (identifier, title, text), strict=True):
         if not isinstance(value, str) or not value.strip():
             raise ValueError(f'"{key}" is missing or no text')
     return identifier, title, text

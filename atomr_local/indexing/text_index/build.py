@@ -19,18 +19,20 @@ from atomr_local.indexing import store
 from atomr_local.indexing.builds.ledger import Ledger
 from atomr_local.indexing.builds.space import require_space, write_error
 from atomr_local.indexing.readers.base import Article, Redirect
-from atomr_local.indexing.readers.detect import open_articles
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.text_index.catalog import Catalog, content_hash, passage_id
-from atomr_local.indexing.text_index.chunking import Passage, passages
+from atomr_local.indexing.text_index.chunking import Passage, Tokens, passage_heading, passages
+from atomr_local.indexing.text_index.passage_kind import kept_kind
+from atomr_local.indexing.text_index.reading import ArticleSelection, read_articles
 from atomr_local.indexing.text_index.table import SEARCHED, VECTOR, PassageTable
-from atomr_local.language.names import name_key
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.embedder import Embedder
+    from atomr_local.indexing.text_index.vector_cache import VectorCache
 
 PASSAGE_WORDS = 120
 BATCH = 512  # passages embedded and committed together
+WORDS_BATCH = 4096  # passages committed together that are not embedded yet
 # Articles and redirects without new passages are committed after this many.
 QUIET_RECORDS = 5_000
 # Each commit leaves small files and a version of the table; they are put together every so many.
@@ -54,19 +56,6 @@ class TextBuildProgress:
     total: int
 
 
-@dataclass(frozen=True)
-class ArticleSelection:
-    """Which articles are wanted: at most `limit`, and only those whose title has one of these keys."""
-
-    format: str = "auto"
-    limit: int | None = None
-    titles: frozenset[str] | None = None
-
-    def wants(self, article: Article) -> bool:
-        """Whether the article has one of the titles."""
-        return self.titles is None or name_key(article.title) in self.titles
-
-
 @dataclass
 class State:
     """What the ledger keeps.
@@ -81,6 +70,7 @@ class State:
         passages: embedded by this build.
         trained: rows that the vector index was trained on.
         done: bytes of the input read.
+        lost: how much of the articles the reader's limits left out, by its name.
     """
 
     stage: str = "reading"
@@ -99,6 +89,7 @@ class State:
     trained: int = 0
     done: int = 0
     skipped: dict[str, Any] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -107,6 +98,8 @@ class TextBuild:
 
     Attributes:
         trained: rows that the vector index of the index that is added to was trained on.
+        vectors: whether passages are embedded as they are read; see `filling.py` for later.
+        made_before: vectors of texts that need not be embedded again.
     """
 
     ledger: Ledger
@@ -116,14 +109,17 @@ class TextBuild:
     progress: Callable[[TextBuildProgress], None]
     cancellation: Cancellation
     trained: int = 0
+    vectors: bool = True
+    made_before: VectorCache | None = None
     state: State = field(default_factory=State, init=False)
     skipped: Skipped = field(default_factory=Skipped, init=False)
 
     def __post_init__(self) -> None:
         self._total = sum(item.size for item in self.ledger.inputs)
+        self._tokens = tokens_of(self.embedder)
         self._pending: list[dict[str, Any]] = []
         self._obsolete: list[str] = []
-        self._quiet = self._flushes = self._fragments = 0
+        self._quiet = self._flushes = self._fragments = self._wanted = 0
         self._table: PassageTable
         self._catalog: Catalog
 
@@ -131,7 +127,7 @@ class TextBuild:
         """Read, index and tidy, from where the ledger stands.
 
         Raises:
-            InputError: an input is damaged or not what it claims.
+            InputError: an input is damaged or not what it claims, or there is no article in any of them.
             KnowledgeIndexError: the index cannot be written, or the disk is too full.
             Cancelled: the cancellation was thrown.
         """
@@ -139,6 +135,9 @@ class TextBuild:
         try:
             if self.state.stage == "reading":
                 self._read()
+                if not self.state.articles:
+                    wanted = "articles" if self.selection.titles is None else "articles of the given titles"
+                    raise self.ledger.nothing_in(wanted, self.skipped)
                 self._commit(stage="indexing")
             if self.state.stage == "indexing":
                 self._report("indexing")
@@ -158,10 +157,14 @@ class TextBuild:
         with closing(Catalog(self.ledger.directory)) as catalog:
             return catalog.counts()
 
+    def embedded(self) -> int:
+        """How many passages of the index have a vector."""
+        return self._table.embedded
+
     def _open(self) -> None:
         directory = self.ledger.directory
         self._table = PassageTable(directory, self.embedder.dimensions)
-        self._catalog = Catalog(directory)
+        self._catalog = self._new_catalog(directory)
         if not self.ledger.state:
             base = self._catalog.last()
             self.state = State(
@@ -182,6 +185,10 @@ class TextBuild:
         if state.forgetting:
             self._table.forget()
             self._commit(forgetting=False)
+
+    def _new_catalog(self, directory: Path) -> Catalog:
+        """The catalogue that this build keeps."""
+        return Catalog(directory)
 
     def _read(self) -> None:
         self._require_space()
@@ -208,9 +215,9 @@ class TextBuild:
 
     def _records(self, number: int, after: int) -> Iterator[Read]:
         """What file `number` holds after the record `after`; records that cannot be used are noted."""
-        reader = open_articles(self.files[number], self.selection.format)
-        for item in reader.records(self.skipped, after=after):
-            yield item, None, reader.position
+        alone = len(self.files) == 1
+        for item, position in read_articles(self.files[number], self.selection, self.skipped, after=after, alone=alone):
+            yield item, None, position
 
     def _enough(self) -> bool:
         limit = self.selection.limit
@@ -223,7 +230,7 @@ class TextBuild:
             self._went(article.record)
             return
         if cut is None:
-            cut = cut_article(article)
+            cut = cut_article(article, self._tokens)
         if not taken and not self._is_news(article, number, len(cut)):
             self._went(article.record)
             return
@@ -234,11 +241,13 @@ class TextBuild:
             state.taken = ordinal + 1
             if len(self._pending) >= self._at_once():
                 self._flush()
+        for what, number_lost in article.lost.items():
+            state.lost[what] = state.lost.get(what, 0) + number_lost
         self._went(article.record)
 
     def _at_once(self) -> int:
         """Passages written and committed together."""
-        return BATCH
+        return BATCH if self.vectors else WORDS_BATCH
 
     def _is_news(self, article: Article, number: int, parts: int) -> bool:
         """Enter the article in the catalogue; whether its passages have to be made."""
@@ -272,7 +281,7 @@ class TextBuild:
         """Write what is pending and commit it."""
         self.cancellation.check()
         batch, self._pending = self._pending, []
-        self._embed(batch)
+        self._give_vectors(batch)
         self._require_space()
         if self._obsolete:
             self._table.delete(self._obsolete)
@@ -282,9 +291,9 @@ class TextBuild:
         self._catalog.commit()
         self._quiet = 0
         self._commit(passages=self.state.passages + len(batch))
-        self._report("embedding")
+        self._report("embedding" if self.vectors else "reading")
         self._flushes += 1
-        self._fragments += max(1, -(-len(batch) // BATCH))
+        self._fragments += max(1, -(-len(batch) // BATCH)) if self.vectors else 1
         if self._fragments >= COMPACT_EVERY:
             self._fragments = 0
             self._table.compact()
@@ -292,8 +301,16 @@ class TextBuild:
             self._table.forget()
             self._commit(forgetting=False)
 
+    def _give_vectors(self, batch: list[dict[str, Any]]) -> None:
+        if self.vectors:
+            self._embed(batch)
+
     def _embed(self, batch: list[dict[str, Any]]) -> None:
-        for row, vector in zip(batch, encode_all(self.embedder, [row[SEARCHED] for row in batch]), strict=True):
+        if self.made_before is not None:
+            for row, known in zip(batch, self.made_before.get([row[SEARCHED] for row in batch]), strict=True):
+                row[VECTOR] = known
+        new = [row for row in batch if row.get(VECTOR) is None]
+        for row, vector in zip(new, encode_all(self.embedder, [row[SEARCHED] for row in new]), strict=True):
             row[VECTOR] = vector
 
     def _append(self, batch: list[dict[str, Any]]) -> None:
@@ -320,14 +337,15 @@ class TextBuild:
         directory = self.ledger.directory
         # Asking for the size of a large directory takes longer than one batch is worth.
         if self._flushes % 16 and not finishing:
-            require_space(directory, 0, "the next passages")
+            require_space(directory, self._wanted, "the next passages")
             return
         size = store.directory_size(directory)
         share = min(1.0, self.state.done / self._total) if self._total else 1.0
         everything = self.selection.limit is None and self.selection.titles is None
         whole = size / share if share > 0.05 else max(size, _BYTES_PER_INPUT_BYTE * self._total)
         whole = whole if everything else size
-        require_space(directory, int(whole - size + whole), "this index")
+        self._wanted = int(whole - size + whole)
+        require_space(directory, self._wanted, "this index")
 
     def _report(self, stage: str) -> None:
         state, limit = self.state, self.selection.limit
@@ -337,9 +355,15 @@ class TextBuild:
         self.progress(TextBuildProgress(stage, state.passages, min(done, total), total))
 
 
-def cut_article(article: Article) -> list[Passage]:
+def tokens_of(embedder: Embedder) -> Tokens | None:
+    """The budget of tokens of this embedder; None for one that does not tell."""
+    found: Tokens | None = getattr(embedder, "tokens", None)
+    return found
+
+
+def cut_article(article: Article, tokens: Tokens | None) -> list[Passage]:
     """The article's passages, in order."""
-    return list(passages(article.text, PASSAGE_WORDS, article.sections))
+    return list(passages(article.text, PASSAGE_WORDS, article.sections, title=article.title, tokens=tokens))
 
 
 def encode_all(embedder: Embedder, texts: list[str]) -> list[Any]:
@@ -347,6 +371,8 @@ def encode_all(embedder: Embedder, texts: list[str]) -> list[Any]:
     # Texts of like length beside each other are padded less.
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     vectors: list[Any] = [None] * len(texts)
+    if not texts:
+        return vectors
     for i, vector in zip(order, embedder.encode([texts[i] for i in order]), strict=True):
         vectors[i] = vector
     return vectors
@@ -361,7 +387,8 @@ def _damaged(directory: Path, problem: str) -> KnowledgeIndexError:
 
 
 def _row(article: Article, ordinal: int, passage: Passage, metadata: str) -> dict[str, Any]:
-    head = f"{article.title}, {passage.section}" if passage.section else article.title
+    if passage.kind:
+        metadata = json.dumps(article.metadata | kept_kind(passage), ensure_ascii=True)
     return {
         "id": passage_id(article.id, ordinal),
         "article": article.id,
@@ -370,7 +397,7 @@ def _row(article: Article, ordinal: int, passage: Passage, metadata: str) -> dic
         "text": passage.text,
         "qid": article.qid,
         "metadata": metadata,
-        SEARCHED: f"{head}: {passage.text}",
+        SEARCHED: f"{passage_heading(article.title, passage.section)}: {passage.text}",
         "start": passage.start,
         "end": passage.end,
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.builds.space import write_error
 from atomr_local.indexing.readers.base import Article, Redirect
 from atomr_local.indexing.sqlite_pool import ReadOnlyPool
-from atomr_local.language.names import name_key
+from atomr_local.language.names import KEYS, former_name_key, name_key
 
 CATALOG = "articles.sqlite"
 _TABLES = """
@@ -63,7 +63,10 @@ def passage_id(article: str, number: int) -> str:
 
 def content_hash(article: Article) -> bytes:
     """Of all that an index keeps of the article."""
-    sections = [(section.start, section.heading) for section in article.sections]
+    sections = [
+        (section.start, section.heading, *((section.kind, section.name) if section.kind else ()))
+        for section in article.sections
+    ]
     content = [article.title, article.text, article.qid, article.metadata, sections]
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).digest()[:16]
 
@@ -79,7 +82,10 @@ class Catalog:
         with _sqlite():
             self._db = sqlite3.connect(directory / CATALOG)
             self._db.execute("PRAGMA synchronous = FULL")
-            self._db.executescript(_TABLES)
+            begun = self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'articles'").fetchone()
+            self._db.executescript(_TABLES if begun else f"{_TABLES} PRAGMA user_version = {KEYS};")
+            # A list that an earlier version began goes on with the keys of that version.
+            self._key = _key_function(self._db.execute("PRAGMA user_version").fetchall())
 
     def _rows(self, query: str, parameters: Sequence[object] = ()) -> list[Any]:
         with _sqlite():
@@ -112,15 +118,16 @@ class Catalog:
 
     def titled(self, title: str) -> list[Known]:
         """The articles whose title is this one, as it is written; else those whose title has the same key."""
-        found = [Known(*row) for row in self._rows(f"{_ARTICLES} WHERE key = ? ORDER BY seq", (name_key(title),))]
-        return [known for known in found if known.title == title] or found
+        found = [Known(*row) for row in self._rows(f"{_ARTICLES} WHERE key = ? ORDER BY seq", (self._key(title),))]
+        same = [known for known in found if name_key(known.title) == name_key(title)]
+        return [known for known in found if known.title == title] or same
 
     def add(self, seq: int, article: Article, digest: bytes, passages: int) -> None:
-        row = (seq, article.id, article.title, name_key(article.title), article.qid, digest, passages)
+        row = (seq, article.id, article.title, self._key(article.title), article.qid, digest, passages)
         self._rows("INSERT INTO articles VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def add_alias(self, seq: int, redirect: Redirect) -> None:
-        row = (seq, redirect.title, name_key(redirect.title), name_key(redirect.target))
+        row = (seq, redirect.title, self._key(redirect.title), self._key(redirect.target))
         self._rows("INSERT INTO aliases VALUES (?, ?, ?, ?)", row)
 
     def remove(self, identifiers: Iterable[str]) -> None:
@@ -155,6 +162,7 @@ class CatalogReader:
         if not file.is_file():
             raise KnowledgeIndexError(f"{file} is missing", hint="Build the index again.")
         self._pool = ReadOnlyPool(file)
+        self._key = _key_function(self._rows("PRAGMA user_version"))
 
     def _rows(self, query: str, parameters: Sequence[object] = ()) -> list[Any]:
         with _sqlite(reading=True):
@@ -192,15 +200,17 @@ class CatalogReader:
         rows = self._rows(
             "SELECT DISTINCT articles.title FROM aliases JOIN articles ON articles.key = aliases.target "
             "WHERE aliases.key = ? ORDER BY articles.seq LIMIT ?",
-            (name_key(name), limit),
+            (self._key(name), limit),
         )
         return [str(title) for (title,) in rows]
 
     def titled(self, name: str) -> Known | None:
         """The article of this title as it is written, else the first whose title has the same key, else the first that
         is another name's or redirect's."""
-        key = name_key(name)
-        rows = self._rows(f"{_ARTICLES} WHERE key = ? ORDER BY title = ? DESC, seq LIMIT 1", (key, name))
+        key = self._key(name)
+        rows = self._rows(f"{_ARTICLES} WHERE key = ? ORDER BY title = ? DESC, seq LIMIT 20", (key, name))
+        # One key of an earlier version may stand for several of today's.
+        rows = [row for row in rows if name_key(row[2]) == name_key(name)]
         if not rows:
             target = "(SELECT target FROM aliases WHERE key = ? ORDER BY seq LIMIT 1)"
             rows = self._rows(f"{_ARTICLES} WHERE key = {target} ORDER BY seq LIMIT 1", (key,))
@@ -211,11 +221,13 @@ class CatalogReader:
 
         Of very many, the first in the order of their keys are looked at.
         """
-        return self._named(f"key >= ? AND key < ? ORDER BY key LIMIT {_LOOKED_AT}", (f"{key} ", f"{key}!"), limit)
+        return self._named(
+            f"key >= ? AND key < ? ORDER BY key LIMIT {_LOOKED_AT}", (f"{self._key(key)} ", f"{self._key(key)}!"), limit
+        )
 
     def with_keys(self, keys: Sequence[str], limit: int) -> list[tuple[str, str, int]]:
         """Names with one of these keys, up to 900 of which are read, as :meth:`beginning` gives them."""
-        read = keys[:900]
+        read = list(map(self._key, keys[:900]))
         return self._named(f"key IN ({', '.join('?' * len(read))})", read, limit) if read else []
 
     def _named(self, condition: str, parameters: Sequence[object], limit: int) -> list[tuple[str, str, int]]:
@@ -235,7 +247,12 @@ class CatalogReader:
     def missing(self, names: Iterable[str]) -> list[str]:
         """Those of the names that are no article's title."""
         query = "SELECT 1 FROM articles WHERE key = ? LIMIT 1"
-        return [name for name in names if not self._rows(query, (name_key(name),))]
+        return [name for name in names if not self._rows(query, (self._key(name),))]
+
+
+def _key_function(version: Sequence[tuple[int]]) -> Callable[[str], str]:
+    """What the keys in the list were made by, from its version of them."""
+    return name_key if version == [(KEYS,)] else former_name_key
 
 
 def _counts(rows: Sequence[tuple[int, int, int]]) -> dict[str, int]:

@@ -1,94 +1,190 @@
-"""Splits articles into passages: whole sentences up to a word limit, with offsets into the article."""
+"""Splits articles into passages: whole sentences up to a budget, with offsets into the article."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from typing import Protocol
 
-from atomr_local.indexing.readers.base import Section
-from atomr_local.language.scripts import WORD
+from atomr_local.indexing.readers.base import Section, SectionKind
+from atomr_local.language.scripts import WORD, unspaced
+from atomr_local.language.sentences import sentences, words
 
-# Scripts without spaces between words have none between sentences either.
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"'”’)\]]*\s+(?=\S)|(?<=[。！？])[」』”’）】]*(?=[^\s」』”’）】])|\n+")
-# A "word" without spaces (a hostile or broken article) is cut at this many characters.
-_LONGEST_WORD = 500
+# What a manifest says of how passages were cut; another number cuts some articles elsewhere.
+CHUNKER = 2
+# A "word" without spaces (a hostile or broken article) is cut at this many characters, and counts as several before.
+_LONGEST_WORD = 200
+_COUNTED_ONCE = 50
 # A section of fewer words says too little for a passage of its own; it goes with the one before it.
 _SHORT_WORDS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """`text` is the article's text[start:end]; `section` the heading that it begins under, "" for the lead."""
+    """`text` is the article's text[start:end]; `section` the heading that it begins under, "" for the lead.
+
+    Attributes:
+        kind, name: of its section, where that is no prose.
+        lines: the first and last line of such a section that it has, from 1: the rows of a table.
+    """
 
     text: str
     start: int
     end: int
     section: str = ""
+    kind: SectionKind = ""
+    name: str = ""
+    lines: tuple[int, int] | None = None
 
 
-def passages(text: str, budget: int = 120, sections: Sequence[Section] = ()) -> Iterator[Passage]:
+class Tokens(Protocol):
+    """The embedder's budget.
+
+    Attributes:
+        most: tokens of a text that it reads, those of a heading before the passage included.
+    """
+
+    @property
+    def most(self) -> int: ...
+
+    def of_words(self, words: Sequence[str]) -> int:
+        """How many tokens the words are together, each as it stands alone."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    start: int
+    end: int
+    words: int
+    tokens: int
+
+
+def passages(
+    text: str, budget: int = 120, sections: Sequence[Section] = (), *, title: str = "", tokens: Tokens | None = None
+) -> Iterator[Passage]:
     """Passages of at most `budget` words, split between sentences; a longer sentence is split between words.
 
-    None reaches over the beginning of a section, but for sections too short to stand alone.
+    None reaches over the beginning of a section, but for sections of prose too short to stand alone. Sections that are
+    no prose are split between lines.
 
     Args:
         sections: where the sections of the text begin, in order.
+        title: of the article; it is embedded with each passage.
+        tokens: the budget of the embedder, kept beside that of words.
     """
     start: int | None = None
-    end = count = 0
-    heading = ""
-    for section_start, section_end, title in _stretches(text, sections):
-        for number, (piece_start, piece_end, words) in enumerate(_pieces(text, budget, section_start, section_end)):
-            if start is not None and (
-                count + words > budget
-                or (number == 0 and not _is_short(text, piece_start, section_end, budget - count))
-            ):
-                yield Passage(text[start:end], start, end, heading)
-                start, count = None, 0
+    end = count = used = room = 0
+    section = before = Section(0, "")
+    for section_end, stretch in _stretches(text, sections):
+        most = _room(tokens, passage_heading(title, stretch.heading))
+        pieces = _pieces(text, budget, stretch, section_end, tokens, most)
+        for number, piece in enumerate(pieces):
+            full = count + piece.words > budget or used + piece.tokens > room
+            if start is not None and number == 0 and not full:
+                apart = bool(stretch.kind or before.kind)
+                full = apart or not _is_short(text[piece.start : section_end], budget - count)
+            if start is not None and full:
+                yield _passage(text, start, end, section)
+                start, count, used = None, 0, 0
             if start is None:
-                start, heading = piece_start, title
-            end = piece_end
-            count += words
+                start, section, room = piece.start, stretch, most
+            before = stretch
+            end = piece.end
+            count += piece.words
+            used += piece.tokens
     if start is not None:
-        yield Passage(text[start:end], start, end, heading)
+        yield _passage(text, start, end, section)
 
 
-def _stretches(text: str, sections: Sequence[Section]) -> Iterator[tuple[int, int, str]]:
-    """The lead and the sections as (start, end, heading)."""
-    begin, heading = 0, ""
+def _passage(text: str, start: int, end: int, section: Section) -> Passage:
+    if not section.kind:
+        return Passage(text[start:end], start, end, section.heading)
+    first = text.count("\n", section.start, start) + 1
+    lines = (first, first + text.count("\n", start, end))
+    return Passage(text[start:end], start, end, section.heading, section.kind, section.name, lines)
+
+
+def passage_heading(title: str, section: str) -> str:
+    """What stands before a passage where it is embedded and searched."""
+    return f"{title}, {section}" if section else title
+
+
+def _stretches(text: str, sections: Sequence[Section]) -> Iterator[tuple[int, Section]]:
+    """The lead and the sections, each with its end before it."""
+    before = Section(0, "")
     for section in sections:
-        yield begin, section.start, heading
-        begin, heading = section.start, section.heading
-    yield begin, len(text), heading
+        yield section.start, before
+        before = section
+    yield len(text), before
 
 
-def _is_short(text: str, begin: int, finish: int, room: int) -> bool:
-    """Whether all that stands there is a few words, and they fit in the room."""
-    words = sum(1 for _ in islice(_words(text, begin, finish), _SHORT_WORDS))
-    return words < _SHORT_WORDS and words <= room
+def _is_short(text: str, room: int) -> bool:
+    """Whether this is a few words, and they fit in the room."""
+    # Many more characters than this are never a few words.
+    return len(text) < _SHORT_WORDS * _LONGEST_WORD and _size(text, _split(text)) <= min(_SHORT_WORDS - 1, room)
 
 
-def _pieces(text: str, budget: int, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Sentences of text[start:end] as (start, end, words); one over the budget comes in several pieces."""
-    for begin, finish in sentences(text, start, end):
-        spans = list(_words(text, begin, finish))
-        for i in range(0, len(spans), budget):
-            part = spans[i : i + budget]
-            yield part[0][0], part[-1][1], len(part)
+def _pieces(text: str, budget: int, section: Section, end: int, tokens: Tokens | None, most: int) -> Iterator[_Piece]:
+    """Sentences of the section, or its lines if it is no prose; one over a budget comes in several pieces."""
+    parts = _lines(text, section.start, end) if section.kind else sentences(text, section.start, end)
+    for begin, finish in parts:
+        sentence = text[begin:finish]
+        split = _split(sentence)
+        size = _size(sentence, split)
+        if not size:
+            continue
+        used = tokens.of_words(split) if tokens is not None else 0
+        if size <= budget and used <= most:
+            first = begin + len(sentence) - len(sentence.lstrip())
+            yield _Piece(first, first + len(sentence.strip()), size, used)
+        else:
+            yield from _cut(text, budget, begin, finish, tokens, most)
 
 
-def _words(text: str, begin: int, finish: int) -> Iterator[tuple[int, int]]:
-    for match in WORD.finditer(text, begin, finish):
-        for at in range(match.start(), match.end(), _LONGEST_WORD):
-            yield at, min(at + _LONGEST_WORD, match.end())
+def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    while start < end:
+        finish = text.find("\n", start, end)
+        finish = end if finish < 0 else finish
+        yield start, finish
+        start = finish + 1
 
 
-def sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-    """Offsets (start, end) of the sentences of text[start:end], in order."""
-    begin, end = start, len(text) if end is None else end
-    for boundary in _SENTENCE_END.finditer(text, start, end):
-        yield begin, boundary.start() if not boundary.group().strip() else boundary.end()
-        begin = boundary.end()
-    yield begin, end
+def _cut(text: str, budget: int, start: int, end: int, tokens: Tokens | None, most: int) -> Iterator[_Piece]:
+    """A sentence that is too long, cut between its words."""
+    begin = finish = start
+    size = used = 0
+    for first, last in _short_words(text, start, end):
+        word = text[first:last]
+        split = _split(word)
+        more, longer = _size(word, split), tokens.of_words(split) if tokens is not None else 0
+        if size and (size + more > budget or used + longer > most):
+            yield _Piece(begin, finish, size, used)
+            size = used = 0
+        if not size:
+            begin = first
+        finish, size, used = last, size + more, used + longer
+    if size:
+        yield _Piece(begin, finish, size, used)
+
+
+def _short_words(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for first, last in words(text, start, end):
+        for at in range(first, last, _LONGEST_WORD):
+            yield at, min(at + _LONGEST_WORD, last)
+
+
+def _split(text: str) -> list[str]:
+    return WORD.findall(text) if unspaced(text) else text.split()
+
+
+def _size(text: str, split: Sequence[str]) -> int:
+    """Words of the text, which is `split` into them; a very long one is counted as several."""
+    if len(text) > _COUNTED_ONCE * len(split):
+        return sum(1 + len(word) // _COUNTED_ONCE for word in split)
+    return len(split)
+
+
+def _room(tokens: Tokens | None, heading: str) -> int:
+    """Tokens left beside a heading and the colon behind it. A heading never takes more than half."""
+    return max(tokens.most - tokens.of_words(_split(heading)) - 1, tokens.most // 2) if tokens is not None else 0

@@ -31,10 +31,11 @@ from atomr_local import errors
 from atomr_local.errors import AtomrError, KnowledgeIndexError, MissingPartError
 from atomr_local.indexing.builds.space import write_error
 from atomr_local.indexing.readers.base import Article
-from atomr_local.indexing.readers.detect import open_articles
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.text_index import build
-from atomr_local.indexing.text_index.build import ArticleSelection, Read, TextBuild, cut_article, encode_all
+from atomr_local.indexing.text_index.build import Read, TextBuild, cut_article, encode_all
+from atomr_local.indexing.text_index.chunking import Tokens
+from atomr_local.indexing.text_index.reading import ArticleSelection, read_articles
 from atomr_local.indexing.text_index.table import SEARCHED, VECTOR
 from atomr_local.system.offline_imports import import_without_sockets
 
@@ -89,7 +90,7 @@ class RayTextBuild(TextBuild):
             super().run()
 
     def _at_once(self) -> int:
-        return min(build.BATCH * _BLOCKS * self._cores, _WAVE)
+        return min(build.BATCH * _BLOCKS * self._cores, _WAVE) if self.vectors else super()._at_once()
 
     def _records(self, number: int, after: int) -> Iterator[Read]:
         last = len(self.files) - 1
@@ -124,7 +125,11 @@ class RayTextBuild(TextBuild):
             self.cancellation.check()
             read = (
                 ray.data.from_items(items, override_num_blocks=len(items))
-                .map_batches(_read_file, batch_size=1, fn_kwargs={"selection": self.selection})
+                .map_batches(
+                    _read_file,
+                    batch_size=1,
+                    fn_kwargs={"selection": self.selection, "tokens": self._tokens, "alone": len(self.files) == 1},
+                )
                 .materialize()
             )
             yield from _by_file(read.to_arrow_refs())
@@ -133,6 +138,9 @@ class RayTextBuild(TextBuild):
         """Done where the passages are written."""
 
     def _append(self, batch: list[dict[str, Any]]) -> None:
+        if not self.vectors:
+            super()._append(batch)
+            return
         import lance_ray
         import pyarrow as pa
         import ray.data
@@ -294,7 +302,9 @@ class _Noted(Skipped):
         return new
 
 
-def _read_file(batch: dict[str, Any], selection: ArticleSelection) -> Iterator[dict[str, Any]]:
+def _read_file(
+    batch: dict[str, Any], selection: ArticleSelection, tokens: Tokens | None, alone: bool
+) -> Iterator[dict[str, Any]]:
     """What one file holds, cut into passages, packet by packet; the last may hold nothing but what was skipped."""
     with _handed_over():
         number = int(batch["number"][0])
@@ -302,7 +312,7 @@ def _read_file(batch: dict[str, Any], selection: ArticleSelection) -> Iterator[d
         skipped = _Noted()
         packet: _Packet = []
         size = 0
-        for read in _reads(Path(str(batch["path"][0])), selection, skipped, int(batch["after"][0])):
+        for read in _reads(Path(str(batch["path"][0])), selection, tokens, skipped, int(batch["after"][0]), alone):
             packet.append((read, [(shown, record, reason) for _, record, reason in skipped.take()]))
             size += len(read[0].text) if isinstance(read[0], Article) else 100
             if size >= _PACKET:
@@ -312,13 +322,14 @@ def _read_file(batch: dict[str, Any], selection: ArticleSelection) -> Iterator[d
         yield {"number": [number], "packet": [pickle.dumps(packet)]}
 
 
-def _reads(path: Path, selection: ArticleSelection, skipped: Skipped, after: int) -> Iterator[Read]:
-    reader = open_articles(path, selection.format)
-    for item in reader.records(skipped, after=after):
+def _reads(
+    path: Path, selection: ArticleSelection, tokens: Tokens | None, skipped: Skipped, after: int, alone: bool
+) -> Iterator[Read]:
+    for item, position in read_articles(path, selection, skipped, after=after, alone=alone):
         if not isinstance(item, Article):
-            yield item, None, reader.position
+            yield item, None, position
         elif selection.wants(item):
-            yield item, cut_article(item), reader.position
+            yield item, cut_article(item, tokens), position
 
 
 def _embedded(batch: Any, embedder: bytes, vector: Any) -> Any:

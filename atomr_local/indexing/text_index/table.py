@@ -11,12 +11,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.builds.space import CHECK_DISK, something_done, write_error
 from atomr_local.indexing.foreign_errors import panics_as_errors
 from atomr_local.system.offline_imports import import_without_sockets
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TABLE = "passages"
 VECTOR = "vector"
@@ -99,11 +102,19 @@ class PassageTable:
     def rows(self) -> int:
         return int(self._table.count_rows())
 
-    def append(self, rows: Sequence[dict[str, Any]]) -> None:
+    @property
+    def embedded(self) -> int:
+        """Rows with a vector."""
+        with writing(self.path.parent):
+            return int(self._table.count_rows(f"{VECTOR} IS NOT NULL"))
+
+    def append(self, rows: Sequence[dict[str, Any]] | pa.Table) -> None:
+        """Add rows; one without a vector is found by its words."""
         import pyarrow as pa
 
         with writing(self.path.parent):
-            self._table.add(pa.Table.from_pylist(list(rows), schema=self.schema))
+            made = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), schema=self.schema)
+            self._table.add(made)
 
     def reload(self) -> None:
         """Look at what others wrote into the table."""
@@ -116,6 +127,18 @@ class PassageTable:
             for i in range(0, len(passages), _QUOTED):
                 quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in passages[i : i + _QUOTED])
                 self._table.delete(f"id IN ({quoted})")
+
+    def vectors(self, articles: Sequence[str], most: int) -> dict[str, Any]:
+        """The vectors of the articles' passages, by what was embedded; of `most` passages at most."""
+        found: dict[str, Any] = {}
+        with writing(self.path.parent):
+            for i in range(0, len(articles), _QUOTED):
+                quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in articles[i : i + _QUOTED])
+                search = self._table.search().where(f"article IN ({quoted})").select([SEARCHED, VECTOR])
+                for row in search.limit(max(1, most - len(found))).to_list():
+                    if row[VECTOR] is not None:
+                        found[row[SEARCHED]] = row[VECTOR]
+        return found
 
     def go_back(self, version: int) -> bool:
         """Undo what was written after `version`; False if that is gone."""
@@ -157,9 +180,10 @@ class PassageTable:
                 self._table.create_index(SEARCHED, config=FTS(memory_limit=_FULL_TEXT_MB))
             if ("id",) not in there:
                 self._table.create_index("id", config=BTree())
-            if rows > EXACT_ROWS and ((VECTOR,) not in there or rows > trained * _RETRAIN_GROWTH):
+            embedded = self.embedded if rows > EXACT_ROWS else 0
+            if embedded > EXACT_ROWS and ((VECTOR,) not in there or embedded > trained * _RETRAIN_GROWTH):
                 self._table.create_index(VECTOR, config=IvfSq(distance_type="cosine"))
-                trained = rows
+                trained = embedded
         return trained
 
     def index_anew(self) -> int:

@@ -21,6 +21,8 @@ from atomr_local.indexing.builds.space import CHECK_DISK
 from atomr_local.indexing.foreign_errors import panics_as_errors
 from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader
 from atomr_local.indexing.text_index.table import EXACT_ROWS, SEARCHED, TABLE, VECTOR, connect, nearest
+from atomr_local.indexing.text_index.vector_cache import VECTORS, check_vectors
+from atomr_local.indexing.text_index.vector_state import VectorState, vector_state
 
 # What each index of the table is called, by the column that it is of.
 PARTS = {SEARCHED: "the full-text index", "id": "the index of ids", VECTOR: "the vector index"}
@@ -51,12 +53,14 @@ def verify_text(report: Report, manifest: store.Manifest, embedder: str | None, 
     if rows != (wanted := manifest.counts.get("passages")):
         report.problems.append(f"{rows} passages are there, {wanted} were built")
     with damage(report, "the passages cannot be read"):
-        checksum, vectors = _scan(report, table, rows, cancellation)
+        checksum, vectors = _scan(report, table, rows, cancellation, vector_state(manifest))
         _check_catalog(report, manifest, checksum)
-        _check_indexes(report, table, rows, cancellation)
-        if rows > EXACT_ROWS:
+        embedded = vector_state(manifest).embedded
+        _check_indexes(report, table, rows, cancellation, embedded=embedded)
+        _note_vectors(report, vector_state(manifest, report.path))
+        if embedded > EXACT_ROWS:
             with damage(report, f"{PARTS[VECTOR]} cannot be used"):
-                recall = measure_recall(table, vectors, rows, cancellation)
+                recall = measure_recall(table, vectors, embedded, cancellation)
                 report.measured["recall@10"] = round(recall, 4)
                 if recall < _RECALL:
                     report.problems.append(
@@ -81,9 +85,11 @@ def check_before_publishing(scratch: Path, manifest: store.Manifest, cancellatio
         if rows != (wanted := manifest.counts.get("passages")):
             report.problems.append(f"{rows} passages are there, {wanted} were written")
         if scan:
-            checksum, _ = _scan(Report("text", manifest.name, scratch), table, rows, cancellation)
+            seen = Report("text", manifest.name, scratch)
+            checksum, _ = _scan(seen, table, rows, cancellation, vector_state(manifest))
             _check_catalog(report, manifest, checksum)
-        _check_indexes(report, table, rows, cancellation, in_use=False)
+        embedded = vector_state(manifest).embedded
+        _check_indexes(report, table, rows, cancellation, embedded=embedded, in_use=False)
     if report.problems:
         empty(scratch)
         raise KnowledgeIndexError(
@@ -121,25 +127,39 @@ def after_failed_write(scratch: Path, error: KnowledgeIndexError) -> None:
         )
 
 
-def _scan(report: Report, table: Any, rows: int, cancellation: Cancellation) -> tuple[int, Any]:
+def _note_vectors(report: Report, state: VectorState) -> None:
+    """Tell how many vectors are missing, and what is wrong with those that were made since; nothing rests on them."""
+    if problem := check_vectors(report.path):
+        report.notes.append(f"the vectors made since ({VECTORS}) are damaged and are made again: {problem}")
+    if told := state.told():
+        report.notes.append(f"{told}; `atomr text embed {report.name}` makes the others")
+
+
+def _scan(report: Report, table: Any, rows: int, cancellation: Cancellation, state: VectorState) -> tuple[int, Any]:
     """Read every passage: a checksum of the ids that does not depend on their order, and some of the vectors."""
     import numpy as np
 
-    checksum = seen = crooked = 0
+    checksum = seen = crooked = embedded = 0
     sample = []
-    every = max(1, rows // _QUERIES)
+    every = max(1, state.embedded // _QUERIES)
     columns = [name for name in table.schema.names if name != SEARCHED]
     for batch in table.search().select(columns).to_batches(_SCANNED):
         cancellation.check()
-        vectors = np.stack(batch.column(VECTOR).to_numpy(zero_copy_only=False)).astype(np.float32)
+        found = batch.column(VECTOR).drop_null()
+        vectors = (
+            found.flatten().to_numpy(zero_copy_only=False).reshape(len(found), found.type.list_size).astype(np.float32)
+        )
         lengths = np.linalg.norm(vectors, axis=1)
         crooked += int(np.sum(~(np.abs(lengths - 1) < _LENGTH_OFF)))
         for name in batch.column("id").to_pylist():
             checksum += zlib.crc32(str(name).encode())
-        sample += [vectors[i] for i in range(-seen % every, len(vectors), every)]
-        seen += len(vectors)
+        sample += [vectors[i] for i in range(-embedded % every, len(vectors), every)]
+        embedded += len(vectors)
+        seen += batch.num_rows
     if seen != rows:
         report.problems.append(f"{seen} of {rows} passages can be read")
+    if embedded != state.embedded and seen == state.passages:
+        report.problems.append(f"{embedded} passages have a vector, {state.embedded} were given one")
     if crooked:
         report.problems.append(f"{crooked} passages have no unit vector")
     return checksum, sample[:_QUERIES]
@@ -166,7 +186,9 @@ def _check_catalog(report: Report, manifest: store.Manifest, checksum: int) -> N
             report.problems.append("the passages are not those of the listed articles")
 
 
-def _check_indexes(report: Report, table: Any, rows: int, cancellation: Cancellation, *, in_use: bool = True) -> None:
+def _check_indexes(
+    report: Report, table: Any, rows: int, cancellation: Cancellation, *, embedded: int, in_use: bool = True
+) -> None:
     """Each index must be there, cover all passages, and answer; one that is in use must find some of them by words."""
     named: dict[str, str] = {}
     sample: list[dict[str, str]] = []
@@ -183,7 +205,7 @@ def _check_indexes(report: Report, table: Any, rows: int, cancellation: Cancella
     for column, part in PARTS.items():
         cancellation.check()
         if column not in named:
-            if column != VECTOR or rows > EXACT_ROWS:
+            if column != VECTOR or embedded > EXACT_ROWS:
                 report.problems.append(f"{part} is missing")
             continue
         with damage(report, f"{part} cannot be used"):

@@ -370,7 +370,7 @@ def test_repair_leaves_a_whole_index_and_one_that_is_being_built(text: Path) -> 
 def test_a_panic_of_a_library_is_an_error_in_words(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
 
-    def gives_up(*_: object) -> None:
+    def gives_up(*_: object, **_options: object) -> None:
         raise panic("index out of bounds: the len is 3 but the index is 7")
 
     source = TextSource(text, FakeEmbedder())

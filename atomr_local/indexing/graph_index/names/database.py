@@ -10,12 +10,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from rapidfuzz import fuzz, process
 
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing.builds.rebuilding import damage_hint
 from atomr_local.indexing.sqlite_pool import ReadOnlyPool
+from atomr_local.language.names import KEYS, former_name_key, name_forms
 
 FILE = "names.sqlite"
 # A search by similarity reads the lists of the rarest pieces only, up to so many entries in all.
@@ -82,6 +84,8 @@ class Names:
         # Indexes built by earlier versions do not count pages.
         self._sitelinks = "entity.sitelinks" if "sitelinks" in columns else "0"
         self._rows("SELECT 1 FROM entity LIMIT 1")
+        [(keys,)] = self._rows("PRAGMA user_version")
+        self._former = keys != KEYS
         # Most sources write every object by its label, and then there is nothing to look up.
         self._has_texts = bool(self._rows("SELECT 1 FROM statement_text LIMIT 1"))
 
@@ -98,28 +102,41 @@ class Names:
 
     def by_key(self, key: str, limit: int = 200) -> list[NameRow]:
         """Names with this key, those of the entities with most statements first."""
-        return self._named("name.key = ?", (key,), limit)
+        return self._named("key", (key,), limit)
 
     def by_keys(self, keys: Sequence[str], limit: int = 40) -> list[NameRow]:
         """Names with any of these keys, up to 900 of which are read, those of the entities with most statements
         first."""
-        read = keys[:900]
-        return self._named(f"name.key IN ({_marks(read)})", read, limit)
+        return self._named("key", keys[:900], limit)
 
     def by_base(self, key: str, limit: int = 200) -> list[NameRow]:
         """Names with this key when qualifier and leading article are left off."""
-        return self._named("name.base = ?", (key,), limit)
+        return self._named("base", (key,), limit)
 
-    def _named(self, condition: str, keys: Sequence[str], limit: int) -> list[NameRow]:
+    def _named(self, column: Literal["key", "base"], keys: Sequence[str], limit: int) -> list[NameRow]:
+        stored = [self._stored(key) for key in keys]
         rows = self._rows(
             f"SELECT {_NAME_COLUMNS}, {self._sitelinks} FROM name JOIN entity ON entity.id = name.entity "  # noqa: S608
-            f"WHERE {condition} ORDER BY entity.statements DESC, entity.iri LIMIT ?",
-            (*keys, limit),
+            f"WHERE name.{column} IN ({_marks(stored)}) ORDER BY entity.statements DESC, entity.iri LIMIT ?",
+            (*stored, limit),
         )
-        return [_name_row(row) for row in rows]
+        found = [self._row(row) for row in rows]
+        # One former key may stand for several of today's.
+        return [row for row in found if getattr(row, column) in keys] if self._former else found
+
+    def _stored(self, key: str) -> str:
+        """The key as the index holds it: one of an earlier version holds former keys."""
+        return key if key.isascii() or not self._former else former_name_key(key)
+
+    def _row(self, row: Sequence[object]) -> NameRow:
+        """A name with the keys of today, whatever the index holds."""
+        text = str(row[0])
+        forms = name_forms(text) if self._former and not text.isascii() else (str(row[1]), str(row[2]), str(row[3]))
+        return NameRow(text, *forms, _entity_row(row[4:]))
 
     def similar(self, key: str, limit: int = 60) -> list[NameRow]:
         """Names that share the key's rarest three-letter pieces and are written most alike, best first."""
+        key = self._stored(key)
         shared: Counter[str] = Counter()
         for piece in self._rare_pieces(key):
             # One text for all of a piece's names: thousands of rows would cost more to hand over than to find.
@@ -136,7 +153,7 @@ class Names:
             f"SELECT {_NAME_COLUMNS}, {self._sitelinks}, name.id FROM name "  # noqa: S608
             f"JOIN entity ON entity.id = name.entity WHERE name.id IN ({', '.join(map(str, order))})",
         )
-        return [_name_row(row) for row in sorted(rows, key=lambda row: order[row[-1]])]
+        return [self._row(row) for row in sorted(rows, key=lambda row: order[row[-1]])]
 
     def _rare_pieces(self, key: str) -> list[str]:
         """The rarest first."""
@@ -166,6 +183,49 @@ class Names:
             found.update((str(iri), str(label)) for iri, label in rows)
         return found
 
+    def numbered(self, after: int, limit: int) -> list[tuple[int, str, str]]:
+        """(number, IRI, label) of entities that occur in statements, in the order of their numbers.
+
+        Args:
+            after: entities up to this number are left out.
+        """
+        query = "SELECT id, iri, label FROM entity WHERE id > ? AND statements > 0 ORDER BY id LIMIT ?"
+        return [(int(str(row[0])), str(row[1]), str(row[2])) for row in self._rows(query, (after, limit))]
+
+    def numbers(self, iris: Sequence[str]) -> dict[str, tuple[int, str]]:
+        """Number and label of those of the entities that are known."""
+        found: dict[str, tuple[int, str]] = {}
+        for start in range(0, len(iris), _AT_ONCE):
+            part = iris[start : start + _AT_ONCE]
+            rows = self._rows(f"SELECT iri, id, label FROM entity WHERE iri IN ({_marks(part)})", part)  # noqa: S608
+            found.update((str(iri), (int(str(number)), str(label))) for iri, number, label in rows)
+        return found
+
+    def iris(self, numbers: Sequence[int]) -> dict[int, str]:
+        """The IRIs of the entities with these numbers."""
+        rows = self._rows(f"SELECT id, iri FROM entity WHERE id IN ({_marks(numbers)})", numbers)  # noqa: S608
+        return {int(str(number)): str(iri) for number, iri in rows}
+
+    def names_by_number(self, numbers: Sequence[int]) -> dict[int, list[str]]:
+        """Every name of these entities, the most used first."""
+        found: dict[int, list[str]] = defaultdict(list)
+        for start in range(0, len(numbers), _AT_ONCE):
+            part = numbers[start : start + _AT_ONCE]
+            query = f"SELECT entity, text FROM name WHERE entity IN ({_marks(part)}) ORDER BY weight DESC, text"  # noqa: S608
+            for number, text in self._rows(query, part):
+                found[int(str(number))].append(str(text))
+        return found
+
+    def texts_of(self, iris: Sequence[str]) -> dict[tuple[str, str, str], str]:
+        """Of all statements of these entities, how the source wrote the object, where that differs; by subject,
+        predicate and object term."""
+        found: dict[tuple[str, str, str], str] = {}
+        for start in range(0, len(iris) if self._has_texts else 0, _AT_ONCE):
+            part = iris[start : start + _AT_ONCE]
+            query = f"SELECT s, p, o, text FROM statement_text WHERE s IN ({_marks(part)})"  # noqa: S608
+            found.update(((str(s), str(p), str(o)), str(text)) for s, p, o, text in self._rows(query, part))
+        return found
+
     def names_of(self, iri: str) -> list[str]:
         """Every name of the entity."""
         query = "SELECT text FROM name WHERE entity = (SELECT id FROM entity WHERE iri = ?) ORDER BY weight DESC, text"
@@ -178,6 +238,16 @@ class Names:
         query = "SELECT text FROM statement_text WHERE s = ? AND p = ? AND o = ?"
         rows = self._rows(query, (subject, predicate, object_term))
         return str(rows[0][0]) if rows else None
+
+    def unlabelled(self) -> list[str]:
+        """IRIs of the entities, units and properties that have no label and are shown by their ids.
+
+        An index of an earlier version knows its entities alone.
+        """
+        if self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'unlabelled'"):
+            return [str(row[0]) for row in self._rows("SELECT iri FROM unlabelled ORDER BY iri")]
+        rows = self._rows("SELECT iri FROM entity WHERE label = '' AND statements > 0 ORDER BY iri")
+        return [str(iri) for (iri,) in rows]
 
     def properties(self) -> list[PropertyRow]:
         """Every property that has statements, the most used first."""
@@ -203,7 +273,3 @@ def _integers(values: Iterable[object]) -> tuple[int, int, int, int]:
 
 def _entity_row(row: Sequence[object]) -> EntityRow:
     return EntityRow(str(row[0]), str(row[1]), str(row[2]), int(str(row[3])), int(str(row[4])))
-
-
-def _name_row(row: Sequence[object]) -> NameRow:
-    return NameRow(str(row[0]), str(row[1]), str(row[2]), str(row[3]), _entity_row(row[4:]))

@@ -12,7 +12,7 @@ from typing import Any
 
 from atomr_local.indexing.graph_index.names.database import FILE, RANGES
 from atomr_local.indexing.graph_index.names.statement_counts import Numbers, StatementCounts
-from atomr_local.language.names import name_forms, name_key
+from atomr_local.language.names import KEYS, former_name_forms, name_forms
 
 _PENDING = 200_000
 _SCHEMA = """
@@ -46,6 +46,14 @@ _CHOOSE = (
     # A vocabulary other than Wikidata's labels its properties as it labels everything.
     "UPDATE property SET label = (SELECT label FROM entity WHERE entity.iri = property.iri) "
     "WHERE label = '' AND EXISTS (SELECT 1 FROM entity WHERE entity.iri = property.iri AND label <> '')",
+    # What would be shown by an id: entities in statements, units, and properties in use.
+    "CREATE TABLE IF NOT EXISTS unlabelled(iri TEXT PRIMARY KEY) WITHOUT ROWID",
+    "INSERT OR IGNORE INTO unlabelled SELECT iri FROM entity WHERE label = '' AND statements > 0 "
+    "AND iri GLOB '*/entity/[QPM][1-9]*' AND iri NOT GLOB '*/entity/?*[^0-9]*'",
+    "INSERT OR IGNORE INTO unlabelled SELECT DISTINCT unit FROM unit "
+    "WHERE unit NOT IN (SELECT iri FROM entity WHERE label <> '')",
+    "INSERT OR IGNORE INTO unlabelled SELECT iri FROM property WHERE label = '' "
+    "AND entities + dates + numbers + texts > 0 AND iri GLOB '*/prop/direct/P[1-9]*'",
     "DELETE FROM unit",
 )
 _INDEXES = (
@@ -76,6 +84,11 @@ class NamesWriter:
         self._db.executescript(
             "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16384;" + _SCHEMA
         )
+        # A build that an earlier version began goes on with the keys of that version.
+        (self._keys,) = self._db.execute("PRAGMA user_version").fetchone()
+        if not self._db.execute("SELECT 1 FROM progress").fetchone():
+            self._keys = KEYS
+            self._db.execute(f"PRAGMA user_version={KEYS}")
         self._items = StatementCounts(self._db)
         self._db.execute("BEGIN")
         self._statements: Counter[str] = Counter()
@@ -167,7 +180,12 @@ class NamesWriter:
             "SELECT iri FROM name JOIN entity ON entity.id = name.entity "
             "WHERE key = ? AND text = ? AND weight >= ? AND name.id <= ?"
         )
-        return [row[0] for row in self._db.execute(query, (name_key(text), text, least_weight, self._named_before))]
+        return [
+            row[0] for row in self._db.execute(query, (self._forms(text)[0], text, least_weight, self._named_before))
+        ]
+
+    def _forms(self, text: str) -> tuple[str, str, str]:
+        return name_forms(text) if self._keys == KEYS else former_name_forms(text)
 
     def index_keys(self, before: int | None = None) -> int:
         """Make :meth:`iris_named` answer, from the names flushed so far.
@@ -197,7 +215,7 @@ class NamesWriter:
             "INSERT INTO name(entity, text, key, base, qualifier, weight) "
             "VALUES((SELECT id FROM entity WHERE iri = ?), ?, ?, ?, ?, ?) "
             "ON CONFLICT(entity, text) DO UPDATE SET weight = weight + excluded.weight",
-            ((iri, text, *name_forms(text), weight) for (iri, text), weight in self._names.items()),
+            ((iri, text, *self._forms(text), weight) for (iri, text), weight in self._names.items()),
         )
         uses: dict[str, Counter[str]] = defaultdict(Counter)
         for (iri, value_range), count in self._uses.items():
@@ -280,6 +298,12 @@ class NamesWriter:
             "SELECT count(*) FROM name JOIN entity ON entity.id = name.entity WHERE text <> '' AND text <> label"
         ).fetchone()
         return int(own) + int(others)
+
+    def unlabelled(self) -> tuple[int, list[str]]:
+        """How many entities, units and properties have no label and are shown by their ids; the first few IRIs."""
+        (count,) = self._db.execute("SELECT count(*) FROM unlabelled").fetchone()
+        few = self._db.execute("SELECT iri FROM unlabelled ORDER BY length(iri), iri LIMIT 3")
+        return int(count), [str(row[0]) for row in few]
 
     def counts(self) -> tuple[int, int]:
         """(entities, properties in use)."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 from atomr_local.indexing.graph_index.bulk_loading import Spool
 from atomr_local.indexing.graph_index.names.writer import NamesWriter
-from atomr_local.indexing.graph_index.qualifiers import QUALIFIERS, Claim, best, node_iri, qualifier_triples
+from atomr_local.indexing.graph_index.qualifiers import QUALIFIERS, WIKIDATA, Claim, best, node_iri, qualifier_triples
+from atomr_local.indexing.graph_index.statements import wikibases
 from atomr_local.indexing.graph_index.statements.terms import (
     ALIAS,
     STATED,
@@ -19,12 +21,13 @@ from atomr_local.indexing.graph_index.statements.terms import (
     literal_term,
     plain_text,
 )
+from atomr_local.indexing.graph_index.statements.wikibases import COMMONS
 from atomr_local.indexing.graph_index.subset import Role, Subset
 from atomr_local.indexing.readers.facts.json_lines import encodable
 from atomr_local.language.literals import Date, format_number
 from atomr_local.language.properties import ENTITY, PROPERTY
 
-_ENTITY_ID = re.compile(r"[QP][1-9]\d{0,11}")
+_ENTITY_ID = re.compile(r"[QPM][1-9]\d{0,11}")
 _PROPERTY_ID = re.compile(r"P[1-9]\d{0,9}")
 _TIME = re.compile(r"(?P<sign>[+-]?)(?P<year>\d{1,16})-(?P<month>\d{2})-(?P<day>\d{2})T.*")
 _IRI = re.compile(r'[a-z][a-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]+', re.IGNORECASE)
@@ -50,12 +53,17 @@ class _Value(NamedTuple):
 
 @dataclass(frozen=True)
 class EntityStatements:
-    """Takes in one entity after the other."""
+    """Takes in one entity after the other.
+
+    Attributes:
+        passed_over: counts the statements that are left out, by what they are.
+    """
 
     names: NamesWriter
     words: LabelWords
     selection: Subset
     sink: Spool
+    passed_over: Counter[str] = field(default_factory=Counter)
 
     def take(self, entities: Iterable[dict[str, Any]]) -> None:
         """Names into the name database, statements into the sink."""
@@ -65,15 +73,28 @@ class EntityStatements:
             if identifier.startswith("P"):
                 self._take_names(PROPERTY + identifier, entity, names.property_name, names.property_description)
                 continue
-            role = self.selection.role(int(identifier[1:]))
+            role = self._role(identifier)
             if role is Role.NONE:
                 continue
-            iri = ENTITY + identifier
+            iri = entity_iri(identifier)
             self._take_names(iri, entity, names.name, names.description)
             if entity["sitelinks"]:
                 names.sitelinks(iri, len(entity["sitelinks"]))
-            keeps = self.selection.keeps_of
-            self._statements(iri, [c for c in claims_of(entity) if keeps(role, c.property, c.datatype)], role)
+            subject = role is Role.SUBJECT
+            self._statements(iri, list(self._kept(entity, role, self.passed_over if subject else None)), role)
+
+    def _role(self, identifier: str) -> Role:
+        """Of media, a slice of Wikidata holds none."""
+        if identifier.startswith("M"):
+            return Role.NONE if self.selection.sliced else Role.SUBJECT
+        return self.selection.role(int(identifier[1:]))
+
+    def _kept(self, entity: dict[str, Any], role: Role, passed_over: Counter[str] | None) -> Iterator[Claim]:
+        for claim in claims_of(entity, passed_over):
+            if self.selection.keeps_of(role, claim.property, claim.datatype):
+                yield claim
+            elif passed_over is not None and self.selection.allowed is None:
+                passed_over[wikibases.IDENTIFIERS] += 1
 
     def _statements(self, iri: str, claims: list[Claim], role: Role) -> None:
         taken = set()
@@ -130,18 +151,31 @@ def _text(value: Any) -> str:
     return plain_text(encodable(text)) if isinstance(text, str) else ""
 
 
-def claims_of(entity: dict[str, Any]) -> Iterator[Claim]:
-    """The statements of an entity that have a value that can be kept; what is no statement is skipped."""
+def entity_iri(identifier: str) -> str:
+    """The IRI of an entity by its id: media are those of Commons."""
+    return (COMMONS + "entity/" if identifier.startswith("M") else ENTITY) + identifier
+
+
+def claims_of(entity: dict[str, Any], passed_over: Counter[str] | None = None) -> Iterator[Claim]:
+    """The statements of an entity that have a value that can be kept; what is no statement is skipped.
+
+    Args:
+        passed_over: counts the others, by what their value is.
+    """
+    base = COMMONS if entity["id"].startswith("M") else WIKIDATA
     for group in entity["claims"].values():
         for statement in group if isinstance(group, list) else ():
             snak = statement.get("mainsnak") if isinstance(statement, dict) else None
             value = _snak_value(snak)
             if value is None or not isinstance(snak, dict):
+                if passed_over is not None and isinstance(snak, dict):
+                    unknown = snak.get("snaktype") in ("somevalue", "novalue")
+                    passed_over[wikibases.UNKNOWN_VALUES if unknown else wikibases.OTHER_VALUES] += 1
                 continue
             rank = statement.get("rank")
             datatype = snak.get("datatype")
             yield Claim(
-                node_iri(str(statement.get("id", "")), entity["id"]),
+                node_iri(str(statement.get("id", "")), entity["id"], base),
                 snak["property"],
                 *value[:3],
                 rank if rank in ("preferred", "deprecated") else "normal",
@@ -174,7 +208,7 @@ def _value(kind: str, value: Any, datatype: Any) -> _Value | None:  # noqa: PLR0
     """Raises one of the errors that Python has for what is malformed."""
     if kind == "wikibase-entityid":
         identifier = value.get("id") or f"Q{value['numeric-id']}"
-        iri = ENTITY + identifier
+        iri = entity_iri(identifier)
         return _Value(iri_term(iri), iri, "entities") if _ENTITY_ID.fullmatch(identifier) else None
     if kind == "time":
         return _time(value["time"], value["precision"])

@@ -19,6 +19,7 @@ from atomr_local.indexing.graph_index.names.writer import NamesWriter
 from atomr_local.indexing.graph_index.statements.columns import Columns
 from atomr_local.indexing.graph_index.statements.terms import RANGES_OF, LabelWords, take_name
 from atomr_local.indexing.graph_index.statements.triples import TripleStatements
+from atomr_local.indexing.graph_index.statements.wikibases import IDENTIFIERS
 from atomr_local.indexing.graph_index.subset import Role, Subset
 from atomr_local.indexing.readers.facts.ntriples import LineBlock, must_have_triples, parse_lines
 from atomr_local.indexing.readers.lines import Skipped
@@ -107,6 +108,10 @@ class LineStatements:
         for role in map(Role, np.unique(roles).tolist()):
             keeps = [keeps_of(role, iri[_PID:]) for iri in columns.predicate.texts]
             kept |= (roles == role) & np.array(keeps, np.bool_)[columns.predicate.codes]
+        if self.selection.allowed is None:
+            left = int(np.count_nonzero(factual & ~kept & (roles == Role.SUBJECT)))
+            if left:
+                self.statements.passed_over[IDENTIFIERS] += left
         fits = columns.suffix.mapped(lambda suffix: self.words.fit(suffix[1:] if suffix[:1] == "@" else ""), np.int8)
         rows = np.flatnonzero(~factual & (roles != Role.NONE) & (fits > 0))
         names = zip(

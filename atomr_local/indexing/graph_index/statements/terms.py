@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
+from atomr_local.indexing.graph_index.statements.wikibases import identifier_of
 from atomr_local.indexing.readers.facts.json_lines import Fact, Term
 from atomr_local.language.literals import format_number, parse_date, parse_quantity
 from atomr_local.language.names import name_key, words
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from atomr_local.indexing.graph_index.names.writer import NamesWriter
 
+BLANK = "urn:atomr:blank:"  # how a node without an IRI is called in an index
+NAMELESS = "something without a name"
 MINTED_ENTITY = "urn:atomr:entity:"
 MINTED_PROPERTY = "urn:atomr:property:"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -57,6 +60,16 @@ def local_name(iri: str) -> str:
     return " ".join(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", tail).split()) or iri
 
 
+def shown_name(iri: str) -> str:
+    """What to show of an entity or property without a label: a readable name out of its IRI, or its id, said to be one.
+
+    "birth place" for http://example.org/birthPlace, "Q239 (no label)" for http://www.wikidata.org/entity/Q239.
+    """
+    if identifier := identifier_of(iri):
+        return f"{identifier} (no label)"
+    return NAMELESS if iri.startswith(BLANK) else local_name(iri)
+
+
 def iri_term(iri: str) -> str:
     return f"<{iri}>"
 
@@ -69,18 +82,19 @@ def literal_term(text: str, datatype: str = "", language: str = "") -> str:
 
 
 class FactStatements:
-    """Facts with labels → N-Triples lines. `id_of` gives the IRI of the only entity known by a label, or None."""
+    """Facts with labels → triples. `id_of` gives the IRI of the only entity known by a label, or None."""
 
     def __init__(self, names: NamesWriter, id_of: Callable[[str], str | None]) -> None:
         self._names = names
         self._id_of = id_of
         self._vocabulary = property_table()
 
-    def lines(self, fact: Fact) -> Iterator[str]:
+    def triple(self, fact: Fact) -> tuple[str, str, str] | None:
+        """Take in the fact: subject, predicate and object as N-Triples terms; None if it only names its subject."""
         subject = self._entity(fact.subject, _SUBJECT)
         key = name_key(fact.property)
         if fact.pid is None and fact.object.qid is None and self._names_only(subject, key, fact.object.label):
-            return
+            return None
         known, predicate = self._property(fact, key)
         adjectival = known is not None and known.adjectival
         literal = None if fact.object.qid else _literal(fact, known)
@@ -93,7 +107,7 @@ class FactStatements:
         if normal != fact.object.label:
             self._names.statement_text(subject, predicate, term, fact.object.label)
         self._names.statement(subject, predicate, entity, value_range)
-        yield f"{iri_term(subject)} {iri_term(predicate)} {term} .\n"
+        return iri_term(subject), iri_term(predicate), term
 
     def _entity(self, term: Term, weight: int) -> str:
         iri = (ENTITY + term.qid) if term.qid else self._id_of(term.label) or minted_iri(MINTED_ENTITY, term.label)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
@@ -14,24 +15,24 @@ from atomr_local.indexing.graph_index.names.writer import NamesWriter
 from atomr_local.indexing.graph_index.qualifiers import (
     NODE,
     PROP,
-    PROP_QUALIFIER,
-    PROP_STATEMENT,
     QUALIFIERS,
+    WIKIDATA,
     Claim,
     best,
     qualifier_triples,
 )
-from atomr_local.indexing.graph_index.statements.terms import NAMING, LabelWords, iri_term, range_of, take_name
+from atomr_local.indexing.graph_index.statements import wikibases
+from atomr_local.indexing.graph_index.statements.terms import BLANK, NAMING, LabelWords, iri_term, range_of, take_name
+from atomr_local.indexing.graph_index.statements.wikibases import DIRECT, Subject, predicate_of, subject_of
 from atomr_local.indexing.graph_index.subset import Role, Subset
 from atomr_local.language.properties import ENTITY, PROPERTY
 
 Term = NamedNode | BlankNode | Literal | Triple
-WIKIDATA = "http://www.wikidata.org/"
 ONTOLOGY = "http://wikiba.se/ontology#"
 ABOUT = "http://schema.org/about"
-_BLANK = "urn:atomr:blank:"
+_CAPTION = "http://schema.org/caption"  # of a medium: its label once more
+_WIKIDATA_PAGE = "https://www.wikidata.org/wiki/"
 _MEDIA = "http://commons.wikimedia.org/"
-_UNKNOWN = (WIKIDATA + ".well-known/genid/", "https" + WIKIDATA[4:] + ".well-known/genid/")
 ITEM = re.compile(re.escape(ENTITY) + r"Q([1-9]\d{0,11})")
 PROPERTY_ENTITY = re.compile(re.escape(ENTITY) + r"(P[1-9]\d{0,9})")
 _STATEMENT_NODE = re.compile(re.escape(NODE) + r"[Qq]([1-9]\d{0,11})[-$].+")
@@ -48,23 +49,34 @@ class TripleStatements:
 
     Args:
         blank_scope: keeps apart the blank nodes of different files.
+        passed_over: counts what no graph is built of, by what it is.
 
     Attributes:
         item: whose plain statements were taken last.
         plain: those statements, as lines of N-Triples.
     """
 
-    def __init__(self, names: NamesWriter, words: LabelWords, selection: Subset, sink: Spool, blank_scope: str) -> None:
+    def __init__(
+        self,
+        names: NamesWriter,
+        words: LabelWords,
+        selection: Subset,
+        sink: Spool,
+        blank_scope: str,
+        passed_over: Counter[str] | None = None,
+    ) -> None:
         self._names = names
         self._words = words
         self._selection = selection
         self._sink = sink
-        self._blanks = f"{_BLANK}{blank_scope}:"
+        self._blanks = f"{BLANK}{blank_scope}:"
         # The item that was last seen, its plain statements as lines, and its statements by their own nodes.
         self.item = ""
         self.plain: set[str] = set()
         self._owner = ""
         self._nodes: dict[str, Claim] = {}
+        self.passed_over: Counter[str] = Counter() if passed_over is None else passed_over
+        self._subject: tuple[str, Subject | None] = ("", None)
 
     def take(self, triples: Iterable[Quad]) -> None:
         """Names into the name database, statements into the sink."""
@@ -75,8 +87,13 @@ class TripleStatements:
                     self._plain_triple(subject, triple.predicate.value, triple.object)
                 continue
             iri = subject.value
-            if iri.startswith(WIKIDATA) or iri.startswith("https://www.wikidata.org/"):
+            if iri.startswith((WIKIDATA, _WIKIDATA_PAGE)):
                 self._of_wikidata(iri, triple.predicate.value, triple.object)
+            elif (place := self._place(iri)) is not None:
+                if not self._selection.sliced:
+                    self._of_other(place, iri, triple.predicate.value, triple.object)
+            elif iri.startswith(ONTOLOGY):
+                pass  # what a dump says of itself
             elif WIKI_PAGE.match(iri):
                 if triple.predicate.value == ABOUT:
                     self._page(triple.object)
@@ -86,16 +103,17 @@ class TripleStatements:
     def state(self) -> dict[str, Any]:
         """What is held back because more may follow, as JSON values."""
         nodes = [
-            [c.node, c.property, c.term, c.entity, c.value_range, c.rank, c.qualifiers] for c in self._nodes.values()
-        ]  # fmt: skip
+            [c.node, c.property, c.term, c.entity, c.value_range, c.rank, c.qualifiers, c.base]
+            for c in self._nodes.values()
+        ]
         return {"item": self.item, "plain": sorted(self.plain), "owner": self._owner, "nodes": nodes}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from what :meth:`state` gave."""
         self.item, self.plain, self._owner = state["item"], set(state["plain"]), state["owner"]
         self._nodes = {
-            node: Claim(node, pid, term, entity, value_range, rank, [(q, v) for q, v in qualifiers])
-            for node, pid, term, entity, value_range, rank, qualifiers in state["nodes"]
+            node: Claim(node, pid, term, entity, value_range, rank, [(q, v) for q, v in qualifiers], base=base)
+            for node, pid, term, entity, value_range, rank, qualifiers, base in state["nodes"]
         }
 
     def end(self) -> None:
@@ -125,7 +143,8 @@ class TripleStatements:
             return
         match = _STATEMENT_NODE.fullmatch(iri)
         if match is not None:
-            self._about_node(iri, int(match[1]), predicate, value)
+            number = int(match[1])
+            self._about_node(iri, f"{ENTITY}Q{number}", self._selection.role(number), predicate, value)
             return
         match = PROPERTY_ENTITY.fullmatch(iri)
         if match is not None:
@@ -133,8 +152,13 @@ class TripleStatements:
                 self._about_property(PROPERTY + match[1], predicate, value)
             return
         match = _DATA_PAGE.fullmatch(iri)
-        if match is not None and predicate == ONTOLOGY + "sitelinks" and isinstance(value, Literal):
-            self._sitelinks(NamedNode(ENTITY + match[1]), value)
+        if match is not None:
+            if predicate == ONTOLOGY + "sitelinks" and isinstance(value, Literal):
+                self._sitelinks(NamedNode(ENTITY + match[1]), value)
+            return
+        place = self._place(iri)
+        if place is not None and place.passed_over:
+            self.passed_over[place.passed_over] += 1
 
     def _about_item(self, iri: str, number: int, predicate: str, value: Term) -> None:
         role = self._selection.role(number)
@@ -144,7 +168,7 @@ class TripleStatements:
             pid = predicate[len(PROPERTY) :]
             if role is not Role.SUBJECT and not self._selection.keeps_of(role, pid):
                 return
-            self._plain_statement(iri, pid, value)
+            self._plain_statement(iri, WIKIDATA, pid, value)
         elif isinstance(value, Literal) and self._naming(iri, predicate, value):
             pass
         elif predicate == ONTOLOGY + "sitelinks" and isinstance(value, Literal):
@@ -154,58 +178,73 @@ class TripleStatements:
         elif not self._selection.sliced:
             self._plain_triple(NamedNode(iri), predicate, value)
 
-    def _plain_statement(self, iri: str, pid: str, value: Term) -> None:
-        found = self._value(pid, value)
+    def _plain_statement(self, iri: str, base: str, pid: str, value: Term) -> None:
+        found = self._value(base, pid, value)
         if found is None:
             return
         if iri != self.item:
             self.begin(iri)
-        self._fact(iri, pid, *found)
+        self._fact(iri, base + DIRECT + pid, *found)
 
-    def _fact(self, iri: str, pid: str, term: str, entity: str | None, value_range: str) -> None:
-        """Take in a statement of the item that is open, unless it was there already."""
-        line = f"<{iri}> <{PROPERTY}{pid}> {term} .\n"
+    def _fact(self, iri: str, prop: str, term: str, entity: str | None, value_range: str) -> None:
+        """Take in a statement of the entity that is open, unless it was there already."""
+        line = f"<{iri}> <{prop}> {term} .\n"
         if line not in self.plain:
             self.plain.add(line)
-            self._names.statement(iri, PROPERTY + pid, entity, value_range)
+            self._names.statement(iri, prop, entity, value_range)
             self._sink.fact(line)
 
-    def _value(self, pid: str, value: Term) -> tuple[str, str | None, str] | None:
-        """(term, the entity it is, kind of value), or None if it is unknown or not wanted."""
+    def _value(self, base: str, pid: str, value: Term, *, counts: bool = True) -> tuple[str, str | None, str] | None:
+        """(term, the entity it is, kind of value), or None if it is unknown or not wanted.
+
+        Args:
+            base: of the property's Wikibase.
+            counts: whether a statement that is left out is counted as passed over.
+        """
+        if _blank(value):
+            self.passed_over[wikibases.UNKNOWN_VALUES] += counts
+            return None
+        media = self._selection.allowed is None and isinstance(value, NamedNode) and _is_media(value.value)
+        if media or (base == WIKIDATA and not self._selection.keeps(pid)):
+            if self._selection.allowed is None:
+                self.passed_over[wikibases.IDENTIFIERS] += counts
+            return None
         if isinstance(value, Literal):
-            return (str(value), None, range_of(value)) if self._selection.keeps(pid) else None
-        if not isinstance(value, NamedNode) or not self._selection.keeps(pid):
+            return str(value), None, range_of(value)
+        if not isinstance(value, NamedNode):
             return None
         iri = value.value
-        if iri.startswith(ENTITY):
+        if iri.startswith(ENTITY) or wikibases.is_entity(iri):
             return f"<{iri}>", iri, "entities"
-        if iri.startswith(_UNKNOWN) or (iri.startswith(_MEDIA) and self._selection.allowed is None):
-            return None
         return f"<{iri}>", None, "texts"
 
-    def _about_node(self, iri: str, number: int, predicate: str, value: Term) -> None:
-        role = self._selection.role(number)
+    def _about_node(self, iri: str, owner: str, role: Role, predicate: str, value: Term) -> None:
+        """Note what is said of a statement by its own node.
+
+        Args:
+            owner: the entity that the statement is about, and how much of it is kept.
+        """
         if role < Role.LINKED:
             return
-        owner = f"{ENTITY}Q{number}"
         if owner != self._owner:
             self._close_owner()
             self._owner = owner
         claim = self._nodes.get(iri)
         if claim is None:
             claim = self._nodes[iri] = Claim(iri, "", "", None, "texts")
-        if predicate.startswith(PROP_STATEMENT):
-            pid = predicate[len(PROP_STATEMENT) :]
-            found = self._value(pid, value) if pid.startswith("P") and self._selection.keeps_of(role, pid) else None
-            if found is not None:
-                claim.property = pid
-                claim.term, claim.entity, claim.value_range = found
-        elif predicate.startswith(PROP_QUALIFIER):
-            pid = predicate[len(PROP_QUALIFIER) :]
-            if pid in QUALIFIERS and role is Role.SUBJECT and not _blank(value):
-                claim.qualifiers.append((pid, str(value)))
-        elif predicate == ONTOLOGY + "rank" and isinstance(value, NamedNode):
+        if predicate == ONTOLOGY + "rank" and isinstance(value, NamedNode):
             claim.rank = _RANKS.get(value.value.removeprefix(ONTOLOGY), "normal")
+            return
+        base, form, pid = _parts(predicate)
+        if form == "statement/":
+            wanted = base != WIKIDATA or role is Role.SUBJECT or self._selection.keeps_of(role, pid)
+            # A statement that stands in its direct form too was counted there.
+            found = self._value(base, pid, value, counts=self.item != owner) if wanted else None
+            if found is not None:
+                claim.base, claim.property = base, pid
+                claim.term, claim.entity, claim.value_range = found
+        elif (base, form, role) == (WIKIDATA, "qualifier/", Role.SUBJECT) and pid in QUALIFIERS and not _blank(value):
+            claim.qualifiers.append((pid, str(value)))
 
     def _close_owner(self) -> None:
         """The statements of one item are complete: take the best of each property, and what is qualified."""
@@ -215,12 +254,42 @@ class TripleStatements:
                 self.item = self._owner
                 self.plain.clear()
             for claim in best(claims):
-                self._fact(self._owner, claim.property, claim.term, claim.entity, claim.value_range)
+                prop = claim.base + DIRECT + claim.property
+                self._fact(self._owner, prop, claim.term, claim.entity, claim.value_range)
             for claim in claims:
                 for line in qualifier_triples(self._owner, claim):
                     self._sink.qualifier(line)
         self._owner = ""
         self._nodes.clear()
+
+    # -- another Wikibase, under its own prefix
+
+    def _place(self, iri: str) -> Subject | None:
+        """What of a Wikibase the subject is; looked at once where triples of one subject stand together."""
+        if self._subject[0] != iri:
+            self._subject = (iri, subject_of(iri))
+        return self._subject[1]
+
+    def _of_other(self, place: Subject, iri: str, predicate: str, value: Term) -> None:
+        if place.passed_over:
+            self.passed_over[place.passed_over] += 1
+        elif place.kind == "node":
+            self._about_node(iri, f"{place.base}entity/{place.owner}", Role.SUBJECT, predicate, value)
+        elif place.kind == "P":
+            if isinstance(value, Literal):
+                self._about_property(place.base + DIRECT + place.owner, predicate, value)
+        elif place.kind:
+            self._about_entity(iri, predicate, value)
+
+    def _about_entity(self, iri: str, predicate: str, value: Term) -> None:
+        base, form, pid = _parts(predicate)
+        if pid:
+            if form == "direct/":
+                self._plain_statement(iri, base, pid, value)
+        elif isinstance(value, Literal) and (predicate == _CAPTION or self._naming(iri, predicate, value)):
+            pass
+        elif not predicate.startswith(ONTOLOGY) and not _names_ontology(value):
+            self._plain_triple(NamedNode(iri), predicate, value)
 
     def _page(self, item: Term) -> None:
         match = ITEM.fullmatch(item.value) if isinstance(item, NamedNode) else None
@@ -272,7 +341,20 @@ class TripleStatements:
 
 
 def _blank(value: Term) -> bool:
-    return isinstance(value, BlankNode) or (isinstance(value, NamedNode) and value.value.startswith(_UNKNOWN))
+    return isinstance(value, BlankNode) or (isinstance(value, NamedNode) and wikibases.is_unknown(value.value))
+
+
+def _parts(predicate: str) -> tuple[str, str, str]:
+    """Base, form ("direct/", "statement/", …) and id of a Wikibase's property; three empty texts for what is none."""
+    if predicate.startswith(PROP):
+        form, slash, pid = predicate[len(PROP) :].rpartition("/")
+        return WIKIDATA, form + slash, pid
+    return predicate_of(predicate) or ("", "", "")
+
+
+def _is_media(iri: str) -> bool:
+    """Whether the IRI is that of a file, not of what is known of it."""
+    return iri.startswith(_MEDIA)
 
 
 def _names_ontology(value: Term) -> bool:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.readers.base import Article, Redirect, Section, article_texts
+from atomr_local.indexing.readers.base import Article, Redirect, Section
+from atomr_local.indexing.readers.columns import Columns, mapped_article
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.input_files import open_regular
 
-_NEEDED = ("id", "title", "text")
 _QID_COLUMNS = ("qid", "wikidata_id", "wikibase_item")
 _QID = re.compile(r"Q[1-9]\d{0,11}")
 _ROWS = 64
@@ -24,8 +25,9 @@ _HEADING_CHARACTERS = 80
 class ParquetReader:
     """The articles of one file; row groups that were read before are not read again on resuming."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, columns: Columns | None = None) -> None:
         self.path = path
+        self._wanted = columns or Columns()
         self.position = 0
 
     def records(self, skipped: Skipped, *, after: int = 0) -> Iterator[Article | Redirect]:
@@ -72,22 +74,24 @@ class ParquetReader:
     def _columns(self, schema: Any) -> list[str]:
         import pyarrow as pa
 
-        missing = [name for name in _NEEDED if name not in schema.names]
+        names = self._wanted.names()
+        needed = [self._wanted.id, self._wanted.title, names[2]] if self._wanted.given else names
+        missing = [name for name in needed if name and name not in schema.names]
         if missing:
             raise InputError(
                 f"{self.path}: no column {', '.join(missing)}; it has {', '.join(schema.names[:20])}",
-                hint="The columns should be id, url, title and text, as in the data set wikimedia/wikipedia.",
+                hint="Say which columns are meant with --id, --title and --text.",
             )
-        for name in ("title", "text"):
+        for name in {names[1], names[2]}.intersection(schema.names):
             kind = schema.field(name).type
             if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
                 raise InputError(f"{self.path}: the column {name} holds {kind}, not text")
-        return [name for name in (*_NEEDED, "url", *_QID_COLUMNS) if name in schema.names]
+        return [name for name in dict.fromkeys((*names, "url", *_QID_COLUMNS)) if name in schema.names]
 
     def _article(self, row: int, values: dict[str, Any], skipped: Skipped) -> Article | None:
         try:
-            identifier, title, text = article_texts(*(values[name] for name in _NEEDED))
-            if len(text) > _MAX_TEXT:
+            article = mapped_article(values, self._wanted, self.path, row, rows=False)
+            if len(article.text) > _MAX_TEXT:
                 raise ValueError("longer than any page of a wiki")
         except ValueError as error:
             skipped.add(self.path, row, str(error))
@@ -95,7 +99,7 @@ class ParquetReader:
         qid = next((values[name] for name in _QID_COLUMNS if _is_qid(values.get(name))), None)
         url = values.get("url")
         metadata = {"url": url} if isinstance(url, str) and url else {}
-        return Article(identifier, title, text, qid, metadata, plain_sections(text), row)
+        return replace(article, qid=qid, metadata=metadata, sections=plain_sections(article.text))
 
 
 def _is_qid(value: object) -> bool:

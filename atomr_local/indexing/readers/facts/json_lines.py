@@ -27,14 +27,27 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
+class Stated:
+    """Where a fact is stated: the page's title, the passage's id in its text index, and the sentence. Untrusted."""
+
+    title: str
+    passage: str = ""
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Fact:
-    """`object_type` is "" where the line does not say, else lower case: entity, string, date, quantity, …"""
+    """`object_type` is "" where the line does not say, else lower case: entity, string, date, quantity, …
+
+    `stated` is the passage that says so, where the line tells.
+    """
 
     subject: Term
     property: str
     pid: str | None
     object: Term
     object_type: str = ""
+    stated: Stated | None = None
 
 
 def read_facts(lines: LineReader, skipped: Skipped) -> Iterator[tuple[int, Fact]]:
@@ -53,13 +66,22 @@ def json_object(text: bytes) -> dict[str, Any]:
     Raises:
         ValueError: it is none; the message says why.
     """
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"not JSON ({error})") from None
+    data = json_value(text)
     if not isinstance(data, dict):
         raise ValueError("not a JSON object")
     return data
+
+
+def json_value(text: bytes) -> Any:
+    """The value that the text is in JSON.
+
+    Raises:
+        ValueError: it is none; the message says why.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON ({error})") from None
 
 
 def parse_fact(line: bytes) -> Fact:
@@ -78,7 +100,18 @@ def parse_fact(line: bytes) -> Fact:
         pid=pid if isinstance(pid, str) and _PID.fullmatch(pid) else None,
         object=_term(data, "o"),
         object_type=object_type.casefold() if isinstance(object_type, str) else "",
+        stated=_stated(data.get("stated")),
     )
+
+
+def _stated(given: Any) -> Stated | None:
+    if not isinstance(given, dict):
+        return None
+    title, passage, said = (
+        encodable(" ".join(text.split()))[:_MAX_LABEL] if isinstance(text := given.get(name), str) else ""
+        for name in ("title", "passage", "said")
+    )
+    return Stated(title, passage, said) if title else None
 
 
 def _term(data: dict[str, Any], key: str) -> Term:

@@ -52,7 +52,11 @@ def read_pages(lines: LineReader, site: Site, *, after: int = 0) -> Iterator[Pag
     handler = _Handler(lines, site, after)
     fed = 0
     for block in _blocks(lines):
-        handler.parser.Parse(block, False)
+        try:
+            handler.parser.Parse(block, False)
+        except (expat.ExpatError, InputError):
+            yield from handler.taken()
+            raise
         fed += len(block)
         # Expat reads an unfinished tag or comment again with every block.
         if fed - handler.parser.CurrentByteIndex > _MAX_TAG + len(block):
@@ -67,12 +71,17 @@ def read_pages(lines: LineReader, site: Site, *, after: int = 0) -> Iterator[Pag
 def _blocks(lines: LineReader) -> Iterator[bytes]:
     block: list[bytes] = []
     size = 0
-    for _, line in lines:
-        block.append(line)
-        size += len(line) + 1
-        if size >= _CHUNK:
+    try:
+        for _, line in lines:
+            block.append(line)
+            size += len(line) + 1
+            if size >= _CHUNK:
+                yield b"\n".join([*block, b""])
+                block, size = [], 0
+    except InputError:
+        if block:  # the pages before the place where the file ends
             yield b"\n".join([*block, b""])
-            block, size = [], 0
+        raise
     if block:
         yield b"\n".join([*block, b""])
 

@@ -12,6 +12,7 @@ from atomr_local.errors import InputError
 from atomr_local.indexing.readers.base import Article, Redirect
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from atomr_local.indexing.readers.wikipedia.export_xml import Page, Site, read_pages
+from atomr_local.indexing.readers.wikipedia.infobox import titled
 from atomr_local.indexing.readers.wikipedia.markup_names import dropped_link_names, is_disambiguation
 from atomr_local.indexing.readers.wikipedia.page_parser import PageParser
 from atomr_local.indexing.readers.wikipedia.page_props import PageProps, page_props_beside
@@ -19,6 +20,7 @@ from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
 
 # Possessive: what follows a run of spaces is no space, and trying shorter runs of a long one would take minutes.
 _REDIRECT = re.compile(r"\s*+#REDIRECT\s*+:?\s*+\[\[([^\]|]+)", re.I)
+_SALVAGE = "--salvage takes what stands before the damage."
 _HINT = "A dump is a file such as simplewiki-latest-pages-articles.xml.bz2 from dumps.wikimedia.org."
 
 
@@ -32,6 +34,7 @@ class MediaWikiReader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lines = LineReader(path)
+        self._damage: InputError | None = None
 
     @property
     def position(self) -> int:
@@ -43,6 +46,7 @@ class MediaWikiReader:
         props = PageProps(table) if table is not None else None
         # The names of namespaces stand in the head of the dump.
         parser = PageParser(lambda: dropped_link_names(site.namespaces))
+        self._damage = None
         try:
             for (page, found), plain in parser.read(self._pages(site, after)):
                 if isinstance(found, Redirect):
@@ -50,11 +54,13 @@ class MediaWikiReader:
                     continue
                 problem = found if found is not None else plain
                 if isinstance(problem, PlainText) and not problem.text:
-                    problem = ValueError("no prose beside templates, tables and lists of links")
+                    problem = ValueError("no text beside templates and lists of links")
                 if isinstance(problem, PlainText):
                     yield _article(page, problem, site, props)
                 else:
                     skipped.add(self.path, page.record, f"{page.title}: {problem}" if page.title else str(problem))
+            if self._damage is not None:  # told when all pages before it are given
+                raise self._damage
         finally:
             parser.close()
 
@@ -76,11 +82,17 @@ class MediaWikiReader:
                 elif found:
                     yield (page, None), found
         except expat.ExpatError as error:
-            raise InputError(
+            self._damage = InputError(
                 f"{self.path}, line {error.lineno}, after page {last}: the XML is damaged or cut short: "
                 f"{expat.errors.messages.get(error.code, 'unknown')}",
-                hint=_HINT,
-            ) from error
+                hint=f"{_SALVAGE} {_HINT}" if last else _HINT,
+            )
+            return
+        except InputError as error:
+            self._damage = error
+            if last and not error.hint:
+                error.hint = _SALVAGE
+            return
         if not last:
             raise InputError(f"{self.path}: a MediaWiki dump without a page", hint=_HINT)
 
@@ -115,6 +127,7 @@ def _redirect_or_wikitext(page: Page) -> Redirect | str:
 
 
 def _article(page: Page, plain: PlainText, site: Site, props: PageProps | None) -> Article:
+    plain = titled(plain, page.title)
     metadata = {"url": site.prefix + quote(page.title.replace(" ", "_"), safe="/:,()'!*@;~")} if site.prefix else {}
     qid = props.item(page.id) if props is not None else None
-    return Article(page.id, page.title, plain.text, qid, metadata, plain.sections, page.record)
+    return Article(page.id, page.title, plain.text, qid, metadata, plain.sections, page.record, plain.lost)

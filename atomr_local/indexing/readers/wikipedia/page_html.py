@@ -7,17 +7,18 @@ from dataclasses import dataclass
 
 from lxml import etree  # type: ignore[import-untyped]
 
+from atomr_local.indexing.readers.wikipedia.markup_names import PAGE_FURNITURE
 from atomr_local.indexing.readers.wikipedia.plain_text import Heading, PlainText, assembled, tidied
 
 _DROPPED = frozenset(
     {"head", "script", "style", "table", "nav", "footer", "figure", "noscript", "math", "svg", "form", "button", "h1"}
     | {"template", "iframe", "object", "audio", "video", "select", "textarea", "figcaption"}
 )
-_DROPPED_CLASSES = frozenset(
-    {"reference", "references", "reflist", "mw-references-wrap", "navbox", "infobox", "hatnote", "toc", "thumb"}
-    | {"metadata", "noprint", "mbox", "ambox", "shortdescription", "sistersitebox", "catlinks", "gallery"}
-    | {"mw-editsection", "printfooter", "mw-jump-link", "mwe-math-element", "zim-footer", "noexcerpt"}
-)
+_DROPPED_CLASSES = PAGE_FURNITURE | {
+    "reference", "references", "reflist", "mw-references-wrap", "infobox", "hatnote", "thumb", "shortdescription",
+    "catlinks", "gallery", "mw-editsection", "printfooter", "mw-jump-link", "mwe-math-element", "zim-footer",
+    "noexcerpt",
+}  # fmt: skip
 _DROPPED_IDS = frozenset({"toc", "siteSub", "contentSub", "coordinates", "catlinks", "footer"})
 _BLOCK = re.compile(r"p|div|section|article|main|br|hr|blockquote|[uod]l|li|d[dt]|pre|center|details|summary")
 _VOID = frozenset(

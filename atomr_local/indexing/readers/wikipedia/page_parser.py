@@ -6,22 +6,17 @@ system. One lives as long as its pages are read in time; after one that was not,
 
 from __future__ import annotations
 
-import contextlib
 import json
-import signal
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from atomr_local.errors import MissingPartError
 from atomr_local.indexing.readers.base import Section
+from atomr_local.indexing.readers.child_process import ChildProcess, out_of_time
 from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
 
 _WORKER = Path(__file__).with_name("page_parser_worker.py")
-_ROOT = Path(__file__).parents[4]
 # What is sent before an answer is read: no more than any pipe holds, or each process could wait for the other.
 _AHEAD_BYTES = 16 << 10
 _AHEAD_PAGES = 50
@@ -43,9 +38,15 @@ class PageParser:
     def __init__(
         self, dropped_links: Callable[[], Collection[str]], *, seconds: float = 2.0, seconds_per_mib: float = 4.0
     ) -> None:
-        self._dropped_links = dropped_links
-        self._limits = {"seconds": seconds, "seconds_per_mib": seconds_per_mib}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._child = ChildProcess(
+            _WORKER,
+            "wikitext",
+            lambda: {
+                "dropped_links": sorted(dropped_links()),
+                "seconds": seconds,
+                "seconds_per_mib": seconds_per_mib,
+            },
+        )
 
     def read(self, pages: Iterable[tuple[Page, str]]) -> Iterator[tuple[Page, PlainText | ValueError]]:
         """Each page with the prose of its wikitext, or with what keeps it from being read; in order.
@@ -63,7 +64,7 @@ class PageParser:
                 ahead -= len(waiting[0][1])
                 yield self._first(waiting)
             if line:
-                self._send(line)
+                self._child.send(line)
                 ahead += len(line)
             waiting.append((page, line))
         while waiting:
@@ -73,62 +74,23 @@ class PageParser:
         page, line = waiting.popleft()
         if not line:
             return page, PlainText("")
-        assert self._process is not None
-        assert self._process.stdout is not None
-        try:
-            found = json.loads(self._process.stdout.readline())
-        except ValueError:  # the process has ended over this page, and what was sent behind it is lost
-            problem = ValueError(_why_ended(self._ended()))
+        found = self._child.answer()
+        if found is None:  # the process has ended over this page, and what was sent behind it is lost
+            problem = ValueError(_why_ended(self._child.ended()))
             for _, lost in waiting:
                 if lost:
-                    self._send(lost)
+                    self._child.send(lost)
             return page, problem
         if "error" in found:
             return page, ValueError(found["error"])
-        return page, PlainText(found["text"], tuple(Section(start, heading) for start, heading in found["sections"]))
-
-    def _send(self, line: bytes) -> None:
-        process = self._process or self._started()
-        assert process.stdin is not None
-        # Where the process has ended, its missing answer tells why.
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(line)
-            process.stdin.flush()
+        return page, PlainText(found["text"], tuple(Section(*section) for section in found["sections"]), found["lost"])
 
     def close(self) -> None:
         """End the process; the next page would start another."""
-        if self._process is not None:
-            self._process.kill()
-            self._ended()
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        # -P: nothing is imported from the directory that the user happens to be in.
-        command = [sys.executable, "-P", str(_WORKER), str(_ROOT)]
-        try:
-            # A session of its own: Ctrl-C is for this process, which then ends that one.
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-            )
-        except OSError as error:
-            raise MissingPartError(f"the process that reads wikitext cannot be started: {error}") from error
-        self._send(json.dumps({"dropped_links": sorted(self._dropped_links()), **self._limits}).encode() + b"\n")
-        assert self._process.stdout is not None
-        if not self._process.stdout.readline():
-            problems = self._process.communicate()[1].decode("utf-8", "replace").strip()
-            self._process = None
-            raise MissingPartError(f"the process that reads wikitext does not start: {problems[-300:]}")
-        return self._process
-
-    def _ended(self) -> int:
-        """Wait for the end of the process and forget it; its exit status."""
-        process, self._process = self._process, None
-        if process is None:
-            return 0
-        process.communicate()
-        return process.returncode
+        self._child.close()
 
 
 def _why_ended(status: int) -> str:
-    if status == -signal.SIGPROF:
+    if out_of_time(status):
         return "its markup takes too long to read"
     return f"reading its markup failed (exit status {status})"

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from atomr_local.indexing.readers.base import Section
+from atomr_local.indexing.readers.base import Section, SectionKind
 
 # Sections that point elsewhere and say nothing themselves; the second line is the Simple English Wikipedia's.
 _LINK_SECTIONS = frozenset(
     {"references", "external links", "see also", "further reading", "notes", "footnotes", "citations", "sources"}
     | {"notes and references", "other websites", "related pages", "more reading", "other reading", "other pages"}
+    | {"bibliography", "einzelnachweise", "weblinks", "siehe auch", "literatur", "anmerkungen"}
+    | {"références", "notes et références", "liens externes", "voir aussi", "bibliographie", "articles connexes"}
+    | {"referencias", "véase también", "enlaces externos", "bibliografía", "referências", "ver também"}
+    | {"ligações externas", "note", "bibliografia", "voci correlate", "altri progetti", "collegamenti esterni"}
+    | {"externe links", "zie ook", "bronnen", "referenties", "przypisy", "zobacz też", "linki zewnętrzne"}
+    | {"примечания", "литература", "ссылки", "см. также", "примітки", "посилання", "див. також", "література"}
+    | {"бележки", "външни препратки", "вижте също", "externa länkar", "referenser", "se även", "källor"}
+    | {"参考文献", "外部链接", "外部連結", "参见", "參見", "注释", "參考文獻", "脚注", "出典", "関連項目", "外部リンク"}
+    | {"각주", "같이 보기", "외부 링크", "참고 문헌", "مراجع", "وصلات خارجية", "انظر أيضًا", "הערות שוליים"}
+    | {"קישורים חיצוניים", "ראו גם", "kaynakça", "dış bağlantılar", "ayrıca bakınız", "tham khảo", "liên kết ngoài"}
 )
+_MOST_IN_BLOCKS = 400_000  # characters of a page
+_LONGEST_TITLE = 200
+_PLURALS: dict[SectionKind, str] = {"table": "tables", "infobox": "infoboxes", "code": "blocks of code"}
 # In this order: each works on what the ones before leave, runs of spaces of at most one among it.
 _SMALL = [
     (re.compile(r"'{2,}"), ""),
@@ -24,6 +38,7 @@ _SMALL = [
     (re.compile(r"(?<=\w)[ ,;:]+\)"), ")"),
     (re.compile(r" ?\( *\)"), ""),
     (re.compile(r" (?=[,.](?:\s|$))"), ""),
+    (re.compile(r"([,;]) ?[,;](?: ?[,;])*(?= |$)", re.M), r"\1"),
     (re.compile(r"^[^\w\n]+$", re.M), ""),
     (re.compile(r" {2,}"), " "),
     (re.compile(r"\n{3,}"), "\n\n"),
@@ -32,8 +47,16 @@ _SMALL = [
 
 @dataclass(frozen=True, slots=True)
 class PlainText:
+    """The text of a page.
+
+    Attributes:
+        sections: in order: those of the prose, and behind them tables and what else is no prose.
+        lost: how much of such the limits left out, by its name in the plural ("table rows").
+    """
+
     text: str
     sections: tuple[Section, ...] = ()
+    lost: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +65,52 @@ class Heading:
     title: str
 
 
-def assembled(parts: Sequence[str | Heading], cleaned: Callable[[str], str]) -> PlainText:
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What stands in a section and is no prose: lines of a table, fields of an infobox, source code.
+
+    Attributes:
+        title: as a heading below the section's; a table's caption.
+        name: what it is within its kind; its number on the page if it has none.
+        verbatim: its text is not cleaned.
+    """
+
+    kind: SectionKind
+    text: str
+    title: str = ""
+    name: str = ""
+    verbatim: bool = False
+
+
+Part = str | Heading | Block
+
+
+def assembled(parts: Sequence[Part], cleaned: Callable[[str], str], lost: Mapping[str, int] | None = None) -> PlainText:
     """The text of `parts` in order, each section's words `cleaned`; sections without words are left out.
 
-    Headings are kept beside the text only; sections that hold nothing but references and links are dropped.
+    Headings are kept beside the text only; sections that hold nothing but references and links are dropped. Blocks
+    stand behind all prose, so that this is the same with them and without.
+
+    Args:
+        lost: what limits left out before, as :class:`PlainText` has it.
     """
     pieces: list[str] = []
     sections: list[Section] = []
     path: list[Heading] = []
     words: list[str] = []
+    blocks: list[tuple[str, Block]] = []
     length = 0
     for part in [*parts, None]:
         if isinstance(part, str):
             words.append(part)
             continue
+        if isinstance(part, Block):
+            if not _is_of_links(path):
+                blocks.append((" > ".join(heading.title for heading in path), part))
+            continue
         prose = cleaned("".join(words))
         words = []
-        if prose and not any(heading.title.casefold() in _LINK_SECTIONS for heading in path):
+        if prose and not _is_of_links(path):
             if pieces:
                 pieces.append("\n\n")
                 length += 2
@@ -70,7 +122,40 @@ def assembled(parts: Sequence[str | Heading], cleaned: Callable[[str], str]) -> 
             while path and path[-1].level >= part.level:
                 path.pop()
             path.append(Heading(part.level, " ".join(cleaned(part.title).split())))
-    return PlainText("".join(pieces), tuple(sections))
+    return PlainText(*_with_blocks(pieces, sections, length, blocks, cleaned, Counter(lost or {})))
+
+
+def _is_of_links(path: Sequence[Heading]) -> bool:
+    return any(heading.title.casefold() in _LINK_SECTIONS for heading in path)
+
+
+def _with_blocks(
+    pieces: list[str],
+    sections: list[Section],
+    length: int,
+    blocks: Sequence[tuple[str, Block]],
+    cleaned: Callable[[str], str],
+    lost: Counter[str],
+) -> tuple[str, tuple[Section, ...], dict[str, int]]:
+    """The text and its sections with the blocks behind them, infoboxes first; what the limit on all left out."""
+    numbers: Counter[str] = Counter()
+    room = _MOST_IN_BLOCKS
+    for path, block in sorted(blocks, key=lambda item: item[1].kind != "infobox"):
+        numbers[block.kind] += 1
+        text = block.text.strip("\n") if block.verbatim else cleaned(block.text)
+        room -= len(text)
+        if not text or room < 0:
+            lost[_PLURALS[block.kind]] += bool(text)
+            continue
+        title = " ".join(cleaned(block.title).split())[:_LONGEST_TITLE] if block.title else ""
+        if pieces:
+            pieces.append("\n\n")
+            length += 2
+        heading = " > ".join(filter(None, (path, title)))
+        sections.append(Section(length, heading, block.kind, block.name or str(numbers[block.kind])))
+        pieces.append(text)
+        length += len(text)
+    return "".join(pieces), tuple(sections), dict(+lost)
 
 
 def tidied(text: str) -> str:

@@ -1,31 +1,50 @@
 """Wikitext → plain text with sections, over the tokens of mwparserfromhell.
 
 The tokens are walked directly: building the library's tree of nodes takes ten times as long as tokenising. References,
-tables, pictures, categories and templates are dropped, but for a few templates that stand for words of the sentence.
+pictures, categories and templates are dropped, but for a few templates that stand for words of the sentence. Formulas
+stay as TeX. Infoboxes, tables and source code stand behind the prose.
 """
 
 from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Collection
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 from mwparserfromhell import parser
 from mwparserfromhell.definitions import is_single
 
-from atomr_local.indexing.readers.wikipedia.markup_names import KEPT, kept_text
-from atomr_local.indexing.readers.wikipedia.plain_text import Heading, PlainText, assembled, tidied
+from atomr_local.indexing.readers.wikipedia.infobox import (
+    COORDINATES_LABEL,
+    LEAST_FIELDS,
+    infobox_lines,
+    kind_named,
+    pairs_of_rows,
+    says_infobox,
+)
+from atomr_local.indexing.readers.wikipedia.markup_names import KEPT, PAGE_FURNITURE, kept_text
+from atomr_local.indexing.readers.wikipedia.plain_text import Block, Heading, Part, PlainText, assembled, tidied
+from atomr_local.indexing.readers.wikipedia.table_rows import Table, one_line, table_lines
+from atomr_local.indexing.readers.wikipedia.table_tokens import attributes_of, read_table
+from atomr_local.indexing.readers.wikipedia.value_templates import COORDINATES, coordinates, value_text
 
 # Their whole content goes, not only the tag.
 _DROPPED_TAG = re.compile(
-    r"ref|references|table|gallery|math|chem|ce|timeline|imagemap|score|hiero|graph|mapframe|maplink|templatedata"
-    r"|includeonly|style|script|syntaxhighlight|source|inputbox|section|categorytree|indicator"
+    r"ref|references|gallery|timeline|imagemap|score|hiero|graph|mapframe|maplink|templatedata"
+    r"|includeonly|style|script|inputbox|section|categorytree|indicator"
 )
+_CODE_TAG = re.compile(r"syntaxhighlight|source")
+_NOTE_MARK = re.compile(r"[a-z*†‡]|\[\w+\]")
+_MOST_CODE = 20_000  # characters of a block
+_MOST_BEFORE_BOX = 200  # characters of prose before a template that may be an infobox: a note on namesakes
+_FORMULA_TAG = re.compile(r"math|chem|ce")
 _BLOCK_TAG = re.compile(r"br|p|div|blockquote|center|[uod]l|li|d[dt]|hr|poem|pre|h[1-6]")
 _LANGUAGE_LINK = re.compile(r"[a-z]{2,3}(-[a-z-]+)?:\S")
-_LEFTOVER_LINE = re.compile(r"^[ \t]*(?:\||\{\{|\}\}|\{\|).*$", re.M)
+_LEFTOVER_LINE = re.compile(r"^[ \t]*(?:(?:\||\{\{|\}\}|\{\|).*|!.*(?:!!|\|).*)$", re.M)
 # Markup that the tokeniser leaves as words because its other half is missing.
 _LEFTOVER = re.compile(
     r"</?(?:t[dhr]|table|caption|div|span|font|center|small|big|[biups]|br|li|[uod]l|d[dt]|su[bp]|ref|nowiki)\b[^<>]*>"
@@ -43,7 +62,7 @@ _SAFE_LENGTH = 20_000
 
 
 def plain_text(wikitext: str, dropped_links: Collection[str] = ()) -> PlainText:
-    """The page's prose.
+    """The page's prose, and behind it its infoboxes, tables and source code.
 
     Args:
         dropped_links: names of the namespaces, casefolded, whose links show no text (files and categories).
@@ -54,7 +73,7 @@ def plain_text(wikitext: str, dropped_links: Collection[str] = ()) -> PlainText:
     _must_be_bounded(wikitext)
     walker = _Walker(_tokenise(wikitext), dropped_links)
     walker.run()
-    return assembled(walker.parts, _cleaned)
+    return assembled(walker.parts, _cleaned, walker.lost)
 
 
 def _tokenise(wikitext: str) -> list[Any]:
@@ -96,24 +115,45 @@ class _Walker:
     """Tokens are well nested: whoever reads an opening reads on to its end."""
 
     def __init__(self, tokens: list[Any], dropped_links: Collection[str]) -> None:
-        self._tokens = tokens
-        self._at = 0
+        self.tokens = tokens
+        self.at = 0
         self._dropped_links = dropped_links
-        self.parts: list[str | Heading] = []
+        self._tables: list[Table] = []  # that are open, the innermost last
+        self._boxes = 0  # infoboxes that are open, or what may be one
+        self._looked_at = 0  # parts that tell whether the prose has begun
+        self._before_box = _MOST_BEFORE_BOX
+        self._places: list[str] = []  # coordinates of the page's subject
+        self.parts: list[Part] = []
+        self.lost: Counter[str] = Counter()
 
     def run(self) -> None:
         self._until(self.parts)
+        lines = [f"{COORDINATES_LABEL}: {place}" for place in dict.fromkeys(self._places)][:1]
+        boxes = [place for place, part in enumerate(self.parts) if isinstance(part, Block) and part.kind == "infobox"]
+        if not lines:
+            return
+        if not boxes:
+            self.parts.insert(0, Block("infobox", lines[0], name=COORDINATES_LABEL))
+            return
+        box = self.parts[boxes[0]]
+        assert isinstance(box, Block)
+        if f"\n{COORDINATES_LABEL}: " not in f"\n{box.text}":
+            self.parts[boxes[0]] = replace(box, text=f"{box.text}\n{lines[0]}")
 
-    def _until(self, out: list[Any], *stops: str) -> str:
-        """Render into `out` up to one of `stops`, which is consumed; its name, or "" at the end."""
-        tokens, count = self._tokens, len(self._tokens)
-        while self._at < count:
-            token = tokens[self._at]
-            self._at += 1
+    def _until(self, out: list[Any], *stops: str, closing: str = "") -> str:
+        """Render into `out` up to one of `stops`, which is consumed; its name, or "" at the end.
+
+        Args:
+            closing: stop only before this name of a tag.
+        """
+        tokens, count = self.tokens, len(self.tokens)
+        while self.at < count:
+            token = tokens[self.at]
+            self.at += 1
             name = type(token).__name__
             if name == "Text":
                 out.append(token["text"])
-            elif name in stops:
+            elif name in stops and (not closing or self._names(closing)):
                 return name
             elif name in _SKIPPED:
                 self._skip(name, _SKIPPED[name])
@@ -129,31 +169,115 @@ class _Walker:
     def _skip(self, opening: str, *closings: str) -> None:
         """Over the rest of an element whose opening was read, those of its kind inside included."""
         depth = 1
-        while depth and self._at < len(self._tokens):
-            name = type(self._tokens[self._at]).__name__
-            self._at += 1
+        while depth and self.at < len(self.tokens):
+            name = type(self.tokens[self.at]).__name__
+            self.at += 1
             if name == opening:
                 depth += 1
             elif name in closings:
                 depth -= 1
 
+    def _names(self, tag: str) -> bool:
+        """Whether the tag whose opening was read has this name."""
+        following = self.tokens[self.at] if self.at < len(self.tokens) else {}
+        return str(following.get("text", "")).strip().lower() == tag
+
+    def element(self, name: str) -> str:
+        """The rendered content of an element whose head was read, up to its end."""
+        out: list[Any] = []
+        if self._until(out, "TagOpenClose", closing=name):
+            self._until([], "TagCloseClose")
+        return "".join(part for part in out if isinstance(part, str))
+
+    def skip_element(self) -> None:
+        """Over the content of an element whose head was read."""
+        self._skip("TagOpenOpen", "TagCloseClose", "TagCloseSelfclose")
+
+    def other(self, token: Any) -> None:
+        """Go past what the token opens."""
+        if (handler := _HANDLERS.get(type(token).__name__)) is not None:
+            handler(self, token, [])
+
     def _template(self, _token: Any, out: list[Any]) -> None:
-        following = self._tokens[self._at] if self._at < len(self._tokens) else {}
+        following = self.tokens[self.at] if self.at < len(self.tokens) else {}
         name = str(following.get("text", "")).strip().replace("_", " ").casefold()
-        if not (name in KEPT or name.startswith(("lang-", "formatnum:"))):
+        kept = name in KEPT or name.startswith(("lang-", "formatnum:"))
+        in_value = bool(self._tables or self._boxes)
+        named_so = not kept and says_infobox(name)
+        if named_so or (out is self.parts and not kept and name not in COORDINATES and self._may_be_box()):
+            self._infobox(name)
+            return
+        if not (kept or in_value or name in COORDINATES):
             self._skip("TemplateOpen", "TemplateClose")
             return
+        positional, named = self._arguments()
+        named = {key.casefold(): value for key, value in named.items()}
+        if name in COORDINATES:
+            self._coordinates(coordinates(positional, named), name, named, out)
+            return
+        # In a cell more is shown, and the unit of a value.
+        shown = value_text(name, positional, named) if in_value else ""
+        out.append(shown or (kept_text(name, positional) if kept else ""))
+
+    def _may_be_box(self) -> bool:
+        """Whether a template here begins a line above the page's prose."""
+        if self._before_box < 0 or self._tables or self._boxes:
+            return False
+        for part in self.parts[self._looked_at :]:
+            if isinstance(part, Heading):
+                self._before_box = -1
+            elif isinstance(part, str):
+                self._before_box -= len(part.strip())
+        self._looked_at = len(self.parts)
+        if self._before_box < 0:
+            return False
+        before = next((part for part in reversed(self.parts) if isinstance(part, str) and part), "\n")
+        return before.endswith("\n")
+
+    def _infobox(self, name: str) -> None:
+        """Read a template that is an infobox by its name, or may be one by its place and its fields."""
+        place = len(self.parts)
+        self._boxes += 1
+        _, named = self._arguments()
+        self._boxes -= 1
+        lost: Counter[str] = Counter()
+        lines = infobox_lines(named, lost)
+        if not says_infobox(name) and len(lines) < LEAST_FIELDS:
+            del self.parts[place:]
+            return
+        self.lost.update(lost)
+        if lines:
+            self.parts.insert(place, Block("infobox", "\n".join(lines), name=kind_named(name)))
+
+    def _coordinates(self, shown: str, name: str, named: dict[str, str], out: list[Any]) -> None:
+        """Coordinates in their sentence; those that the page shows beside its title are its subject's."""
+        display = named.get("display", "inline").lower()
+        in_text = "inline" in display or display in {"i", "it", "ti"}
+        # On a line of its own it belongs to no sentence.
+        before = next((part for part in reversed(out) if isinstance(part, str) and part), "\n")
+        following = self.tokens[self.at] if self.at < len(self.tokens) else {}
+        alone = out is self.parts and before.endswith("\n") and str(following.get("text", "\n")).startswith("\n")
+        if shown and out is self.parts and (alone or not in_text or name == "coordinate"):
+            self._places.append(shown)
+        elif in_text or out is not self.parts:
+            out.append(shown)
+
+    def _arguments(self) -> tuple[list[str], dict[str, str]]:
+        """The arguments of a template whose opening was read: without a name or with a number, and with one."""
         positional: list[str] = []
-        text, stop = self._rendered("TemplateParamSeparator", "TemplateClose")
+        named: dict[str, str] = {}
+        _, stop = self._rendered("TemplateParamSeparator", "TemplateClose")
         while stop == "TemplateParamSeparator":
             text, stop = self._rendered("TemplateParamSeparator", "TemplateParamEquals", "TemplateClose")
+            key = ""
             if stop == "TemplateParamEquals":
                 key = text.strip()
                 text, stop = self._rendered("TemplateParamSeparator", "TemplateClose")
-                if not (key.isdecimal() or key in {"text", "quote"}):
-                    continue
-            positional.append(text.strip())
-        out.append(kept_text(name, positional))
+            if key and not (key.isdecimal() or key in {"text", "quote"}):
+                named[key] = text.strip()
+            else:
+                positional.append(text.strip())
+        return positional, named
 
     def _wikilink(self, _token: Any, out: list[Any]) -> None:
         title, stop = self._rendered("WikilinkSeparator", "WikilinkClose")
@@ -176,9 +300,9 @@ class _Walker:
 
     def _entity(self, _token: Any, out: list[Any]) -> None:
         spelled = ""
-        while self._at < len(self._tokens):
-            token = self._tokens[self._at]
-            self._at += 1
+        while self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            self.at += 1
             name = type(token).__name__
             if name == "HTMLEntityEnd":
                 break
@@ -192,22 +316,99 @@ class _Walker:
 
     def _tag(self, token: Any, out: list[Any]) -> None:
         markup = token.get("wiki_markup")
-        name, selfclosed = self._tag_head()
-        if _DROPPED_TAG.fullmatch(name):
+        begin = self.at
+        name, selfclosed = self.tag_head()
+        if name == "table":
             if not selfclosed:
-                self._skip("TagOpenOpen", "TagCloseClose", "TagCloseSelfclose")
+                self._table(attributes_of(self.tokens[begin : self.at]))
+        elif _DROPPED_TAG.fullmatch(name):
+            if not selfclosed:
+                self.skip_element()
+        elif name == "sup" and not selfclosed and (self._tables or self._boxes):
+            raised = self.element(name)
+            out.append("" if _NOTE_MARK.fullmatch(raised.strip()) else raised)
+        elif _CODE_TAG.fullmatch(name):
+            if not selfclosed:
+                self._code(attributes_of(self.tokens[begin : self.at]), out)
+        elif _FORMULA_TAG.fullmatch(name) and not selfclosed:
+            out.append(self._formula())
         elif markup == ":":
             last = out[-1] if out else None
             out.append(": " if isinstance(last, str) and last.strip() and not last.endswith("\n") else "")
         elif not markup and _BLOCK_TAG.fullmatch(name):
             out.append("\n")
 
-    def _tag_head(self) -> tuple[str, bool]:
+    def _table(self, given: dict[str, str]) -> None:
+        """Read the table whose head was read; a block of its own stands where it begins."""
+        place = len(self.parts)
+        if self._tables:
+            self._tables[-1].nest()
+        table = Table(given)
+        if not PAGE_FURNITURE.isdisjoint(table.classes):
+            self.skip_element()
+            return
+        self._tables.append(table)
+        read_table(self, table, self._table)
+        self._tables.pop()
+        if any(css.startswith("infobox") for css in table.classes):
+            self._table_as_infobox(table, place)
+            return
+        lines = table_lines(table)
+        self.lost.update(table.lost)
+        if lines:
+            # Before the tables within it.
+            self.parts.insert(place, Block("table", "\n".join(lines), one_line(table.caption, " ")))
+
+    def _table_as_infobox(self, table: Table, place: int) -> None:
+        lines = infobox_lines(pairs_of_rows([cell.text for cell in row] for row in table.rows), self.lost)
+        self.lost.update(table.lost)
+        if lines:
+            self.parts.insert(place, Block("infobox", "\n".join(lines), name=one_line(table.caption, " ")))
+
+    def _code(self, given: dict[str, str], out: list[Any]) -> None:
+        """Source code as it is written: within a line in its sentence, else as a block of its own."""
+        code = self._verbatim()
+        if "inline" in given or out is not self.parts:
+            out.append(code)
+            return
+        if len(code) > _MOST_CODE:
+            code = code[:_MOST_CODE].rpartition("\n")[0] or code[:_MOST_CODE]
+            self.lost["ends of blocks of code"] += 1
+        self.parts.append(Block("code", code, name=given.get("lang", ""), verbatim=True))
+
+    def _verbatim(self) -> str:
+        """The words of an element whose head was read, entities as they are written."""
+        words: list[str] = []
+        while self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            kind = type(token).__name__
+            self.at += 1
+            if kind == "TagOpenClose":
+                self._until([], "TagCloseClose")
+                break
+            words.append(_SPELLED.get(kind, "") or str(token.get("text") or token.get("char") or ""))
+        return "".join(words)
+
+    def _formula(self) -> str:
+        """The TeX of a formula whose opening was read, on one line."""
+        tex: list[str] = []
+        depth = 1
+        while depth and self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            name = type(token).__name__
+            self.at += 1
+            depth += (name == "TagOpenOpen") - (name in {"TagCloseClose", "TagCloseSelfclose"})
+            if name == "Text" and depth == 1 and type(self.tokens[self.at - 2]).__name__ != "TagOpenClose":
+                tex.append(token["text"])
+        # Braces that stand apart mean the same in TeX and are no markup of the wiki.
+        return " ".join("".join(tex).split()).replace("{{", "{ {").replace("}}", "} }")
+
+    def tag_head(self) -> tuple[str, bool]:
         """The tag's name and whether it has no content, read past its attributes."""
         name, nested = "", 0
-        while self._at < len(self._tokens):
-            token = self._tokens[self._at]
-            self._at += 1
+        while self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            self.at += 1
             kind = type(token).__name__
             if kind == "Text" and not name:
                 name = token["text"].strip().lower()
@@ -225,6 +426,8 @@ class _Walker:
             out.append("\n")
 
 
+# Tokens of an entity that hold no text → what they stand for.
+_SPELLED = {"HTMLEntityStart": "&", "HTMLEntityNumeric": "#", "HTMLEntityEnd": ";"}
 _HANDLERS = {
     "TemplateOpen": _Walker._template,
     "WikilinkOpen": _Walker._wikilink,

@@ -13,6 +13,7 @@ from support.graph_contents import names, triples
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.indexing import store
+from atomr_local.indexing.builds.publishing import list_unfinished
 from atomr_local.indexing.graph_index import context as graph_build
 from atomr_local.indexing.graph_index.bulk_loading import STORE, Spool
 from atomr_local.indexing.graph_index.context import BuildProgress
@@ -233,6 +234,7 @@ def test_bad_input_is_told(tmp_path: Path) -> None:
     only_names = write_facts(tmp_path / "f.jsonl", [{"s": "a", "p": "label", "o": "b"}])
     with pytest.raises(InputError, match="no facts"):
         build_graph_index([only_names], "t")
+    assert not list_unfinished(), "there is nothing to go on with"
     facts = write_facts(tmp_path / "g.jsonl", [{"s": "a", "p": "b", "o": "c"}])
     with pytest.raises(InputError, match=r"g\.jsonl, line 1: not N-Triples"):
         build_graph_index([facts], "t", format="nt")

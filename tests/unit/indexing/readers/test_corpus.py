@@ -72,7 +72,7 @@ def test_what_is_no_corpus_is_refused_with_file_and_line(tmp_path: Path) -> None
     file.write_text("\nOnce upon a time\n" * 300, encoding="utf-8")
     with pytest.raises(InputError, match=rf"{file}, line 2: ") as caught:
         read(file)
-    assert "title" in caught.value.hint
+    assert "no JSON" in caught.value.hint
 
 
 def test_a_corpus_may_begin_late_but_not_after_200_bad_lines(tmp_path: Path) -> None:

@@ -16,31 +16,31 @@ from atomr_local.indexing.readers.base import Article
 from atomr_local.indexing.readers.detect import detect_text_format, open_articles, record_kind
 from atomr_local.indexing.readers.lines import Skipped
 
-CSV = "id,title,text\n1,Paris,Paris is a city.\n2,,nothing\n3,Rome,Rome is a city.\n"
+LISTED = "#articles\nid,title,text\n1,Paris,Paris is a city.\n2,,nothing\n3,Rome,Rome is a city.\n"
 
 
 @pytest.fixture
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    module(tmp_path, monkeypatch, "csv_articles", plugins.example("reader"))
-    offer(monkeypatch, formats.ENTRY_POINTS, {"csv": "csv_articles:csv_format"})
-    file = tmp_path / "articles.csv"
-    file.write_text(CSV)
+    module(tmp_path, monkeypatch, "listed_articles", plugins.example("reader"))
+    offer(monkeypatch, formats.ENTRY_POINTS, {"listed": "listed_articles:listed_format"})
+    file = tmp_path / "articles.list"
+    file.write_text(LISTED)
     return file
 
 
-@pytest.mark.parametrize("format", ["auto", "csv"])
+@pytest.mark.parametrize("format", ["auto", "listed"])
 def test_the_worked_example_is_recognised_and_read(example: Path, format: str) -> None:
     skipped = Skipped()
     articles = [item for item in open_articles(example, format).records(skipped) if isinstance(item, Article)]
     assert [(item.title, item.record) for item in articles] == [("Paris", 1), ("Rome", 3)]
     assert [item.record for item in open_articles(example, format).records(Skipped(), after=1)] == [3]
-    assert record_kind(example) == "row" and formats.format_names()[-1] == "csv"
+    assert record_kind(example) == "row" and formats.format_names()[-1] == "listed"
 
 
 def test_the_command_takes_a_format_of_a_package_and_refuses_others(example: Path) -> None:
     run = CliRunner().invoke(build, [str(example), "--name", "mine", "--format", "csw"])
-    assert run.exit_code == 2 and "'csw' is not one of 'auto', 'jsonl'" in run.output
-    run = CliRunner().invoke(build, [str(example.with_name("absent.csv")), "--name", "mine", "--format", "csv"])
+    assert run.exit_code == 2 and "'csw' is not one of 'auto'" in run.output
+    run = CliRunner().invoke(build, [str(example.with_name("absent.list")), "--name", "mine", "--format", "listed"])
     assert "is not one of" not in run.output and run.exit_code == 1
 
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import lzma
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -44,14 +43,11 @@ def test_the_content_tells_the_format(
 
 def test_packings_that_no_reader_takes_are_named(tmp_path: Path) -> None:
     packed = tmp_path / "corpus"
-    packed.write_bytes(lzma.compress(LINE))
-    with pytest.raises(InputError, match=r"corpus: packed with xz") as caught:
-        open_articles(packed)
-    assert "Unpack" in caught.value.hint
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("a", LINE)
-    with pytest.raises(InputError, match="packed with Zip"):
+    with pytest.raises(InputError, match="packed with Zip") as caught:
         open_articles(packed)
+    assert "Unpack" in caught.value.hint
 
 
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from support.stopping import needs_stopping, stop_while_it_waits
 
 from atomr_local.errors import MissingPartError
+from atomr_local.indexing.readers import child_process
 from atomr_local.indexing.readers.base import Section
-from atomr_local.indexing.readers.wikipedia import page_parser as wikipages
 from atomr_local.indexing.readers.wikipedia.page_parser import PageParser
 from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
 
@@ -57,7 +57,7 @@ def test_many_and_long_pages_do_not_block_each_other(parser: PageParser) -> None
 def test_a_process_that_is_killed_costs_one_page(parser: PageParser) -> None:
     found = parser.read(enumerate(["a", "b " * 9_000, "c " * 9_000, "d"]))
     assert next(found) == (0, PlainText("a"))
-    process = parser._process
+    process = parser._child.process
     assert process is not None
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
@@ -77,8 +77,8 @@ def test_no_text_is_lost_when_the_process_is_stopped_for_a_while(
 
     def pages() -> Iterator[tuple[int, str]]:
         yield 1, long
-        assert parser._process is not None
-        stop_while_it_waits(parser._process)
+        assert parser._child.process is not None
+        stop_while_it_waits(parser._child.process)
         yield 2, "short"
 
     found = [(number, getattr(prose, "text", str(prose))) for number, prose in parser.read(pages())]
@@ -88,10 +88,10 @@ def test_no_text_is_lost_when_the_process_is_stopped_for_a_while(
 
 def test_the_process_ends_with_the_reader() -> None:
     parser = PageParser(lambda: ())
-    assert parser._process is None, "none before the first page"
+    assert parser._child.process is None, "none before the first page"
     found = parser.read([(1, "a"), (2, "b")])
     next(found)
-    process = parser._process
+    process = parser._child.process
     assert process is not None
     assert process.poll() is None
     parser.close()
@@ -101,7 +101,7 @@ def test_the_process_ends_with_the_reader() -> None:
 
 def test_the_process_ends_by_itself_when_nobody_asks_any_more(parser: PageParser) -> None:
     next(iter(parser.read([(1, "a")])))
-    process, parser._process = parser._process, None
+    process, parser._child.process = parser._child.process, None
     assert process is not None
     assert process.stdin is not None
     with process:
@@ -114,12 +114,12 @@ def test_a_process_that_cannot_be_started_is_told(
     parser: PageParser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
     if broken == "no executable":
-        monkeypatch.setattr(wikipages.sys, "executable", str(tmp_path / "none"))
+        monkeypatch.setattr(child_process.sys, "executable", str(tmp_path / "none"))
         message = "cannot be started.*none"
     else:
         worker = tmp_path / "worker.py"
         worker.write_text("raise SystemExit('out of order')")
-        monkeypatch.setattr(wikipages, "_WORKER", worker)
+        monkeypatch.setattr(parser._child, "_worker", worker)
         message = "does not start: out of order"
     with pytest.raises(MissingPartError, match=message):
         read(parser, "a")

@@ -55,3 +55,31 @@ def test_passages_cover_a_text_with_sections_in_order(text: str, budget: int, st
         assert not any(headings[passage.section] < section.start <= passage.start for section in sections)
         end = passage.end
     assert not text[end:].strip()
+
+
+def test_what_is_no_prose_has_passages_of_its_own_between_lines() -> None:
+    rows = [f"Name: Number {n}. Yes; Born: {n}" for n in range(9)]
+    text = "Short lead.\n\nShort end.\n\n" + "\n".join(rows) + "\n\nA: 1"
+    table = text.index(rows[0])
+    sections = [
+        Section(13, "Life"),
+        Section(table, "Life > People", "table", "1"),
+        Section(len(text) - 4, "", "infobox", "film"),
+    ]
+    prose, *kinds = passages(text, 14, sections)
+    assert (prose.text, prose.kind, prose.lines) == ("Short lead.\n\nShort end.", "", None)
+    assert [(p.text, p.lines) for p in kinds] == [
+        ("\n".join(rows[:2]), (1, 2)),
+        ("\n".join(rows[2:4]), (3, 4)),
+        ("\n".join(rows[4:6]), (5, 6)),
+        ("\n".join(rows[6:8]), (7, 8)),
+        (rows[8], (9, 9)),
+        ("A: 1", (1, 1)),
+    ]
+    assert {(p.section, p.kind, p.name) for p in kinds[:-1]} == {("Life > People", "table", "1")}
+    assert (kinds[-1].kind, kinds[-1].name) == ("infobox", "film")
+
+
+def test_a_line_over_the_budget_is_cut_between_words() -> None:
+    found = list(passages("a b c d e\nf", 2, [Section(0, "", "table", "1")]))
+    assert [(p.text, p.lines) for p in found] == [("a b", (1, 1)), ("c d", (1, 1)), ("e\nf", (1, 2))]

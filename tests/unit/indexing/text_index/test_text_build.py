@@ -21,6 +21,7 @@ from atomr_local.indexing.builds.ledger import Ledger
 from atomr_local.indexing.readers.base import Article, Redirect, Section
 from atomr_local.indexing.text_index import build as text_build
 from atomr_local.indexing.text_index import index as text_index
+from atomr_local.indexing.text_index import reading as text_reading
 from atomr_local.indexing.text_index.catalog import CATALOG, CatalogReader
 from atomr_local.indexing.text_index.index import build_text_index, remove_from_text_index
 from atomr_local.indexing.text_index.table import TABLE, PassageTable, connect
@@ -84,7 +85,7 @@ def reading(monkeypatch: pytest.MonkeyPatch, *items: Article | Redirect) -> None
     numbered = [
         type(item)(**{f: getattr(item, f) for f in item.__slots__} | {"record": i}) for i, item in enumerate(items, 1)
     ]
-    monkeypatch.setattr(text_build, "open_articles", lambda path, format: ReaderOf(path, numbered))
+    monkeypatch.setattr(text_reading, "open_articles", lambda path, *_: ReaderOf(path, numbered))
 
 
 # Stopped and begun again.
@@ -198,7 +199,9 @@ def test_a_full_disk_is_seen_before_it_is_full(tmp_path: Path, monkeypatch: pyte
     file = write(tmp_path / "a.jsonl", {"A": "a*4", "B": "b*9"})
     free = iter([10**12, 10**12, 1_000_000])
     monkeypatch.setattr(space.shutil, "disk_usage", lambda _: SimpleNamespace(free=next(free, 0)))
-    with pytest.raises(KnowledgeIndexError, match=r"too full for the next passages: 1.0 MB are free, about 200.0 MB"):
+    with pytest.raises(
+        KnowledgeIndexError, match=r"too full for the next passages: 1.0 MB are free, about \d+.* are needed"
+    ):
         build(file)
     assert hidden() == [".mine.building"]
     monkeypatch.setattr(space.shutil, "disk_usage", lambda _: SimpleNamespace(free=10**6))
@@ -240,6 +243,26 @@ def test_titles_and_what_is_not_found(tmp_path: Path) -> None:
     assert ids() == ["Lake Como#0", "Żelazowa Wola#0"]
     assert manifest.settings["not_found"] == {"count": 1, "samples": ["Atlantis"]}
     assert manifest.settings["titles"]["count"] == 3
+
+
+@pytest.mark.parametrize("adding", [False, True])
+def test_inputs_without_an_article_are_an_error_and_the_old_index_stays(tmp_path: Path, adding: bool) -> None:
+    """Such as a dump of pages that are no articles: nothing is published, and nothing is left to go on with."""
+    build(write(tmp_path / "a.jsonl", {"Lake Como": "a"}))
+    page = "<page><title>Data:X.tab</title><ns>486</ns><id>1</id><revision><model>Tabular.JsonConfig</model>"
+    text = "<format>application/json</format><text>{}</text></revision></page>"
+    dump = tmp_path / "dump.xml"
+    dump.write_text(f'<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/">{page}{text}</mediawiki>')
+    with pytest.raises(InputError, match="no articles in ") as error:
+        (add if adding else build)(dump)
+    assert "Nothing was changed" in error.value.hint
+    assert ids() == ["Lake Como#0"] and not hidden()
+
+
+def test_titles_that_no_article_has_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no articles of the given titles"):
+        build(write(tmp_path / "a.jsonl", {"Lake Como": "a"}), titles=["Atlantis"])
+    assert not hidden()
 
 
 def test_an_id_that_stands_twice_is_taken_once_and_told(tmp_path: Path) -> None:
@@ -336,7 +359,7 @@ def test_removing_after_a_run_that_was_killed_while_it_removed(tmp_path: Path) -
     build(write(tmp_path / "a.jsonl", {"A": "apple*4", "B": "berry*2", "C": "cherry*1"}))
     scratch = publishing.unfinished_path("text", "mine")
     scratch.mkdir()
-    text_index._link(store.index_path("text", "mine"), scratch)
+    text_index.link(store.index_path("text", "mine"), scratch)
     PassageTable(scratch, DIMENSIONS).delete(["B#0"])
     manifest, missing = remove_from_text_index("mine", ["A"])
     assert (manifest.counts, missing) == ({"articles": 2, "passages": 3}, [])

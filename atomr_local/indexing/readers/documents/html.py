@@ -1,0 +1,195 @@
+"""Web pages: headings, paragraphs, lists, tables and the TeX of formulas, without navigation and scripts."""
+
+from __future__ import annotations
+
+import re
+from typing import BinaryIO
+
+from atomr_local.indexing.readers.documents.document import Document, Writer, write_table
+from atomr_local.indexing.readers.documents.encoding import decoded
+from atomr_local.indexing.readers.documents.text_file import read_bytes
+
+_DROPPED = frozenset(
+    {"script", "style", "nav", "noscript", "svg", "form", "button", "template", "iframe", "object", "audio", "video"}
+    | {"select", "textarea", "canvas", "map", "math", "aside", "dialog"}
+)
+_VOID = frozenset(
+    {"br", "hr", "img", "input", "link", "meta", "wbr", "area", "base", "col", "embed", "source", "track"}
+)
+_BLOCK = re.compile(
+    r"p|div|section|article|main|header|footer|blockquote|[uod]l|li|d[dt]|pre|center|details|summary|figure|figcaption"
+    r"|table|address|body"
+)
+_HEADING = re.compile(r"h([1-6])")
+_SPACE = re.compile(r"\s+")
+_CHARSET = re.compile(
+    rb"""(?i)<meta[^>]{0,200}charset=["']?\s*([\w-]{1,40})|<\?xml[^>]{0,200}encoding=["']([\w-]{1,40})"""
+)
+_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
+_HEAD = 4096
+_MOST_CELLS = 200_000
+_DETAILS = {"author": "author", "date": "date", "description": "description"}
+
+
+def parse_html(stream: BinaryIO) -> Document:
+    writer = Writer()
+    write_html(writer, read_bytes(stream))
+    return writer.done()
+
+
+def write_html(writer: Writer, source: bytes | str) -> None:
+    """The words of a page; broken markup is read as a browser would."""
+    from lxml import etree  # type: ignore[import-untyped]
+
+    text = source if isinstance(source, str) else _decoded(source)
+    collector = _Collector(writer)
+    # A target gets elements as they open and end: no tree is held, however deep it would be.
+    parser = etree.HTMLParser(target=collector, remove_pis=True, huge_tree=True, no_network=True)
+    try:
+        parser.feed(_DECLARATION.sub("", text))
+        parser.close()
+    except etree.LxmlError:
+        writer.document.notes.append("its markup is broken; what was read until there is taken")
+    collector.flush()
+
+
+def _decoded(source: bytes) -> str:
+    """By the encoding that the page declares, unless a byte order mark says another."""
+    declared = _CHARSET.search(source[:_HEAD])
+    if declared and not source.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        try:
+            return source.decode((declared[1] or declared[2]).decode(), "replace")
+        except LookupError:
+            pass
+    return decoded(source)
+
+
+class _Collector:
+    """The target of the parser."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._words: list[str] = []
+        self._dropped = 0  # open elements, counted from the outermost dropped one
+        self._annotation: list[str] | None = None  # the TeX of a formula, while it is read
+        self._formula = ""
+        self._pre = 0
+        self._heading: int | None = None
+        self._in_title = False
+        self._tables = 0
+        self._rows: list[list[str]] = []
+        self._cell: list[str] | None = None
+        self._cells = 0
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag in _VOID:
+            if tag == "meta" and not self._dropped:
+                self._meta(attributes)
+            elif tag in {"br", "hr"}:
+                self._put("\n" if self._pre or tag == "br" else " ")
+            return
+        if self._dropped or tag in _DROPPED or "hidden" in attributes:
+            self._dropped += 1
+            if tag == "annotation" and "tex" in attributes.get("encoding", ""):
+                self._annotation = []
+            return
+        if tag == "title":
+            self._in_title = True
+        elif tag == "table":
+            self.flush()
+            self._tables += 1
+        elif tag == "tr" and self._tables:
+            self._rows.append([])
+        elif tag in {"td", "th"} and self._rows:
+            self._cell = []
+        elif heading := _HEADING.fullmatch(tag):
+            self.flush()
+            self._heading = int(heading[1])
+        elif _BLOCK.fullmatch(tag):
+            self.flush()
+        self._pre += tag == "pre"
+
+    def end(self, tag: str) -> None:
+        if tag in _VOID:
+            return
+        if self._dropped:
+            self._dropped -= 1
+            if tag == "annotation" and self._annotation is not None:
+                self._formula, self._annotation = " ".join("".join(self._annotation).split()), None
+            if tag == "math" and not self._dropped:
+                self._put(self._formula)
+                self._formula = ""
+            return
+        if tag == "title":
+            self._in_title = False
+        elif tag in {"td", "th"}:
+            self._end_cell()
+        elif tag == "table" and self._tables:
+            self._tables -= 1
+            if not self._tables:
+                self._end_table()
+        elif _HEADING.fullmatch(tag):
+            self._end_heading()
+        elif _BLOCK.fullmatch(tag):
+            self.flush()
+        self._pre -= tag == "pre"
+
+    def data(self, data: str) -> None:
+        if self._in_title:
+            document = self._writer.document
+            document.title = " ".join(f"{document.title}{data}".split())[:300]
+            return
+        if self._annotation is not None:
+            self._annotation.append(data)
+        self._put(data if self._pre else _SPACE.sub(" ", data))
+
+    def comment(self, text: str) -> None:
+        """Comments say nothing."""
+
+    def close(self) -> None:
+        """Called by the parser at the end."""
+
+    def flush(self) -> None:
+        """Write the words since the last block, as a paragraph; those of a cell stay together."""
+        if self._cell is not None:
+            self._cell.append(" ")
+            return
+        text, self._words = "".join(self._words), []
+        if self._heading is not None:
+            self._words = [text]
+            return
+        for paragraph in [text] if self._pre else re.split(r"\s*\n\s*", text):
+            self._writer.paragraph(paragraph)
+
+    def _put(self, text: str) -> None:
+        if self._dropped:
+            return
+        (self._words if self._cell is None else self._cell).append(text)
+
+    def _end_heading(self) -> None:
+        if self._heading is None:
+            return
+        level, self._heading = self._heading, None
+        text, self._words = "".join(self._words), []
+        self._writer.heading(level, text)
+
+    def _end_cell(self) -> None:
+        if self._cell is not None and self._rows:
+            self._rows[-1].append("".join(self._cell))
+            self._cells += 1
+            if self._cells > _MOST_CELLS:
+                self._end_table()
+        self._cell = None
+
+    def _end_table(self) -> None:
+        rows, self._rows, self._cell, self._cells = [row for row in self._rows if row], [], None, 0
+        if rows and all(len(row) == 1 for row in rows):  # for layout
+            for row in rows:
+                self._writer.paragraph(" ".join(row[0].split()))
+        else:
+            write_table(self._writer, rows)
+
+    def _meta(self, attributes: dict[str, str]) -> None:
+        name = attributes.get("name", "").casefold()
+        if (key := _DETAILS.get(name)) and (content := " ".join(attributes.get("content", "").split())):
+            self._writer.document.details.setdefault(key, content[:500])

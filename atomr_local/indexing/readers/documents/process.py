@@ -1,0 +1,102 @@
+"""Reads documents in a child process with limits on time and memory, so that no file can stall or end a build."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.indexing.readers.child_process import ChildProcess, out_of_time
+from atomr_local.indexing.readers.documents.document import UnreadableError
+
+_WORKER = Path(__file__).with_name("worker.py")
+_MEMORY = 2 << 30
+_POLL = 0.2  # seconds between looks at the cancellation
+# A file may take so many times its processor time by the clock, on a machine with other work.
+# How libraries in C end where they get no memory.
+_ABORTED = (-signal.SIGABRT, -signal.SIGTRAP, -signal.SIGILL, -signal.SIGSEGV)
+_PATIENCE = 20.0
+
+
+class DocumentParser:
+    """Open files → documents, each file within limits. Ends with :meth:`close`.
+
+    Args:
+        seconds: of processor time that a file may take, whatever its size.
+        seconds_per_mib: what it may take beyond that for each MiB.
+        memory: bytes of address space of the process.
+    """
+
+    def __init__(self, *, seconds: float = 20.0, seconds_per_mib: float = 5.0, memory: int = _MEMORY) -> None:
+        self._seconds, self._seconds_per_mib = seconds, seconds_per_mib
+        self._child = ChildProcess(
+            _WORKER,
+            "documents",
+            lambda: {"memory": memory, "seconds": seconds, "seconds_per_mib": seconds_per_mib},
+        )
+        self._files: socket.socket | None = None
+
+    def read(self, handle: int, name: str, cancellation: Cancellation) -> list[dict[str, Any]]:
+        """The documents in an open file, as :class:`Document` in JSON.
+
+        Args:
+            handle: its descriptor, at the beginning; the process gets a copy and opens nothing itself.
+            name: of the file, without its folder.
+
+        Raises:
+            UnreadableError: it cannot be read; the message says why, as a clause.
+            MissingPartError: no process can be started.
+            Cancelled: `cancellation` was thrown.
+        """
+        self._start()
+        assert self._files is not None
+        size = os.fstat(handle).st_size
+        self._child.send(json.dumps({"name": name, "size": size}).encode() + b"\n")
+        with contextlib.suppress(OSError):  # it has ended; the missing answer tells why
+            socket.send_fds(self._files, [b"f"], [handle])
+        limit = self._seconds + self._seconds_per_mib * size / (1 << 20)
+        until = time.monotonic() + _PATIENCE * limit
+        self._wait(until, cancellation)
+        answer = self._child.answer()
+        if answer is None:
+            raise UnreadableError(self._why_ended(limit))
+        if "error" in answer:
+            raise UnreadableError(str(answer["error"]))
+        return list(answer["documents"])
+
+    def close(self) -> None:
+        """End the process; the next file would start another."""
+        self._child.close()
+        if self._files is not None:
+            self._files.close()
+            self._files = None
+
+    def _start(self) -> None:
+        if self._child.process is not None:
+            return
+        if self._files is not None:
+            self._files.close()
+        self._files, theirs = socket.socketpair()
+        with theirs:
+            self._child.start(str(theirs.fileno()), handles=[theirs.fileno()])
+
+    def _wait(self, until: float, cancellation: Cancellation) -> None:
+        while not self._child.answered(_POLL):
+            if cancellation.cancelled or time.monotonic() > until:
+                self.close()
+                cancellation.check()
+                raise UnreadableError("reading it takes too long")
+
+    def _why_ended(self, limit: float) -> str:
+        status = self._child.ended()
+        if out_of_time(status):
+            return f"reading it takes too long (more than {limit:.0f} s of processor time)"
+        if status in _ABORTED:
+            return "reading it takes too much memory, or fails over its damage"
+        return f"reading it failed (exit status {status})"

@@ -1,0 +1,241 @@
+"""The catalogue of an index that follows folders: beside the articles, the files that they come from and their places.
+
+What a run adds has a higher number than what was there, and what it takes out is only noted until
+:meth:`DocumentCatalog.settle`, so that a killed run is undone by numbers alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing.sqlite_pool import ReadOnlyPool
+from atomr_local.indexing.text_index.catalog import CATALOG, Catalog, Known
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS documents (
+    path TEXT PRIMARY KEY, root INTEGER NOT NULL, size INTEGER NOT NULL, stamp TEXT NOT NULL, digest TEXT NOT NULL,
+    reader TEXT NOT NULL, problem TEXT NOT NULL, notes TEXT NOT NULL, articles TEXT NOT NULL, aliases TEXT NOT NULL,
+    seq INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS documents_digest ON documents (digest);
+CREATE TABLE IF NOT EXISTS places (
+    article TEXT PRIMARY KEY, path TEXT NOT NULL, kind TEXT NOT NULL, marks BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS gone (article TEXT NOT NULL, seq INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS gone_article ON gone (article);
+"""
+_COLUMNS = "path, root, size, stamp, digest, reader, problem, notes, articles, aliases, seq"
+_NOT_GONE = "NOT EXISTS (SELECT 1 FROM gone WHERE gone.article = articles.id AND gone.seq > articles.seq)"
+_ARTICLES = "SELECT seq, id, title, qid, hash, passages FROM articles"
+_KEPT_MARKS = 64
+_MOST_STARTS = 50  # pages that one passage begins
+_MOST_MARKS = 64 << 20  # bytes of one article's places
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDocument:
+    """A file of the folders, as it was when it was read.
+
+    Attributes:
+        path: below its folder; the names of several folders stand before it.
+        root: the number of its folder.
+        stamp: its times of change, as the system gives them; "" if it has to be looked at again.
+        digest: SHA-256 of its content, "" if it could not be read.
+        reader: what read it; another version reads it again.
+        problem: why it could not be read; "" if it was.
+        notes: what was lost of it.
+        articles: ids of what it was read to.
+        aliases: (name, title) of each other name.
+    """
+
+    path: str
+    root: int
+    size: int = 0
+    stamp: str = ""
+    digest: str = ""
+    reader: str = ""
+    problem: str = ""
+    notes: list[str] = field(default_factory=list)
+    articles: list[str] = field(default_factory=list)
+    aliases: list[tuple[str, str]] = field(default_factory=list)
+    seq: int = 0
+
+
+class DocumentCatalog(Catalog):
+    """The catalogue while it is built. See :class:`Catalog`."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self._db.executescript(_TABLES)
+
+    def last(self) -> int:
+        [(highest,)] = self._rows("SELECT max(seq) FROM documents")
+        return max(super().last(), highest or 0)
+
+    def go_back(self, seq: int) -> None:
+        super().go_back(seq)
+        self._rows("DELETE FROM documents WHERE seq > ?", (seq,))
+        self._rows("DELETE FROM gone WHERE seq > ?", (seq,))
+        self.commit()
+
+    def find(self, identifier: str) -> Known | None:
+        query = f"{_ARTICLES} WHERE id = ? AND {_NOT_GONE} ORDER BY seq DESC LIMIT 1"
+        rows = self._rows(query, (identifier,))
+        return Known(*rows[0]) if rows else None
+
+    def settle(self, base: int) -> None:
+        """As :meth:`Catalog.settle`; what was noted as gone is taken out, and the other names are listed anew."""
+        self._rows(f"DELETE FROM articles WHERE NOT {_NOT_GONE}")  # noqa: S608
+        self._rows("DELETE FROM gone")
+        self._rows(
+            "DELETE FROM articles WHERE seq < "
+            "(SELECT max(newer.seq) FROM articles AS newer WHERE newer.id = articles.id)"
+        )
+        self._rows("DELETE FROM places WHERE article NOT IN (SELECT id FROM articles)")
+        self._rows("DELETE FROM aliases")
+        seq = super().last()
+        for document in self.documents():
+            for name, title in document.aliases:
+                seq += 1
+                key, target = self._key(name), self._key(title)
+                self._rows("INSERT INTO aliases VALUES (?, ?, ?, ?)", (seq, name, key, target))
+        self.commit()
+        super().settle(base)
+
+    def document(self, path: str) -> ListedDocument | None:
+        rows = self._rows(f"SELECT {_COLUMNS} FROM documents WHERE path = ?", (path,))  # noqa: S608
+        return _listed(rows[0]) if rows else None
+
+    def with_digest(self, digest: str) -> list[ListedDocument]:
+        """Files with this content."""
+        rows = self._rows(f"SELECT {_COLUMNS} FROM documents WHERE digest = ? LIMIT 3", (digest,))  # noqa: S608
+        return [_listed(row) for row in rows]
+
+    def documents(self) -> list[ListedDocument]:
+        """All of them, by path."""
+        return [_listed(row) for row in self._rows(f"SELECT {_COLUMNS} FROM documents ORDER BY path")]  # noqa: S608
+
+    def put_document(self, document: ListedDocument) -> None:
+        row = (
+            document.path, document.root, document.size, document.stamp, document.digest, document.reader,
+            document.problem, json.dumps(document.notes), json.dumps(document.articles), json.dumps(document.aliases),
+            document.seq,
+        )  # fmt: skip
+        self._rows(f"INSERT OR REPLACE INTO documents VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
+
+    def drop_document(self, path: str) -> None:
+        self._rows("DELETE FROM documents WHERE path = ?", (path,))
+
+    def put_places(self, article: str, path: str, kind: str, places: Iterable[tuple[int, int | str]]) -> None:
+        """Where an article's text stands: (offset, place), in order."""
+        marks = zlib.compress(json.dumps(list(places)).encode())
+        self._rows("INSERT OR REPLACE INTO places VALUES (?, ?, ?, ?)", (article, path, kind, marks))
+
+    def take_out(self, seq: int, article: str) -> list[str]:
+        """Note that the article is gone, from the number `seq` on.
+
+        Returns:
+            The ids of its passages.
+        """
+        [(most,)] = self._rows("SELECT max(passages) FROM articles WHERE id = ?", (article,))
+        self._rows("INSERT INTO gone VALUES (?, ?)", (article, seq))
+        return Known(seq, article, "", None, b"", most or 0).passage_ids()
+
+    def orphans(self) -> list[str]:
+        """Ids of articles that no file is listed for: a run was killed before it was done with their file."""
+        listed = {article for document in self.documents() for article in document.articles}
+        found = self._rows(f"SELECT DISTINCT id FROM articles WHERE {_NOT_GONE}")  # noqa: S608
+        return [str(name) for (name,) in found if name not in listed]
+
+
+def listed_documents(directory: Path) -> list[ListedDocument]:
+    """The files that a finished index was read from, by path; [] of one that follows no folder.
+
+    Raises:
+        KnowledgeIndexError: the list cannot be read.
+    """
+    try:
+        with closing(ReadOnlyPool(directory / CATALOG)) as pool:
+            if not pool.rows("SELECT 1 FROM sqlite_master WHERE name = 'documents'", ()):
+                return []
+            return [_listed(row) for row in pool.rows(f"SELECT {_COLUMNS} FROM documents ORDER BY path", ())]  # noqa: S608
+    except (sqlite3.Error, ValueError, TypeError) as error:
+        raise KnowledgeIndexError(
+            f"the list of files in {directory} cannot be read: {error}", hint="Build the index again."
+        ) from error
+
+
+class Places:
+    """Where passages of a finished index stand in their files. Thread-safe."""
+
+    def __init__(self, directory: Path) -> None:
+        self._pool = ReadOnlyPool(directory / CATALOG)
+        self._kept: dict[str, tuple[str, str, list[Any]] | None] = {}
+
+    def close(self) -> None:
+        self._pool.close()
+
+    def locate(self, article: str, start: int, end: int) -> dict[str, Any]:
+        """The file of text[start:end] of the article and the place in it: {"file", "page"} and the like; {} if unknown.
+
+        What reaches over several places has a list of the first and the last; "page_starts" says where in the text the
+        later pages begin: [offset from `start`, page].
+        """
+        found = self._marks(article)
+        if found is None:
+            return {}
+        path, kind, marks = found
+        where: dict[str, Any] = {"file": path}
+        offsets = [mark[0] for mark in marks]
+        first, last = bisect_right(offsets, start) - 1, bisect_right(offsets, max(start, end - 1)) - 1
+        if kind and marks and last >= 0:
+            begin, finish = marks[max(0, first)][1], marks[last][1]
+            where[kind] = begin if begin == finish else _span(kind, begin, finish)
+            if kind == "page" and begin != finish:
+                later = marks[max(0, first) + 1 : last + 1][:_MOST_STARTS]
+                where["page_starts"] = [[offset - start, page] for offset, page in later]
+        return where
+
+    def _marks(self, article: str) -> tuple[str, str, list[Any]] | None:
+        if article not in self._kept:
+            if len(self._kept) >= _KEPT_MARKS:
+                self._kept.clear()
+            try:
+                rows = self._pool.rows("SELECT path, kind, marks FROM places WHERE article = ?", (article,))
+                self._kept[article] = _unpacked(*rows[0]) if rows else None
+            except (sqlite3.Error, ValueError, zlib.error) as error:
+                raise KnowledgeIndexError(
+                    f"the places in {CATALOG} cannot be read: {error}", hint="Build the index again."
+                ) from error
+        return self._kept[article]
+
+
+def _unpacked(path: Any, kind: Any, marks: Any) -> tuple[str, str, list[Any]]:
+    # An index may come from elsewhere: what it unpacks to is bounded.
+    return str(path), str(kind), json.loads(zlib.decompressobj().decompress(marks, _MOST_MARKS))
+
+
+def _span(kind: str, begin: Any, finish: Any) -> Any:
+    if kind != "cells":
+        return [begin, finish]
+    sheet, _, first = str(begin).rpartition("!")
+    other, _, last = str(finish).rpartition("!")
+    if sheet != other:
+        return f"{begin}, {finish}"
+    cells = f"{first.partition(':')[0]}:{last.rpartition(':')[2]}"
+    return f"{sheet}!{cells}" if sheet else cells
+
+
+def _listed(row: tuple[Any, ...]) -> ListedDocument:
+    path, root, size, stamp, digest, reader, problem, notes, articles, aliases, seq = row
+    return ListedDocument(
+        path, root, size, stamp, digest, reader, problem, json.loads(notes), json.loads(articles),
+        [(name, title) for name, title in json.loads(aliases)], seq,
+    )  # fmt: skip

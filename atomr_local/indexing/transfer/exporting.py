@@ -1,0 +1,193 @@
+"""Writes an index as one file that others can import."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import InputError, KnowledgeIndexError
+from atomr_local.indexing import store
+from atomr_local.indexing.builds import digests
+from atomr_local.indexing.builds.rebuilding import damage_hint
+from atomr_local.indexing.transfer import provenance
+from atomr_local.indexing.transfer.archive import END, header, packing, padding
+from atomr_local.indexing.transfer.provenance import Provenance
+from atomr_local.input_files import open_regular
+from atomr_local.output_files import not_written, sync, sync_directory
+
+Progress = Callable[[str, int, int], None]
+_CHUNK = 1 << 20
+_OWN = ("asked", "folders", "imported")
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A written file: its size in bytes, and the SHA-256 of its content."""
+
+    path: Path
+    size: int
+    sha256: str
+
+
+def export_index(
+    kind: store.IndexKind,
+    name: str,
+    file: Path,
+    said: Provenance,
+    *,
+    replace_file: bool = False,
+    progress: Progress = lambda *_: None,
+    cancellation: Cancellation | None = None,
+) -> Exported:
+    """Write the index `name` into `file`, comparing every byte with the index's checksums on the way.
+
+    The manifest in the file names the inputs without their directories, and no list of the user's own files.
+
+    Args:
+        replace_file: a file that is there is replaced, once the new one is whole.
+
+    Raises:
+        InputError: the file is there already, or cannot be written.
+        KnowledgeIndexError: there is no such index, or it is damaged or without checksums.
+        Cancelled: `cancellation` was thrown; nothing was written.
+    """
+    directory = store.index_path(kind, name)
+    if not directory.is_dir():
+        raise KnowledgeIndexError(
+            f"there is no {kind} index named {name!r}", hint="`atomr indexes list` shows what there is."
+        )
+    manifest, files = _described(kind, directory)
+    if os.path.lexists(file) and not replace_file:
+        raise InputError(f"{file} already exists", hint="Name another file, or add --replace.")
+    partial = file.with_name(f".{file.name[:100]}.{os.getpid()}-{uuid.uuid4().hex[:8]}.partial")
+    try:
+        with partial.open("xb") as raw:
+            sink = _Hashed(raw)
+            work = _Export(directory, manifest, files, said, progress, cancellation or Cancellation())
+            with packing(sink) as write:  # type: ignore[arg-type]
+                work.write(write)
+            raw.flush()
+            sync(raw.fileno())
+            size = raw.tell()
+        partial.replace(file)
+        sync_directory(file.absolute().parent)
+    except (OSError, ValueError) as error:
+        raise not_written(file, error) from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return Exported(file, size, sink.digest.hexdigest())
+
+
+def _described(kind: store.IndexKind, directory: Path) -> tuple[store.Manifest, dict[str, digests.FileDigest]]:
+    """The index's manifest, and its files with their checksums.
+
+    Raises:
+        KnowledgeIndexError: there are none.
+    """
+    manifest = store.read_manifest(directory)
+    recorded = digests.read_record(directory)
+    if recorded is None:
+        raise KnowledgeIndexError(
+            f"the {kind} index {directory.name!r} was built by an earlier version, without checksums",
+            hint=f"`atomr indexes repair {directory.name}` makes them.",
+        )
+    return manifest, {name: item for name, item in sorted(recorded.files.items()) if name != store.MANIFEST}
+
+
+def shareable(manifest: store.Manifest) -> store.Manifest:
+    """The manifest without what it tells of the maker's own directories."""
+    settings = without_own(manifest.settings)
+    skipped = settings.get("skipped")
+    if isinstance(skipped, dict):
+        settings["skipped"] = skipped | {"samples": [_without_folder(sample) for sample in skipped.get("samples", [])]}
+    for what in ("titles",):
+        if isinstance(settings.get(what), str):
+            settings[what] = PurePath(settings[what]).name
+    inputs = [replace(item, path=PurePath(item.path).name) for item in manifest.inputs]
+    return replace(manifest, inputs=inputs, settings=settings)
+
+
+def without_own(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a manifest without those about one machine: lists and folders of its user, and what was imported."""
+    return {key: value for key, value in settings.items() if key not in _OWN}
+
+
+def _without_folder(sample: Any) -> Any:
+    return [PurePath(str(sample[0])).name, *sample[1:]] if isinstance(sample, list | tuple) and sample else sample
+
+
+@dataclass
+class _Export:
+    directory: Path
+    manifest: store.Manifest
+    files: dict[str, digests.FileDigest]
+    said: Provenance
+    progress: Progress
+    cancellation: Cancellation
+
+    def write(self, write: Callable[[bytes], None]) -> None:
+        text = json.dumps(asdict(shareable(self.manifest)), ensure_ascii=False, indent=1)
+        members = ((store.DIGESTS, digests.document(self.files, text)), (provenance.FILE, self.said.data()))
+        for name, data in members:
+            write(header(name, len(data)) + data + padding(len(data)))
+        total, done = sum(item.size for item in self.files.values()), 0
+        for name, item in self.files.items():
+            write(header(name, item.size))
+            for piece in self._pieces(name, item):
+                self.cancellation.check()
+                write(piece)
+                done += len(piece)
+                self.progress("exporting", done, total)
+            write(padding(item.size))
+        write(END)
+
+    def _pieces(self, name: str, item: digests.FileDigest) -> Iterator[bytes]:
+        """The content of one file.
+
+        Raises:
+            KnowledgeIndexError: it is not what was built.
+        """
+        digest, left = hashlib.blake2b(digest_size=32), item.size
+        try:
+            with open_regular(self.directory / name) as stream:
+                while piece := stream.read(min(_CHUNK, left + 1)):
+                    left -= len(piece)
+                    if left < 0:
+                        break
+                    digest.update(piece)
+                    yield piece
+        except OSError as error:
+            raise self._damaged(name) from error
+        if left or digest.hexdigest() != item.blake2b:
+            raise self._damaged(name)
+
+    def _damaged(self, name: str) -> KnowledgeIndexError:
+        return KnowledgeIndexError(
+            f"{self.directory / name} is not what was built, or was replaced meanwhile",
+            hint=damage_hint(self.manifest.kind, self.directory),
+        )
+
+
+class _Hashed:
+    """A file that is hashed while it is written."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self.digest = hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.digest.update(data)
+        return self._raw.write(data)
+
+    def flush(self) -> None:
+        self._raw.flush()
+
+    def tell(self) -> int:
+        return self._raw.tell()

@@ -1,0 +1,340 @@
+from __future__ import annotations
+
+import csv
+import json
+import mailbox
+import zipfile
+from email.message import EmailMessage
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from atomr_local.indexing.readers.documents.document import Document, UnreadableError
+from atomr_local.indexing.readers.documents.kinds import are_documents, document_kind
+from atomr_local.indexing.readers.documents.parsing import parse
+from atomr_local.indexing.readers.documents.tables import column_name
+
+
+def read(data: bytes | str, name: str = "file") -> Document:
+    found = list(parse(BytesIO(data.encode() if isinstance(data, str) else data), name))
+    assert len(found) == 1
+    return found[0]
+
+
+def at(document: Document, words: str) -> object:
+    """The place of the words."""
+    offset = document.text.index(words)
+    return [place for start, place in document.places if start <= offset][-1]
+
+
+def under(document: Document, words: str) -> list[str]:
+    """The headings before the words."""
+    offset = document.text.index(words)
+    return [title for start, _, title in document.sections if start <= offset]
+
+
+def test_markdown_gives_front_matter_headings_lines_and_tables() -> None:
+    pytest.importorskip("yaml")
+    document = read(
+        "---\ntitle: Walks\naliases:\n  - Tours\ntags: hiking, alps\n---\n\n# Alps\n\nThe **Zinal** hut is\nhigh: [[Sierre|a town]].\n\n"
+        "## Huts\n\n- one\n- two\n\n| Hut | Beds |\n|---|---|\n| Mountet | 120 |\n\n```\ncode()\n```\n",
+        "walks.md",
+    )
+    assert (document.title, document.aliases, document.details) == ("Walks", ["Tours"], {"tags": "hiking, alps"})
+    assert document.text.split("\n") == [
+        "The Zinal hut is high: a town.",
+        "one",
+        "two",
+        "Hut: Mountet; Beds: 120",
+        "code()",
+    ]
+    assert [(level, title) for _, level, title in document.sections] == [(1, "Alps"), (2, "Huts")]
+    assert (at(document, "Zinal"), at(document, "two"), at(document, "code")) == (10, 16, 22)
+    assert at(document, "high") == 11  # its own line, though the paragraph is one
+    assert under(document, "Mountet") == ["Alps", "Huts"]
+
+
+def test_front_matter_that_is_no_yaml_is_told_and_the_text_read() -> None:
+    pytest.importorskip("yaml")
+    document = read("---\ntitle: [\n---\nThe text.", "x.md")
+    assert (document.title, document.text, document.notes) == ("", "The text.", ["its front matter is no YAML"])
+
+
+def test_wrapped_lines_of_plain_text_are_joined_and_others_are_not() -> None:
+    document = read(
+        "This line was wrapped by somebody whose editor\nhas a fixed width of lines. It ends.\n\n- one\n- two\n",
+        "a.txt",
+    )
+    assert document.text.split("\n") == [
+        "This line was wrapped by somebody whose editor has a fixed width of lines. It ends.", "- one", "- two",
+    ]  # fmt: skip
+    assert (at(document, "wrapped"), at(document, "fixed width"), at(document, "two")) == (1, 2, 5)
+    code = read("def area(r):\n    return 3 * r\n", "a.py")
+    assert (code.text, code.place_kind, at(code, "return")) == ("def area(r):\n    return 3 * r", "line", 2)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32", "cp1252"])
+def test_texts_in_other_encodings(encoding: str) -> None:
+    pytest.importorskip("charset_normalizer")
+    text = "Die Größe der Häuser überrascht die Gäste in Zürich, München und Köln sehr häufig."
+    assert read(text.encode(encoding), "a.txt").text == text
+
+
+def test_html_leaves_scripts_and_navigation_out() -> None:
+    document = read(
+        "<!doctype html><title>Bees — a page</title><meta name=author content='A. B.'><nav>menu</nav><script>evil()</script>"
+        "<h1>Bees</h1><p>Bees make <b>honey</b>.<p>More.<h2>Hives</h2><table><tr><th>Kind<th>Frames<tr><td>Dadant<td>12</table>"
+    )
+    assert (document.title, document.details) == ("Bees — a page", {"author": "A. B."})
+    assert document.text == "Bees make honey.\n\nMore.\nKind: Dadant; Frames: 12"
+    assert under(document, "Dadant") == ["Bees", "Hives"]
+
+
+def test_formulas_of_a_page_are_read_as_tex() -> None:
+    def math(inside: str) -> str:
+        return f"<math><semantics><mrow><mi>w</mi></mrow>{inside}</semantics></math>"
+
+    tex, star = (
+        '<annotation encoding="application/x-tex">w =\n 3 q</annotation>',
+        '<annotation encoding="StarMath">x</annotation>',
+    )
+    document = read(f"<!doctype html><p>It is {math(tex)} or {math(star)} or {math('')}.<p>{math(tex)[:-20]}")
+    assert document.text.split("\n\n")[0] == "It is w = 3 q or  or ."
+
+
+def test_a_page_in_the_encoding_that_it_declares() -> None:
+    source = '<html><head><meta charset="iso-8859-2"></head><body>Łódź leży w Polsce.</body></html>'
+    assert read(source.encode("iso-8859-2")).text == "Łódź leży w Polsce."
+
+
+def test_rows_of_a_table_have_the_names_of_their_columns_and_their_cells(tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    with file.open("w", newline="") as stream:
+        writer = csv.writer(stream, delimiter=";")
+        writer.writerows([["Name", "Born"], ["Ann; Lee", "1912"], [], ["Bo", "1920"]])
+    document = read(file.read_bytes(), file.name)
+    assert document.text == "Name: Ann; Lee; Born: 1912\nName: Bo; Born: 1920"
+    assert at(document, "Bo;") == "A4:B4"
+    assert [column_name(i) for i in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
+
+
+def test_spreadsheets_know_their_sheets(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "Rents"
+    for row in (["Street", "Rent"], ["Elm Street", 900.0], ["Oak Road", 950.5]):
+        book.active.append(row)
+    book.create_sheet("Empty")
+    book.save(tmp_path / "wrong.txt")  # by its content, not its name
+    document = read((tmp_path / "wrong.txt").read_bytes(), "wrong.txt")
+    assert document.text == "Street: Elm Street; Rent: 900\nStreet: Oak Road; Rent: 950.5"
+    assert (at(document, "Oak"), under(document, "Oak")) == ("Rents!A3:B3", ["Rents"])
+
+
+def test_word_documents(tmp_path: Path) -> None:
+    docx = pytest.importorskip("docx")
+    document = docx.Document()
+    document.core_properties.title = "Sailing"
+    document.add_heading("Knots", 1)
+    document.add_paragraph("The bowline makes a loop.")
+    document.add_heading("History", 2)
+    table = document.add_table(2, 2)
+    for i, words in enumerate(["Knot", "Year", "Reef", "1627"]):
+        table.cell(i // 2, i % 2).text = words
+    document.save(tmp_path / "a.docx")
+    found = read((tmp_path / "a.docx").read_bytes())
+    assert (found.title, found.text) == ("Sailing", "The bowline makes a loop.\nKnot: Reef; Year: 1627")
+    assert found.sections == [(0, 1, "Knots"), (26, 2, "History")]
+
+
+_MATH_XML = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+_WORD_XML = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
+def test_footnotes_and_formulas_of_word_documents(tmp_path: Path) -> None:
+    docx = pytest.importorskip("docx")
+    from docx.opc.constants import RELATIONSHIP_TYPE
+    from docx.opc.packuri import PackURI
+    from docx.opc.part import Part
+    from docx.oxml import parse_xml
+
+    document = docx.Document()
+    first = document.add_paragraph("The mast is new.")
+    first._p.append(parse_xml(f'<w:r xmlns:w="{_WORD_XML}"><w:footnoteReference w:id="2"/></w:r>'))
+    second = document.add_paragraph("The load is ")
+    formula = "<m:oMath><m:r><m:t>w = 3</m:t></m:r><m:r><m:t>q</m:t></m:r></m:oMath>"
+    second._p.append(parse_xml(f'<w:r xmlns:w="{_WORD_XML}" xmlns:m="{_MATH_XML}">{formula}</w:r>'))
+    notes = "".join(
+        f'<w:footnote w:id="{i}"><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:footnote>'
+        for i, text in ((0, "separator"), (2, "It was cut in the north."))
+    )
+    blob = f'<w:footnotes xmlns:w="{_WORD_XML}">{notes}</w:footnotes>'.encode()
+    part = Part(PackURI("/word/footnotes.xml"), "application/xml", blob, document.part.package)
+    document.part.relate_to(part, RELATIONSHIP_TYPE.FOOTNOTES)
+    document.save(tmp_path / "a.docx")
+    found = read((tmp_path / "a.docx").read_bytes())
+    assert found.text == "The mast is new.\n\nIt was cut in the north.\n\nThe load is w = 3q"
+
+
+def test_shapes_with_formulas_are_read(tmp_path: Path) -> None:
+    pptx = pytest.importorskip("pptx")
+    from lxml import etree
+
+    presentation = pptx.Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[1])
+    slide.shapes.title.text, slide.placeholders[1].text = "Loads", "The load is at most"
+    shape = slide.placeholders[1]._element
+    paragraph = next(shape.iter("{http://schemas.openxmlformats.org/drawingml/2006/main}p"))
+    etree.SubElement(paragraph, f"{{{_MATH_XML}}}t").text = " w = 3q"
+    compatible = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+    alternatives = etree.SubElement(shape.getparent(), f"{compatible}AlternateContent")
+    etree.SubElement(alternatives, f"{compatible}Choice").append(shape)
+    etree.SubElement(alternatives, f"{compatible}Fallback")
+    presentation.save(tmp_path / "a.pptx")
+    assert read((tmp_path / "a.pptx").read_bytes()).text == "The load is at most w = 3q"
+
+
+def test_presentations_know_their_slides(tmp_path: Path) -> None:
+    pptx = pytest.importorskip("pptx")
+    presentation = pptx.Presentation()
+    for number in (1, 2):
+        slide = presentation.slides.add_slide(presentation.slide_layouts[1])
+        slide.shapes.title.text = f"Budget {number}"
+        slide.placeholders[1].text = f"The harbour costs {number} million."
+    slide.notes_slide.notes_text_frame.text = "Say it slowly."
+    presentation.save(tmp_path / "a.pptx")
+    found = read((tmp_path / "a.pptx").read_bytes())
+    assert (at(found, "2 million"), at(found, "slowly"), under(found, "2 million")[-1]) == (2, 2, "Budget 2")
+
+
+def test_open_documents_are_read() -> None:
+    namespaces = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text", "table")
+    )
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.text")
+        archive.writestr("META-INF/manifest.xml", "<manifest/>")
+        archive.writestr(
+            "content.xml",
+            f"<office:document-content {namespaces}><office:body><office:text><text:h text:outline-level='1'>Garden</text:h>"
+            "<text:p>Plant the <text:span>beans</text:span><text:s/>in May.</text:p></office:text></office:body>"
+            "</office:document-content>",
+        )
+    document = read(packed.getvalue())
+    assert (document.text, document.sections) == ("Plant the beans in May.", [(0, 1, "Garden")])
+
+
+def test_e_books_in_reading_order() -> None:
+    packed = BytesIO()
+    page = '<html xmlns="http://www.w3.org/1999/xhtml"><head><title>x</title></head><body><h1>{}</h1><p>{}</p></body></html>'
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("mimetype", "application/epub+zip")
+        archive.writestr(
+            "META-INF/container.xml", '<container><rootfiles><rootfile full-path="O/c.opf"/></rootfiles></container>'
+        )
+        archive.writestr(
+            "O/c.opf",
+            '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
+            "<dc:title>The Sea</dc:title><dc:creator>A. B.</dc:creator></metadata><manifest>"
+            '<item id="b" href="two.xhtml" media-type="application/xhtml+xml"/>'
+            '<item id="a" href="ch%201.xhtml" media-type="application/xhtml+xml"/>'
+            '</manifest><spine><itemref idref="a"/><itemref idref="b"/></spine></package>',
+        )
+        archive.writestr("O/ch 1.xhtml", page.format("One", "The ship left."))
+        archive.writestr("O/two.xhtml", page.format("Two", "It came back."))
+    document = read(packed.getvalue())
+    assert (document.title, document.details, document.text) == (
+        "The Sea",
+        {"author": "A. B."},
+        "The ship left.\n\nIt came back.",
+    )
+    assert under(document, "It came") == ["One", "Two"]
+
+
+def test_rich_text() -> None:
+    pytest.importorskip("striprtf")
+    document = read(
+        r"{\rtf1\ansi{\info{\title My letter}}\pard Dear Ann,\par the key lies under the \b third\b0  stone.\par}"
+    )
+    assert (document.title, document.text) == ("My letter", "Dear Ann,\n\nthe key lies under the third stone.")
+
+
+def message(number: int) -> EmailMessage:
+    mail = EmailMessage()
+    mail["From"], mail["Subject"] = "Ann <ann@example.org>", f"Boiler {number}"
+    mail["Date"] = "Mon, 05 Feb 2024 10:00:00 +0000"
+    mail.set_content(f"The boiler was repaired\non day {number}.\nFrom here on it works.\n")
+    return mail
+
+
+def test_e_mail_names_what_is_attached(tmp_path: Path) -> None:
+    mail = message(1)
+    mail.add_attachment(b"%PDF-", maintype="application", subtype="pdf", filename="bill.pdf")
+    document = read(bytes(mail))
+    assert document.title == "Boiler 1"
+    assert "The boiler was repaired on day 1. From here on it works." in document.text
+    assert document.text.endswith("Attachments: bill.pdf")
+    assert document.notes == ["1 attachment was not read"]
+
+
+def test_a_mailbox_has_a_document_for_each_message(tmp_path: Path) -> None:
+    box = mailbox.mbox(tmp_path / "box")
+    for number in range(3):
+        box.add(message(number))
+    box.flush()
+    found = list(parse(BytesIO((tmp_path / "box").read_bytes()), "box"))
+    assert [document.title for document in found] == ["Boiler 0", "Boiler 1", "Boiler 2"]
+    assert all("From here on it works." in document.text for document in found)
+
+
+def test_notebooks_know_their_cells() -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Tides\n", "High water is at noon."]},
+        {"cell_type": "code", "source": "print(12)", "outputs": [{"output_type": "stream", "text": ["12\n"]}]},
+        "broken",
+    ]
+    document = read(json.dumps({"nbformat": 4, "cells": cells}), "a.ipynb")
+    assert (document.text, at(document, "print")) == ("High water is at noon.\nprint(12)\n12", 2)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", "it is empty"),
+        (b"\x00\x01\x02" * 9, "neither text nor"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(9), "a PNG image"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "before 2007, or one that is encrypted"),
+        (b"PK\x03\x04" + bytes(50), "damaged ZIP"),
+        (b"   \n", "it has no text"),
+    ],
+)
+def test_what_is_no_document_is_told(data: bytes, problem: str) -> None:
+    with pytest.raises(UnreadableError, match=problem):
+        read(data, "x.txt")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "kind"),
+    [
+        ("a.md", b"<!DOCTYPE html><p>x", "html"),
+        ("a", b"---\ntitle: x\n---\ntext", "markdown"),
+        ("a.txt", b"From: a@b\nSubject: x\n\nHello", "mail"),
+        ("a.txt", b"Dear Ann: this\nis no mail", "text"),
+        ("a.rs", b"fn main() {}", "code"),
+        ("a.json", b'{"cells": []}', "code"),
+    ],
+)
+def test_content_tells_the_kind_before_the_name(name: str, data: bytes, kind: str) -> None:
+    assert document_kind(BytesIO(data), name) == kind
+
+
+def test_files_of_articles_are_no_documents(tmp_path: Path) -> None:
+    corpus, note = tmp_path / "c.txt", tmp_path / "n.md"
+    corpus.write_text('{"id": "1", "title": "x", "text": "y"}')
+    note.write_text("# Note")
+    assert not are_documents([corpus])
+    assert not are_documents([corpus, note])
+    assert are_documents([note])
+    assert are_documents([tmp_path, corpus])

@@ -1,0 +1,128 @@
+"""Documents made to do harm: each is refused with its reason, or read as far as it goes, within the limits."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.indexing.readers.documents import zip_limits
+from atomr_local.indexing.readers.documents.document import UnreadableError
+from atomr_local.indexing.readers.documents.folder import Folder
+from atomr_local.indexing.readers.documents.parsing import parse
+from atomr_local.indexing.readers.documents.process import DocumentParser
+
+_ENTITIES = "".join(f'<!ENTITY lol{i} "{f"&lol{i - 1};" * 10 if i else "lol"}">' for i in range(12))
+_LAUGHS = f'<?xml version="1.0"?><!DOCTYPE lolz [{_ENTITIES}]><container>&lol11;</container>'
+
+
+@pytest.fixture(scope="module")
+def parser() -> Iterator[DocumentParser]:
+    parser = DocumentParser(seconds=3)
+    yield parser
+    parser.close()
+
+
+def read(parser: DocumentParser, file: Path) -> list[dict[str, Any]]:
+    folder = Folder(file.parent)
+    (found,) = [one for one in folder.files() if one.place == file]
+    handle = folder.open(found)
+    try:
+        return parser.read(handle, file.name, Cancellation())
+    finally:
+        os.close(handle)
+
+
+def zipped(parts: dict[str, bytes | str]) -> BytesIO:
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    packed.seek(0)
+    return packed
+
+
+def test_a_zip_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zip_limits, "MOST_UNPACKED", 1 << 20)
+    bomb = zipped({"word/document.xml": "x", "word/bomb": bytes(2 << 20)})
+    with pytest.raises(UnreadableError, match=r"unpacks to 2 MiB.*ZIP bomb"):
+        list(parse(bomb, "a.docx"))
+
+
+def test_entities_are_not_expanded() -> None:
+    with pytest.raises(UnreadableError, match="declares entities"):
+        list(parse(zipped({"mimetype": "application/epub+zip", "META-INF/container.xml": _LAUGHS}), "a.epub"))
+
+
+def test_entities_of_word_documents_are_not_expanded(tmp_path: Path) -> None:
+    docx = pytest.importorskip("docx")
+    docx.Document().save(tmp_path / "whole.docx")
+    with zipfile.ZipFile(tmp_path / "whole.docx") as archive:
+        parts: dict[str, bytes | str] = {name: archive.read(name) for name in archive.namelist()}
+    with pytest.raises(UnreadableError, match="damaged"):
+        list(parse(zipped(parts | {"word/document.xml": _LAUGHS}), "a.docx"))
+
+
+def test_a_page_names_no_other_file(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("the secret")
+    page = f'<!DOCTYPE html [<!ENTITY x SYSTEM "file://{tmp_path}/secret">]><html><p>Before &x; after</p></html>'
+    (document,) = parse(BytesIO(page.encode()), "a.html")
+    assert "secret" not in document.text
+    assert "after" in document.text
+
+
+def test_html_of_ten_thousand_levels_is_read_whole() -> None:
+    page = "<!doctype html><body>" + "<div><b>" * 10_000 + "deep words" + "</b></div>" * 10_000 + "<p>last words"
+    (document,) = parse(BytesIO(page.encode()), "a.html")
+    assert document.text == "deep words\n\nlast words"
+
+
+def test_a_file_that_takes_too_long_costs_that_file_only(parser: DocumentParser, tmp_path: Path) -> None:
+    slow, good = tmp_path / "slow.md", tmp_path / "good.txt"
+    slow.write_text("`" + "``".join("`" * i + "x" for i in range(4_000)))
+    good.write_text("A good file.")
+    hasty = DocumentParser(seconds=0.05, seconds_per_mib=0.0)
+    try:
+        with pytest.raises(UnreadableError, match="takes too long"):
+            read(hasty, slow)
+    finally:
+        hasty.close()
+    assert [document["text"] for document in read(parser, good)] == ["A good file."]
+
+
+def test_deeply_nested_json_is_refused(parser: DocumentParser, tmp_path: Path) -> None:
+    (tmp_path / "deep.ipynb").write_text('{"cells": ' + "[" * 100_000)
+    with pytest.raises(UnreadableError, match="no notebook"):
+        read(parser, tmp_path / "deep.ipynb")
+
+
+def test_a_file_exchanged_for_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "secret.txt").write_text("the secret")
+    file = tmp_path / "in" / "a.txt"
+    file.write_text("harmless")
+    folder = Folder(tmp_path / "in")
+    (found,) = folder.files()
+    file.unlink()
+    file.symlink_to(tmp_path / "secret.txt")
+    with pytest.raises(UnreadableError, match="it is a link now"):
+        folder.open(found)
+
+
+def test_a_folder_exchanged_for_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.txt").write_text("the secret")
+    (tmp_path / "in" / "sub" / "a.txt").write_text("harmless")
+    folder = Folder(tmp_path / "in")
+    (found,) = folder.files()
+    (tmp_path / "in" / "sub").rename(tmp_path / "in" / ".gone")
+    (tmp_path / "in" / "sub").symlink_to(tmp_path / "other")
+    with pytest.raises(UnreadableError, match="no regular file of the folder"):
+        folder.open(found)
