@@ -13,6 +13,7 @@ from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.graph import GraphSource
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph
 from atomr_local.sources.protocol import KnowledgeSource
+from atomr_local.sources.several_texts import SeveralTexts
 from atomr_local.sources.text import TextSource
 
 _PROPERTIES = 24  # the most used ones that are looked at
@@ -43,7 +44,7 @@ def example_questions(
         return None
     graph, text = own.get("graph"), own.get("text")
     facts = graph_questions(graph.graph, most) if isinstance(graph, GraphSource) else []
-    topics = text_questions(text.some_titles(8 * most), most) if isinstance(text, TextSource) else []
+    topics = text_questions(text.some_titles(8 * most), most) if isinstance(text, TextSource | SeveralTexts) else []
     turns = (item for pair in zip_longest(facts, topics) for item in pair if item is not None)
     return list(islice(turns, most))
 

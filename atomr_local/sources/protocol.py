@@ -180,11 +180,13 @@ class Page:
 
     Attributes:
         qid: the Wikidata id of what it is about, such as "Q42"; empty if it is not known.
+        index: name of its index, where several are searched.
     """
 
     title: str
     sentences: tuple[Sentence, ...]
     qid: str = ""
+    index: str = ""
 
 
 @runtime_checkable
@@ -214,6 +216,28 @@ class Pages(Protocol):
 
         Raises:
             SourceError: the source failed, or cannot open pages.
+        """
+        ...
+
+
+@runtime_checkable
+class FactText(Protocol):
+    """A source that finds single facts as text: "subject relation object". Thread-safe."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def facts_missing(self) -> str:
+        """Why it cannot, with what to do, in words; empty if it can."""
+        ...
+
+    def facts(self, query: str, number: int, cancellation: Cancellation) -> tuple[Evidence, ...]:
+        """The facts that suit the words of the query best by BM25, best first; each cites its statement.
+
+        Raises:
+            SourceError: the source failed, or has no facts as text.
+            Cancelled: `cancellation` was thrown.
         """
         ...
 
@@ -254,7 +278,7 @@ class QueryRows:
         boolean: the answer of an ASK.
         cut: there are more rows than the limit.
         values: those of the first column, entities and properties with their labels.
-        labels: of the entities and properties in the rows, by IRI.
+        labels: of the entities and properties in the rows, by IRI, and literals as the source writes them ("330 m").
     """
 
     sparql: str
@@ -304,4 +328,27 @@ class GraphTools(Protocol):
             QueryError: it is refused, malformed, or took too long or too much memory.
             Cancelled: `cancellation` was thrown.
         """
+        ...
+
+
+class QuerySession(Protocol):
+    """The queries of one question. Thread-safe, one at a time."""
+
+    def query(
+        self, sparql: str, cancellation: Cancellation, *, seconds: float = 5.0, most_rows: int = 200
+    ) -> QueryRows:
+        """See :meth:`GraphTools.query`."""
+        ...
+
+    def close(self) -> None:
+        """End what runs and what is kept for further queries; there are none after this. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class QuerySessions(Protocol):
+    """A graph that runs the queries of one question in one process."""
+
+    def query_session(self) -> QuerySession:
+        """A session of its own, which the caller closes; nothing is started before the first query."""
         ...

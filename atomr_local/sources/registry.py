@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from atomr_local.indexing.store import IndexKind
     from atomr_local.settings.schema import Settings
     from atomr_local.sources.reranking import Reranker
+    from atomr_local.sources.several_texts import SeveralTexts
+    from atomr_local.sources.text import TextSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class SourceTools:
         notify: tells the user something about the source; it becomes a warning of the question.
         leaves: reports what is about to be sent to another machine: "web query", the host, the query.
         reranker: gives the cross-encoder of the settings, or None if none is set.
+        texts: gives the directories of all text indexes in use; `index` gives the first of them.
     """
 
     settings: Settings
@@ -41,6 +44,7 @@ class SourceTools:
     notify: Callable[[str], None]
     leaves: Callable[[str, str, str], None] = lambda _what, _to, _query: None
     reranker: Callable[[], Reranker | None] = lambda: None
+    texts: Callable[[], Sequence[Path]] | None = None
 
 
 def _nothing_needed(_settings: Settings) -> str:
@@ -87,12 +91,34 @@ class SourceType:
 
 
 def _open_text(tools: SourceTools) -> KnowledgeSource:
+    reranker = tools.reranker()
+    directories = tools.texts() if tools.texts is not None else [tools.index("text")]
+    page_first = tools.settings.features.page_first
+    return open_texts(directories, tools.embedder(), page_first=page_first, reranker=reranker)
+
+
+def open_texts(
+    directories: Sequence[Path], embedder: Embedder, *, page_first: bool = True, reranker: Reranker | None = None
+) -> TextSource | SeveralTexts:
+    """The text indexes in these directories as one source.
+
+    Raises:
+        KnowledgeIndexError: one of them is not whole, or was built with another embedder.
+    """
+    from atomr_local.sources.several_texts import SeveralTexts
     from atomr_local.sources.text import TextSource
 
-    reranker = tools.reranker()
-    directory = tools.index("text")
-    page_first = tools.settings.features.page_first
-    return TextSource(directory, tools.embedder(), page_first=page_first, reranker=reranker)
+    if len(directories) == 1:
+        return TextSource(directories[0], embedder, page_first=page_first, reranker=reranker)
+    opened: dict[str, TextSource] = {}
+    try:
+        for directory in directories:
+            opened[directory.name] = TextSource(directory, embedder, page_first=page_first)
+    except AtomrError:
+        for source in opened.values():
+            source.close()
+        raise
+    return SeveralTexts(opened, reranker=reranker)
 
 
 def _open_graph(tools: SourceTools) -> KnowledgeSource:
@@ -139,17 +165,32 @@ SOURCES: dict[str, SourceType] = {
 
 
 def pages_missing(settings: Settings) -> str:
-    """Why the text index in use cannot open pages; empty if it can, or is yet to be made.
+    """Why no text index in use can open pages; empty if one can, or is yet to be made.
 
     Raises:
         AtomrError: it is not clear which index is used.
     """
-    from atomr_local.indexing.store import index_path, resolve
+    from atomr_local.indexing.store import index_names, index_path, resolve
     from atomr_local.indexing.text_index.catalog import CATALOG
     from atomr_local.sources.text_pages import NO_CATALOG
 
-    directory = index_path("text", resolve("text", settings.text_index))
-    return NO_CATALOG if directory.exists() and not (directory / CATALOG).is_file() else ""
+    directories = [index_path("text", name) for name in index_names(resolve("text", settings.text_index))]
+    none = all(directory.exists() and not (directory / CATALOG).is_file() for directory in directories)
+    return NO_CATALOG if none else ""
+
+
+def facts_missing(settings: Settings) -> str:
+    """Why the facts of the graph index in use cannot be searched as text, with what to do; empty if they can, or if the
+    index is yet to be made.
+
+    Raises:
+        AtomrError: it is not clear which index is used, or it is not whole.
+    """
+    from atomr_local.indexing.graph_index.linearised.table import no_facts
+    from atomr_local.indexing.store import index_path, read_manifest, resolve
+
+    directory = index_path("graph", resolve("graph", settings.graph_index))
+    return no_facts(directory, read_manifest(directory)) if directory.exists() else ""
 
 
 def find_source(name: str) -> SourceType:

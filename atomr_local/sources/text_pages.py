@@ -14,9 +14,9 @@ from atomr_local.errors import AtomrError, SourceError
 from atomr_local.indexing.builds.rebuilding import damage_hint
 from atomr_local.indexing.foreign_errors import library_line, panics_as_errors
 from atomr_local.indexing.text_index.catalog import CatalogReader
-from atomr_local.indexing.text_index.chunking import sentences
 from atomr_local.indexing.text_index.table import SEARCHED
 from atomr_local.language.names import base_key, name_key, words
+from atomr_local.language.sentences import sentences
 from atomr_local.sources.graph.spelling import one_slip_away
 from atomr_local.sources.protocol import Page, Sentence
 

@@ -22,7 +22,7 @@ from atomr_local.indexing.graph_index.statements.terms import (
     RDFS_LABEL,
     XSD,
     literal_text,
-    local_name,
+    shown_name,
 )
 from atomr_local.indexing.opening import require_unchanged
 from atomr_local.indexing.store import read_manifest
@@ -208,19 +208,20 @@ class KnowledgeGraph:
     # -- names
 
     def label(self, iri: str) -> str:
-        """The label of an entity, or a readable form of its IRI."""
+        """The label of an entity, or what can be shown without one: a readable form of its IRI, or its id, said to be
+        one."""
         row = self.names.entity(iri)
-        return row.label if row is not None and row.label else local_name(iri)
+        return row.label if row is not None and row.label else shown_name(iri)
 
     def labels(self, iris: Sequence[str]) -> dict[str, str]:
         """:meth:`label` of many entities at once."""
         known = self.names.labels(iris)
-        return {iri: known.get(iri) or local_name(iri) for iri in iris}
+        return {iri: known.get(iri) or shown_name(iri) for iri in iris}
 
     def property_label(self, iri: str) -> str:
         row = self.properties.get(iri)
         known = property_table().by_iri.get(iri)
-        return (row.label if row else "") or (known.label if known else "") or local_name(iri)
+        return (row.label if row else "") or (known.label if known else "") or shown_name(iri)
 
     def row(self, iri: str) -> EntityRow | None:
         return self.names.entity(iri)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 
-from atomr_local.cancellation import Cancellation
+from atomr_local.errors import SourceError
 from atomr_local.language.names import name_key, split_qualifier, words
 from atomr_local.language.properties import ENTITY
-from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, Statement
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, Statement, term_text
 from atomr_local.sources.graph.linking import LINKED, Linker
 from atomr_local.sources.graph.properties.matching import PropertyMatcher
 from atomr_local.sources.graph.properties.question_matching import PropertyPath
-from atomr_local.sources.graph.sparql.query import run_query
+from atomr_local.sources.graph.sparql.query import QueryResult
 from atomr_local.sources.protocol import Linked, PropertyOffer, QueryRows, Value, ValueKind
 
 _QID = re.compile(r"Q[1-9]\d{0,11}")
+# A pattern of a query, on a line of its own: what an entity has of a property.
+_STATED = re.compile(r"^\s*<(?P<head>[^<>\\\s]+)> <(?P<property>[^<>\\\s]+)> \?(?P<column>\w+) \.?\s*$", re.MULTILINE)
 # Statements of an entity that are read in each direction; for what lies beyond, properties are looked up one by one.
 _READ = 2000
 _VALUES = 3
@@ -84,35 +87,50 @@ def properties_of(
     return tuple(offers[path] for path in sorted(offers, key=order))
 
 
-def rows_of(
-    graph: KnowledgeGraph, sparql: str, cancellation: Cancellation, *, seconds: float, most_rows: int
-) -> QueryRows:
-    """See :class:`GraphTools`."""
-    found = run_query(graph.directory, sparql, timeout=seconds, max_rows=most_rows, cancellation=cancellation)
+def rows_of(graph: KnowledgeGraph, sparql: str, found: QueryResult) -> QueryRows:
+    """What the query gave, with labels and values."""
     columns = found.variables
     texts = list(dict.fromkeys(text for row in found.rows for text in row.values()))
     properties = {text: graph.property_label(text) for text in texts if text in graph.properties}
-    labels = properties | graph.names.labels(texts)
-    first = (row[columns[0]] for row in found.rows if columns[0] in row) if columns else ()
+    known = graph.names.labels(texts)
+    labels = properties | {text: label or graph.label(text) for text, label in known.items()}
+    first = [row[columns[0]] for row in found.rows if columns[0] in row] if columns else []
+    written = _as_written(graph, sparql, columns[0], set(first).difference(labels)) if columns else {}
     return QueryRows(
         sparql,
         columns,
         found.rows,
         found.boolean,
         found.cut,
-        tuple(_values(dict.fromkeys(first), labels, properties)),
-        labels,
+        tuple(_values(dict.fromkeys(first), labels, properties, written)),
+        labels | {text: value.text for text, value in written.items()},
     )
 
 
-def _values(texts: Iterable[str], labels: Mapping[str, str], properties: Container[str]) -> Iterator[Value]:
+def _as_written(graph: KnowledgeGraph, sparql: str, column: str, texts: Container[str]) -> dict[str, Value]:
+    """Literals of a column as the source writes them ("6779 km"), where it is a property of one entity."""
+    found: dict[str, Value] = {}
+    for match in _STATED.finditer(sparql):
+        if match["column"] != column:
+            continue
+        with contextlib.suppress(SourceError):  # the query ran; how its values are written is not worth an error
+            for statement in graph.statements(match["head"], match["property"], limit=_READ):
+                value, text = graph.value(statement), term_text(statement.object)
+                if value.iri is None and text in texts:
+                    found.setdefault(text, value)
+    return found
+
+
+def _values(
+    texts: Iterable[str], labels: Mapping[str, str], properties: Container[str], written: Mapping[str, Value]
+) -> Iterator[Value]:
     for text in texts:
         # The process gives texts: what the graph has a label for is an entity or a property.
         if text not in labels:
-            yield Value(text)
+            yield written.get(text) or Value(text)
         else:
             kind = ValueKind.RELATION if text in properties else ValueKind.ENTITY
-            yield Value(labels[text] or text, kind, text)
+            yield Value(labels[text], kind, text)
 
 
 def _other_end(graph: KnowledgeGraph, statement: Statement, *, inverse: bool) -> Value:

@@ -6,6 +6,7 @@ They lie in a graph of their own, which is read only for a question that asks fo
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,9 @@ from atomr_local.indexing.graph_index.qualifiers import (
     QUALIFIER_GRAPH,
     START,
 )
+from atomr_local.indexing.graph_index.statements.terms import RANGES_OF
 from atomr_local.language.literals import Date, parse_date
-from atomr_local.language.periods import Span, parse_span
+from atomr_local.language.periods import Day, Span, parse_span
 from atomr_local.language.properties import PROPERTY
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, bound, term_text
 
@@ -108,6 +110,28 @@ class QualifiedStatements:
             fitting = [item for when, item in past if when == last]
         return fitting
 
+    def best_figures(
+        self, fitting: list[QualifiedStatement], span: Span, ranked: Container[str]
+    ) -> tuple[list[QualifiedStatement], list[QualifiedStatement]]:
+        """Of figures that were each found at some time, those of the time that is nearest to the one asked for, and the
+        others: the population "in 2019" is the one of 2019, not the one of a day in it.
+
+        What is no figure, or holds from one time to another, is all kept: several may hold at once.
+
+        Args:
+            fitting: as :meth:`at` gives them.
+            ranked: terms of the values that rank best; of figures that fit as well, one of them is taken.
+        """
+        if len({str(item.value) for item in fitting}) < 2 or not all(_is_figure(item) for item in fitting):
+            return fitting, []
+        kept: list[QualifiedStatement] = []
+        for of in dict.fromkeys(item.of for item in fitting):
+            group = [item for item in fitting if item.of == of]
+            fits = {id(item): (_share(item.point, span), str(item.value) in ranked) for item in group}
+            best = max(fits.values())
+            kept += [item for item in group if fits[id(item)] == best]
+        return kept, [item for item in fitting if item not in kept]
+
     def answer_of(self, kept: list[QualifiedStatement]) -> SelectResult:
         """The query with the rows of these statements alone."""
         places = [place for place, item in enumerate(self.found) if item in kept]
@@ -147,6 +171,25 @@ def qualified_statements(graph: KnowledgeGraph, head: str, prop: str, *, inverse
         for row in answer.terms
     )
     return QualifiedStatements(answer, found)
+
+
+def _is_figure(item: QualifiedStatement) -> bool:
+    datatype = getattr(getattr(item.value, "datatype", None), "value", "")
+    return item.point is not None and RANGES_OF.get(datatype) == "numbers"
+
+
+def _share(date: Date | None, span: Span) -> float:
+    """How much of both the date and the span they have in common, 0 to 1."""
+    if date is None:
+        return 0.0
+    first, last, begin, end = map(_days, (date.first, date.last, span.first, span.last))
+    shared = min(last, end) - max(first, begin) + 1
+    return max(0, shared) / (max(last, end) - min(first, begin) + 1)
+
+
+def _days(day: Day) -> int:
+    """Days, every month counted with 31 of them: enough to compare with."""
+    return (day[0] * 12 + day[1]) * 31 + day[2]
 
 
 def _date(term: Term | None) -> Date | None:

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from atomr_local.cancellation import Cancellation
-from atomr_local.errors import AtomrError, Cancelled, QueryError, SourceError
 from atomr_local.language.names import phrase, words
 from atomr_local.sources.graph.entity_sets import is_set, run_over_set
 from atomr_local.sources.graph.entity_types import EntityTypes, asked_type
+from atomr_local.sources.graph.fact_search import FactSearch
 from atomr_local.sources.graph.filter.operator import Filter
 from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, bound
 from atomr_local.sources.graph.linking import LINKED, Candidate, Linker
 from atomr_local.sources.graph.lookups import entity_of, linked, properties_of, rows_of
 from atomr_local.sources.graph.properties.matching import UNDERSTOOD, PropertyMatcher
 from atomr_local.sources.graph.properties.selection import nearest_properties
+from atomr_local.sources.graph.query_session import GraphQuerySession
 from atomr_local.sources.graph.relate.operator import Relate
 from atomr_local.sources.graph.semantic_similarity import SemanticSimilarity
+from atomr_local.sources.graph.source_errors import source_errors
+from atomr_local.sources.graph.sparql.query import run_query
 from atomr_local.sources.protocol import (
     Evidence,
     Linked,
     PropertyOffer,
     QueryRows,
+    QuerySession,
     Request,
     Retrieval,
     SourceName,
@@ -42,19 +46,9 @@ _LONGEST_MENTION = 9
 _MISFIT, _MISFIT_FACTOR = 0.2, 0.25
 
 
-@contextlib.contextmanager
-def _source_errors() -> Iterator[None]:
-    """Turns other errors of the program into errors of the source."""
-    try:
-        yield
-    except (SourceError, QueryError, Cancelled):
-        raise
-    except AtomrError as error:
-        raise SourceError(error.message, hint=error.hint) from error
-
-
 class GraphSource:
-    """A graph index as :class:`KnowledgeSource`, :class:`SetSource` and :class:`GraphTools`. Thread-safe.
+    """A graph index as :class:`KnowledgeSource`, :class:`SetSource`, :class:`GraphTools`, :class:`QuerySessions` and
+    :class:`FactText`. Thread-safe.
 
     Args:
         embedder: gives the embedder when words alone do not decide; None: words only.
@@ -75,6 +69,8 @@ class GraphSource:
         self._filter = Filter(graph, self.linker, self._matcher)
         self._semantic = semantic
         self.types = EntityTypes(graph)
+        self._facts = FactSearch(graph)
+        self._sessions = WeakSet[GraphQuerySession]()
 
     @classmethod
     def open(
@@ -101,7 +97,7 @@ class GraphSource:
     def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
         """See :class:`KnowledgeSource`."""
         cancellation.check()
-        with _source_errors():
+        with source_errors():
             if request.operator is Operator.SEARCH:
                 return self._search(request)
             if request.operator is Operator.RELATE:
@@ -125,35 +121,57 @@ class GraphSource:
                 return keep.run(request, cancellation)
             return self._fitted(request, relate.run(request, cancellation))
 
-        with _source_errors():
+        with source_errors():
             return run_over_set(self._graph, requests, run, cancellation)
 
     # -- looking around, see :class:`GraphTools`
 
     def link(self, name: str, number: int, question: str = "") -> tuple[Linked, ...]:
-        with _source_errors():
+        with source_errors():
             return linked(self._graph, self.linker, name, number, question)
 
     def entity_of(self, title: str, qid: str = "") -> Value | None:
-        with _source_errors():
+        with source_errors():
             return entity_of(self._graph, title, qid)
 
     def properties(self, iri: str, question: str = "") -> tuple[PropertyOffer, ...]:
-        with _source_errors():
+        with source_errors():
             bound(iri)
             return properties_of(self._graph, self._matcher, iri, question)
 
     def label(self, iri: str) -> str:
-        with _source_errors():
+        with source_errors():
             return self._graph.property_label(iri) if iri in self._graph.properties else self._graph.label(iri)
 
     def query(
         self, sparql: str, cancellation: Cancellation, *, seconds: float = 5.0, most_rows: int = 200
     ) -> QueryRows:
-        with _source_errors():
-            return rows_of(self._graph, sparql, cancellation, seconds=seconds, most_rows=most_rows)
+        with source_errors():
+            directory = self._graph.directory
+            found = run_query(directory, sparql, timeout=seconds, max_rows=most_rows, cancellation=cancellation)
+            return rows_of(self._graph, sparql, found)
+
+    def query_session(self) -> QuerySession:
+        """See :class:`QuerySessions`."""
+        session = GraphQuerySession(self._graph)
+        self._sessions.add(session)
+        return session
+
+    # -- facts as text, see :class:`FactText`
+
+    @property
+    def facts_missing(self) -> str:
+        return self._facts.missing
+
+    def facts(self, query: str, number: int, cancellation: Cancellation) -> tuple[Evidence, ...]:
+        cancellation.check()
+        with source_errors():
+            return self._facts.search(query, number)
 
     def close(self) -> None:
+        for session in tuple(self._sessions):
+            session.close()
+        self._facts.close()
         self._graph.close()
 
     def _judged(self, request: Request, found: Retrieval) -> Retrieval:

@@ -17,7 +17,7 @@ from atomr_local.indexing import store
 from atomr_local.indexing.embedding.embedder import SentenceEmbedder
 from atomr_local.indexing.text_index.index import build_text_index
 from atomr_local.indexing.text_index.table import connect
-from atomr_local.sources import text as text_source
+from atomr_local.sources import text_hits
 from atomr_local.sources.protocol import Request, SourceName, Value
 from atomr_local.sources.text import TextSource
 from atomr_local.tree.nodes import Operator
@@ -375,7 +375,7 @@ def test_one_word_of_a_hundred_makes_no_other_passage() -> None:
         for second in ("ra", "no", "mi", "ta", "so", "pe", "lu", "vo", "ke", "di")
     ]
     rows = [{"text": " ".join([*words, last])} for last in ("town", "city", "1950", "1951")]
-    found = text_source._without_duplicates(text_source._Hit(row, 1.0) for row in rows)
+    found = text_hits.without_duplicates(text_hits.Hit(row, 1.0) for row in rows)
     assert [one.row for one in found] == [rows[0], rows[2], rows[3]]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from atomr_local.indexing.graph_index.statements.terms import local_name
+from atomr_local.indexing.graph_index.statements.terms import shown_name
 from atomr_local.language.names import name_key
 from atomr_local.language.properties import PROPERTY, SUBCLASS_OF
 from atomr_local.sources.graph.knowledge_graph import (
@@ -159,7 +159,7 @@ class ClassMembers:
         graph = self._graph
         answer = select_labelled(graph, pattern)
         score = round(link * relation, 4)
-        known = {iri: label or local_name(iri) for iri, label in answer.values if iri}
+        known = {iri: label or shown_name(iri) for iri, label in answer.values if iri}
         if not known:
             return None
         values = [Value(label, ValueKind.ENTITY, iri, score) for iri, label in known.items()]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from atomr_local.indexing.graph_index.statements.terms import local_name
+from atomr_local.indexing.graph_index.statements.terms import shown_name
+from atomr_local.indexing.graph_index.statements.wikibases import identifier_of
 from atomr_local.language.literals import parse_date
-from atomr_local.language.properties import PROPERTY
+from atomr_local.language.properties import ENTITY, PROPERTY
 from atomr_local.sources.graph.knowledge_graph import ROW_LIMIT, KnowledgeGraph, Statement, term_iri
 from atomr_local.sources.graph.properties.matching import PropertyMatch
+from atomr_local.sources.graph.provenance import stated_in, stated_words
 from atomr_local.sources.graph.qualified_statements import QualifiedStatement, TimeConstraint, qualified_statements
 from atomr_local.sources.graph.relate.heads import Head
 from atomr_local.sources.protocol import Evidence, Request, Value, ValueKind
@@ -50,11 +52,17 @@ class PropertyFollower:
             ):
                 return False  # what has no time may hold at any
         score = round(head.score * match.score, 4)
-        values = [
-            (self._value_of(head, match, item, score), item)
-            for item in sorted(fitting or timed, key=lambda item: item.shown())
-        ]
-        kept = [(value, item) for value, item in values if value is not None and self._fits(value, match.gender)]
+        beside: list[QualifiedStatement] = []
+        if fitting and not match.inverse:
+            plain = {str(stated.object) for stated in graph.statements(head.iri, match.property)}
+            fitting, beside = statements.best_figures(fitting, time.span, plain)
+
+        def shown_of(items: Sequence[QualifiedStatement]) -> list[tuple[Value, QualifiedStatement]]:
+            in_order = sorted(items, key=lambda item: item.shown())
+            values = [(self._value_of(head, match, item, score), item) for item in in_order]
+            return [(value, item) for value, item in values if value is not None and self._fits(value, match.gender)]
+
+        kept = shown_of(fitting or timed)
         if fitting:
             found.values.extend(distinct_values([value for value, _ in kept]))
         name, label = graph.label(head.iri), graph.property_label(match.property)
@@ -62,8 +70,11 @@ class PropertyFollower:
         if match.inverse:
             text = " ".join(f"{other} — {label}: {name}." for other in shown)
         else:
-            text = f"{name} — {label}: {', '.join(shown)}."
-        answer = statements.answer_of(fitting) if fitting else statements.answer
+            others = [f"{value.text} ({item.shown()})" for value, item in shown_of(beside)[:_SHOWN]]
+            also = f"; also stated: {', '.join(others)}" if others else ""
+            text = f"{name} — {label}: {', '.join(shown)}{also}."
+            found.dropped += [f"also stated for this time: {', '.join(others)}"] if others else []
+        answer = statements.answer_of([*fitting, *beside]) if fitting else statements.answer
         found.evidence.append(answer.evidence(name, text, score, request.query))
         return True
 
@@ -81,7 +92,7 @@ class PropertyFollower:
         label = graph.property_label(match.property)
         values = []
         for row, (iri, named) in zip(answer.terms, answer.values, strict=True):
-            known = named or (local_name(iri) if iri is not None else "")
+            known = named or (shown_name(iri) if iri is not None else "")
             if match.inverse:
                 value = Value(known, ValueKind.ENTITY, iri, score) if iri is not None else None
             else:
@@ -93,6 +104,8 @@ class PropertyFollower:
         if answer.cut:
             found.dropped.append(f"more than {ROW_LIMIT} values of {label}; the rest were left out")
         found.values.extend(values)
+        if nameless := [value.iri for value in values if value.iri is not None and value.text == shown_name(value.iri)]:
+            found.dropped += unlabelled_note(nameless, graph)
         name = graph.label(head.iri)
         shown = [value.text for value in values[:_SHOWN]]
         more = [f"and {len(values) - _SHOWN} more"] if len(values) > _SHOWN else []
@@ -100,13 +113,25 @@ class PropertyFollower:
             text = " ".join([f"{other} — {label}: {name}." for other in shown] + more)
         else:
             text = f"{name} — {label}: {', '.join(shown + more)}."
-        found.evidence.append(answer.evidence(name, text, score, request.query))
+        stated = stated_in(graph, head.iri, match.property, inverse=match.inverse)
+        found.evidence.append(answer.evidence(name, " ".join([text, *stated_words(stated)]), score, request.query))
 
     def _fits(self, value: Value, gender: str) -> bool:
         if not gender or value.iri is None:
             return True
         stated = self._graph.statements(value.iri, _GENDER_PROPERTY, limit=1)
         return not stated or self._graph.value(stated[0]).text.casefold() == gender
+
+
+def unlabelled_note(iris: Sequence[str], graph: KnowledgeGraph) -> list[str]:
+    """What is said of values that are shown by their ids; nothing where their IRIs read as names."""
+    ids = [identifier for iri in iris if (identifier := identifier_of(iri))]
+    if not ids:
+        return []
+    of_wikidata = any(iri.startswith(ENTITY) for iri in iris)
+    advice = f": `atomr fetch wikidata --labels-for {graph.directory.name}` adds labels" if of_wikidata else ""
+    more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
+    return [f"{', '.join(ids[:3])}{more}: no label in this graph{advice}"]
 
 
 def distinct_values(values: Sequence[Value]) -> list[Value]:

@@ -1,1 +1,1 @@
-"""A user's own SPARQL, run in a process that can be stopped."""
+"""SPARQL of a user or of a strategy, run in a process that can be stopped."""

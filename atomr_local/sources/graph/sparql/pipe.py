@@ -1,4 +1,4 @@
-"""Reads the output of a process as it is written; only waiting counts against its time limit."""
+"""Reads the output of a process as it is written; only waiting counts against a time limit."""
 
 from __future__ import annotations
 
@@ -14,35 +14,34 @@ _CHUNK, _HELD = 1 << 16, 4
 
 
 class Pipe:
-    """The standard output of `process`, which may take `seconds` in all. Belongs to one thread, which must close it.
+    """The standard output of `process`. Belongs to one thread, which must close it.
 
     Attributes:
         out_of_time: the process was ended for it.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
-        self._left = seconds
         self._queue: queue.Queue[bytes] = queue.Queue(maxsize=_HELD)
         self._ended = False
         self.out_of_time = False
         # A thread, for no more than that lets one wait for a pipe with a time limit on every system.
         threading.Thread(target=self._read, name="query-pipe", daemon=True).start()
 
-    def chunks(self) -> Iterator[bytes]:
-        """Its bytes until it ends, by itself or because its time is up."""
+    def chunks(self, seconds: float) -> Iterator[bytes]:
+        """Its bytes as they come, until it ends, by itself or because it took `seconds` in all."""
         while not self._ended:
             started = time.monotonic()
             try:
-                chunk = self._queue.get(timeout=max(self._left, 0.0))
+                chunk = self._queue.get(timeout=max(seconds, 0.0))
             except queue.Empty:
                 self.out_of_time = True
                 self.close()
                 return
-            self._left -= time.monotonic() - started
+            seconds -= time.monotonic() - started
+            self._ended = not chunk
             if chunk:
                 yield chunk
-            self._ended = not chunk
 
     def close(self) -> int:
         """End the process if it has not ended; its exit status."""

@@ -1,8 +1,10 @@
-"""The process that runs one query: a task as JSON on standard input; on standard output a line of JSON for each thing
-found, as it is found.
+"""The process that runs queries over one store, one after another: lines of JSON on standard input, first what holds
+for all of them, then a task each; on standard output a line of JSON for each thing found, as it is found.
 
-First {"variables": [...]} and then an array a row, null where a variable is unbound, or {"boolean": ...}; last
-{"cut": whether there are more rows}. Instead of that, at any place: {"invalid": why} or {"failed": why}.
+For a task first {"variables": [...]} and then an array a row, null where a variable is unbound, or {"boolean": ...};
+last {"cut": whether there are more rows}. Instead of that, at any place: {"invalid": why} or {"failed": why}. The last
+line of a task says with "ends" whether this process ends with it. It also ends when its standard input does, even in
+the middle of a query: whoever asked is gone.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import queue
 import resource
 import signal
 import sys
@@ -17,7 +20,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+if TYPE_CHECKING:
+    from pyoxigraph import Store
 
 _MEMORY = 4 << 30
 _LONGEST_VALUE = 100_000  # characters
@@ -30,6 +36,19 @@ def _bounded(seconds: float) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+
+
+def _most_held() -> int:
+    """The bytes of memory that this process has held at most.
+
+    Linux tells it in /proc. What getrusage(2) tells there has the peak of the process that started this one in it.
+    """
+    with contextlib.suppress(OSError), open("/proc/self/status", "rb") as status:  # noqa: PTH123 - pathlib loads slowly
+        for line in status:
+            if line.startswith(b"VmHWM:"):
+                return int(line.split()[1]) * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 @contextlib.contextmanager
@@ -47,6 +66,7 @@ class RowWriter:
         self._stream = stream
         self._lines: deque[bytes] = deque()
         self._writing = threading.Lock()
+        self._working = threading.Event()
         self._encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
         threading.Thread(target=self._keep_flowing, daemon=True).start()
 
@@ -57,6 +77,16 @@ class RowWriter:
             with _clock_stopped():
                 self.flush()
 
+    @contextlib.contextmanager
+    def task(self) -> Iterator[None]:
+        """Around a task: what it sends flows, and is all written at the end."""
+        self._working.set()
+        try:
+            yield
+        finally:
+            self._working.clear()
+        self.flush()
+
     def flush(self) -> None:
         with self._writing:
             while self._lines:
@@ -64,7 +94,7 @@ class RowWriter:
             self._stream.flush()
 
     def _keep_flowing(self) -> None:
-        while True:
+        while self._working.wait():
             time.sleep(_PAUSE)
             with _ended_when_unread():
                 self.flush()
@@ -78,41 +108,67 @@ def _ended_when_unread() -> Iterator[None]:
         os._exit(1)
 
 
-def answer(task: dict[str, Any], outlet: RowWriter) -> None:
-    """Run the task's query and send what it finds."""
-    try:
-        _run(task, outlet)
-    except BrokenPipeError:
-        raise
-    except MemoryError:
-        outlet.send({"failed": "it needed too much memory"})
-    except (SyntaxError, ValueError) as error:
-        outlet.send({"invalid": getattr(error, "msg", None) or str(error)})
-    except (OSError, RuntimeError) as error:
-        outlet.send({"failed": str(error)})
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of Rust code; nothing of the program is imported here
+class Worker:
+    """Runs tasks over one store, which is opened with the first.
+
+    Args:
+        settings: the directory of the store, the prefixes that need no declaration, whether all graphs are asked,
+            and the bytes of memory after which it ends with its task.
+    """
+
+    def __init__(self, settings: dict[str, Any], outlet: RowWriter) -> None:
+        self._settings = settings
+        self._outlet = outlet
+        self._store: Store | None = None
+
+    def answer(self, task: dict[str, Any]) -> bool:
+        """Run the task's query and send what it finds; whether another task can follow."""
+        with self._outlet.task():
+            said, sound = self._answered(task)
+            ends = not sound or _most_held() > self._settings["worn"]
+            self._outlet.send(said | {"ends": ends})
+        return not ends
+
+    def _answered(self, task: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The last thing to say, and whether the process is sound."""
+        try:
+            try:
+                return {"cut": self._run(task)}, True
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except BrokenPipeError:
             raise
-        outlet.send({"failed": str(error)})
+        except MemoryError:
+            return {"failed": "it needed too much memory"}, False
+        except (SyntaxError, ValueError) as error:
+            return {"invalid": getattr(error, "msg", None) or str(error)}, True
+        except (OSError, RuntimeError) as error:
+            return {"failed": str(error)}, False
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of Rust code; nothing of the program is imported here
+                raise
+            return {"failed": str(error)}, False
 
+    def _run(self, task: dict[str, Any]) -> bool:
+        """Send what the query finds; whether there is more."""
+        from pyoxigraph import QueryBoolean, QueryTriples, Store
 
-def _run(task: dict[str, Any], outlet: RowWriter) -> None:
-    from pyoxigraph import QueryBoolean, QueryTriples, Store
-
-    store = Store.read_only(task["store"])
-    _bounded(task["timeout"])
-    result: Any = store.query(task["query"], prefixes=task["prefixes"], use_default_graph_as_union=task["union"])
-    if isinstance(result, QueryBoolean):
-        outlet.send({"boolean": bool(result)})
-        cut = False
-    elif isinstance(result, QueryTriples):
-        outlet.send({"variables": ["subject", "predicate", "object"]})
-        rows = ([_text(triple.subject), _text(triple.predicate), _text(triple.object)] for triple in result)
-        cut = _send_rows(rows, task, outlet)
-    else:
+        outlet, settings = self._outlet, self._settings
+        if self._store is None:
+            self._store = Store.read_only(settings["store"])
+        _bounded(task["timeout"])
+        result: Any = self._store.query(
+            task["query"], prefixes=settings["prefixes"], use_default_graph_as_union=settings["union"]
+        )
+        if isinstance(result, QueryBoolean):
+            outlet.send({"boolean": bool(result)})
+            return False
+        if isinstance(result, QueryTriples):
+            outlet.send({"variables": ["subject", "predicate", "object"]})
+            rows = ([_text(triple.subject), _text(triple.predicate), _text(triple.object)] for triple in result)
+            return _send_rows(rows, task, outlet)
         outlet.send({"variables": [variable.value for variable in result.variables]})
-        cut = _send_rows(([_text(term) for term in row] for row in result), task, outlet)
-    outlet.send({"cut": cut})
+        return _send_rows(([_text(term) for term in row] for row in result), task, outlet)
 
 
 def _send_rows(found: Iterator[list[str | None]], task: dict[str, Any], outlet: RowWriter) -> bool:
@@ -135,13 +191,23 @@ def _text(term: Any) -> str | None:
     return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "…"
 
 
+def _read_tasks(tasks: queue.SimpleQueue[dict[str, Any]]) -> None:
+    """On a thread of its own, so that the end of the input is seen while a query runs."""
+    for line in sys.stdin.buffer:
+        tasks.put(json.loads(line))
+    os._exit(0)
+
+
 def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever asked, who ends this process
     # Of its own: with PYTHONUNBUFFERED that of `sys` loses what a write interrupted by a stop of the process left over.
     stream = os.fdopen(sys.stdout.fileno(), "wb", closefd=False)
-    outlet = RowWriter(stream)
+    tasks: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    threading.Thread(target=_read_tasks, args=(tasks,), daemon=True).start()
     with _ended_when_unread():
-        answer(json.load(sys.stdin), outlet)
-        outlet.flush()
+        worker = Worker(tasks.get(), RowWriter(stream))
+        while worker.answer(tasks.get()):
+            pass
 
 
 if __name__ == "__main__":

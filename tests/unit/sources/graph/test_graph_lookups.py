@@ -146,6 +146,20 @@ def test_a_query_gives_rows_and_values_with_labels(graph: GraphSource) -> None:
     assert graph.query("SELECT ?s WHERE { ?s <https://example.org/none> ?o }", Cancellation()).rows == ()
 
 
+def test_values_of_one_entity_are_written_as_the_source_has_them(graph: GraphSource) -> None:
+    tower, height = iri_of(graph, "Eiffel Tower"), property_iri(graph, "Eiffel Tower", "height")
+    inception = property_iri(graph, "Eiffel Tower", "inception")
+    found = graph.query(f"SELECT DISTINCT ?x WHERE {{\n  <{tower}> <{height}> ?x .\n}}", Cancellation())
+    assert found.rows == ({"x": "330"},)
+    assert [(value.text, value.kind) for value in found.values] == [("330 m", ValueKind.NUMBER)]
+    assert found.labels == {"330": "330 m"}
+    [day] = graph.query(f"SELECT ?x WHERE {{\n  <{tower}> <{inception}> ?x .\n}}", Cancellation()).values
+    assert (day.text, day.kind) == ("31 March 1889", ValueKind.DATE)
+    # Not a property of one entity: as it stands.
+    [plain] = graph.query(f"SELECT ?y WHERE {{ ?x <{height}> ?y }}", Cancellation()).values
+    assert (plain.text, plain.kind) == ("330", ValueKind.TEXT)
+
+
 @pytest.mark.parametrize(
     "sparql",
     ["", "not sparql", "DELETE WHERE { ?s ?p ?o }", "SELECT * WHERE { SERVICE <http://example.org/> { ?s ?p ?o } }",

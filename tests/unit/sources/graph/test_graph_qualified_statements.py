@@ -54,13 +54,20 @@ DUMP = [
         claim("P1082", 82_000_000, point="2011"), claim("P1082", 83_000_000, "preferred", point="2019"),
         claim("P37", "Q188"),
     ),
+    entity(
+        "Q311", "Belgium",
+        claim("P1082", 11_128_246, point="2013"), claim("P1082", 11_035_948, point="2013-01-01"),
+        claim("P1082", 11_000_001, point="2012-01-01"), claim("P1082", 11_000_002, "preferred", point="2012-07-01"),
+        claim("P1082", 10_000_001, point="2000"), claim("P1082", 10_000_002, point="2000"),
+        claim("P166", "Q30", point="2013"), claim("P166", "Q586", point="2013-05-01"),
+    ),
     entity("Q64", "Berlin"), entity("Q586", "Bonn"), entity("Q90", "Paris"), entity("Q188", "German"),
     entity("Q30", "mayor"), entity("Q31", "councillor"),
     entity("Q7", "Ann Example",
         claim("P39", "Q30", start="2001", end="2009-06", of="Q64"), claim("P39", "Q31", start="2010", of="Q586"),
         claim("P26", "Q8", start="1990", end="1999"), claim("P26", "Q9", "preferred", start="2005")),
     entity("Q8", "Bob One"), entity("Q9", "Carl Two"),
-    prop("P36", "capital"), prop("P1082", "population"), prop("P39", "position held"), prop("P26", "spouse"), prop("P37", "official language"),
+    prop("P166", "award received"), prop("P36", "capital"), prop("P1082", "population"), prop("P39", "position held"), prop("P26", "spouse"), prop("P37", "official language"),
 ]  # fmt: skip
 
 
@@ -119,6 +126,26 @@ def test_first_second_last_and_current_are_told_by_the_times_of_the_statements(
     found = asker.request(Operator.RELATE, head, relation)
     assert [value.text for value in found.values] == expected
     assert found.evidence and found.decided == bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("relation", "year", "expected", "beside"),
+    [
+        ("population", "2013", ["11128246"], "11035948 (2013-01-01)"),
+        ("population", "1 January 2013", ["11035948"], "11128246 (2013)"),
+        ("population", "2012", ["11000002"], "11000001 (2012-01-01)"),
+        ("population", "2000", ["10000001", "10000002"], ""),  # nothing tells which: the source has both
+        ("award received", "2013", ["Bonn", "mayor"], ""),  # several may be received in a year
+    ],
+)
+def test_of_several_figures_the_one_that_fits_the_time_best_is_the_answer_and_the_others_are_shown(
+    asker: Asker, relation: str, year: str, expected: list[str], beside: str
+) -> None:
+    found = asker.request(Operator.RELATE, "Belgium", relation, question=f"What was its {relation} in {year}?")
+    assert sorted(value.text for value in found.values) == expected
+    assert (f"also stated: {beside}" in found.evidence[0].text) == bool(beside)
+    assert list(found.dropped) == ([f"also stated for this time: {beside}"] if beside else [])
+    assert len(found.evidence[0].locator["rows"]) == 2
 
 
 def test_statements_of_other_times_are_shown_and_decide_nothing(asker: Asker) -> None:

@@ -1,0 +1,131 @@
+"""Several text indexes searched as one source.
+
+Scores of a search by words depend on what else an index holds: in a large one a rare word weighs more. So the hits of
+all indexes are ranked anew together: by the words of the query, weighed by how many of these hits have them (BM25), and
+by the similarity of vectors, which all indexes have from one embedder. Both ranks are fused as in one index. An index
+with nothing on the matter puts nothing before one that has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.language.names import words
+from atomr_local.language.words import english, without_suffix
+from atomr_local.sources.protocol import Page, Request, Retrieval, SourceName
+from atomr_local.sources.reranking import Reranker
+from atomr_local.sources.text import TextSource
+from atomr_local.sources.text_hits import CANDIDATES, RRF_K, Hit, evidence_of, plain_query
+
+_K1, _B = 1.2, 0.75  # of BM25, as the full-text index has them
+
+
+class SeveralTexts:
+    """Text indexes as one :class:`KnowledgeSource` and :class:`Pages`; evidence names its index. Thread-safe.
+
+    Args:
+        sources: by the name of the index, in the user's order; of pages with one title, the first index's is opened.
+        reranker: orders what was found again.
+    """
+
+    def __init__(self, sources: Mapping[str, TextSource], *, reranker: Reranker | None = None) -> None:
+        self.sources = dict(sources)
+        self._reranker = reranker
+        self._searchers = ThreadPoolExecutor(len(self.sources), thread_name_prefix="atomr-index")
+
+    @property
+    def name(self) -> str:
+        return SourceName.TEXT
+
+    def retrieve(self, request: Request, cancellation: Cancellation) -> Retrieval:
+        """The passages of all indexes that suit the query best, the page of the entity itself first."""
+        searches = [
+            (name, self._searchers.submit(source.candidates, request, cancellation, compared=True))
+            for name, source in self.sources.items()
+        ]
+        found: list[Hit] = []
+        for name, search in searches:
+            hits = search.result()
+            for hit in hits:
+                hit.index = name
+            found += hits
+        cancellation.check()
+        rank_together(found, plain_query(request), by_words=request.mode != "dense")
+        return evidence_of(request, found, self._reranker, cancellation)
+
+    def close(self) -> None:
+        self._searchers.shutdown(wait=False)
+        for source in self.sources.values():
+            source.close()
+
+    def some_titles(self, number: int) -> list[str]:
+        """Titles of articles, as many of each index."""
+        share = -(-number // len(self.sources))
+        titles = [source.some_titles(share) for source in self.sources.values()]
+        return list(dict.fromkeys(title for some in titles for title in some))[:number]
+
+    @property
+    def pages_missing(self) -> str:
+        """See :class:`Pages`; pages can be opened if one index can."""
+        missing = [source.pages_missing for source in self.sources.values()]
+        return missing[0] if all(missing) else ""
+
+    def page(self, title: str) -> Page | None:
+        """See :class:`Pages`."""
+        for name, source in self.sources.items():
+            if not source.pages_missing and (page := source.page(title)) is not None:
+                return replace(page, index=name)
+        return None
+
+    def similar_titles(self, name: str, number: int) -> tuple[str, ...]:
+        """See :class:`Pages`; the indexes take turns."""
+        found = [source.similar_titles(name, number) for source in self.sources.values() if not source.pages_missing]
+        turns = [titles[place] for place in range(number) for titles in found if place < len(titles)]
+        return tuple(dict.fromkeys(turns))[:number]
+
+
+def rank_together(found: Sequence[Hit], query: str, *, by_words: bool = True) -> None:
+    """Give the hits of several indexes the relevance that they have beside each other."""
+    lists = [
+        sorted((hit for hit in found if hit.similarity is not None), key=lambda hit: (-(hit.similarity or 0), _id(hit)))
+    ]
+    if by_words:
+        scores = _bm25(query, found)
+        order = sorted(range(len(found)), key=lambda place: (-scores[place], _id(found[place])))
+        lists.append([found[place] for place in order if scores[place] > 0])
+    for hit in found:
+        hit.relevance = 0.0
+    for ranked in lists:
+        for rank, hit in enumerate(ranked[:CANDIDATES], 1):
+            hit.relevance += 1 / (RRF_K + rank)
+
+
+def _id(hit: Hit) -> tuple[str, str]:
+    return hit.row["id"], hit.index
+
+
+def _bm25(query: str, found: Sequence[Hit]) -> list[float]:
+    """The score of each hit for the words of the query, over these hits alone."""
+    texts = [Counter(_stems(f"{hit.row['title']} {hit.row.get('section') or ''} {hit.row['text']}")) for hit in found]
+    sizes = [text.total() for text in texts]
+    mean = sum(sizes) / len(sizes) if sizes else 0.0
+    scores = [0.0] * len(texts)
+    for word in dict.fromkeys(_stems(query)):
+        holding = sum(word in text for text in texts)
+        # Never negative: a word that most hits have is still one that the query asks for.
+        weight = math.log1p((len(texts) - holding + 0.5) / (holding + 0.5))
+        for place, text in enumerate(texts):
+            if count := text[word]:
+                scores[place] += weight * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * sizes[place] / mean))
+    return scores
+
+
+def _stems(text: str) -> list[str]:
+    found = words(text)
+    telling = [word for word in found if word not in english().stop]
+    return [without_suffix(word) for word in telling or found]

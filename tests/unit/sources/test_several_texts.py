@@ -1,0 +1,112 @@
+"""Several text indexes searched as one source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support.fake_embedder import FakeEmbedder
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import KnowledgeIndexError
+from atomr_local.indexing import store
+from atomr_local.indexing.store import resolve
+from atomr_local.indexing.text_index.index import build_text_index
+from atomr_local.sources.protocol import Request, Retrieval
+from atomr_local.sources.registry import open_texts
+from atomr_local.sources.several_texts import SeveralTexts
+from atomr_local.sources.text import TextSource
+
+WIKI = {f"Town {i}": f"Town {i} is a town with a market, a bridge and a harbour on the river." for i in range(30)} | {
+    "Lake Como": "Lake Como is a deep lake in Lombardy, Italy.",
+    "Lake Garda": "Lake Garda is the largest lake in Italy.",
+}
+NOTES = {
+    "Holiday": "In June we rented the yellow boat on Lake Como for three days.",
+    "Shopping": "Bread, butter, apples and a new umbrella.",
+    "Lake Garda": "We never went there; the ferry was full.",
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATOMR_HOME", str(folder))
+        for name, articles, vectors in (("wiki", WIKI, "now"), ("notes", NOTES, "later")):
+            file = folder / f"{name}.jsonl"
+            rows = [{"id": f"p{i}", "title": title, "text": text} for i, (title, text) in enumerate(articles.items())]
+            file.write_text("\n".join(map(json.dumps, rows)))
+            build_text_index([file], name, embedder=FakeEmbedder(), vectors=vectors)  # type: ignore[arg-type]
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def own_indexes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATOMR_HOME", str(home))
+
+
+@pytest.fixture
+def both() -> Iterator[SeveralTexts]:
+    directories = [store.index_path("text", name) for name in ("wiki", "notes")]
+    with closing(open_texts(directories, FakeEmbedder())) as source:
+        assert isinstance(source, SeveralTexts)
+        yield source
+
+
+def places(found: Retrieval) -> list[tuple[str, str]]:
+    return [(str(item.locator["index"]), item.title) for item in found.evidence]
+
+
+def ask(source: SeveralTexts, query: str, top_k: int = 5) -> list[tuple[str, str]]:
+    return places(source.retrieve(Request(query, query, top_k=top_k), Cancellation()))
+
+
+def test_the_index_that_has_it_comes_first(both: SeveralTexts) -> None:
+    assert ask(both, "who rented the yellow boat")[0] == ("notes", "Holiday")
+    assert ask(both, "largest lake in Italy")[0] == ("wiki", "Lake Garda")
+    assert ask(both, "town with a harbour on the river Town 7")[0] == ("wiki", "Town 7")
+    assert {index for index, _ in ask(both, "Lake Como")[:2]} == {"wiki", "notes"}
+
+
+def test_a_small_index_does_not_push_its_own_before_what_suits(both: SeveralTexts) -> None:
+    found = ask(both, "market bridge harbour", top_k=10)
+    assert all(index == "wiki" for index, _ in found[:8])
+
+
+def test_passages_of_one_id_stay_apart(both: SeveralTexts) -> None:
+    found = both.retrieve(Request("Lake Garda", "Lake Garda", top_k=5), Cancellation()).evidence
+    garda = {(item.locator["index"], item.text) for item in found if item.title == "Lake Garda"}
+    assert len(garda) == 2
+
+
+def test_one_index_is_searched_as_before() -> None:
+    directory = store.index_path("text", "wiki")
+    with closing(open_texts([directory], FakeEmbedder())) as source:
+        assert isinstance(source, TextSource)
+        found = source.retrieve(Request("lake", "lake", top_k=3), Cancellation()).evidence
+    assert all("index" not in item.locator for item in found)
+
+
+def test_pages_of_all(both: SeveralTexts) -> None:
+    assert both.pages_missing == ""
+    page = both.page("Holiday")
+    assert page is not None
+    assert page.index == "notes"
+    page = both.page("Lake Garda")  # in both: the first index's
+    assert page is not None
+    assert page.index == "wiki"
+    assert both.page("Nowhere") is None
+    assert "Lake Garda" in both.similar_titles("Lake Gard", 3)
+    assert len(both.some_titles(4)) == 4
+
+
+def test_names_of_several_indexes() -> None:
+    assert resolve("text", "wiki, notes,wiki") == "wiki,notes"
+    with pytest.raises(KnowledgeIndexError, match="no text index named 'nothing'"):
+        resolve("text", "wiki,nothing")
+    with pytest.raises(KnowledgeIndexError, match="several graph indexes"):
+        resolve("graph", "one,two")
