@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
+from atomr_local.errors import AtomrError, Cancelled
 from atomr_local.planning.coverage import left_out
 from atomr_local.reasoning.answer_selection.selection import AnswerSelection
 from atomr_local.reasoning.executor import Executor
@@ -13,10 +15,14 @@ from atomr_local.reasoning.trace.events import PlanReady, WarningRaised
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.reasoning.verdict.unmentioned_years import unmentioned_years
 from atomr_local.strategies.options import NoOptions, StrategyOptions
-from atomr_local.strategies.plans import make_plan
 from atomr_local.strategies.protocol import Need, Toolbox
+from atomr_local.strategies.shared.follow_ups import FollowUps
+from atomr_local.strategies.shared.plans import make_plan
+from atomr_local.strategies.shared.step_answers import as_tree, from_answered
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import Tree
+
+_FEWEST = 2  # follow-up questions that make an answer of their own
 
 
 class AtomR:
@@ -49,6 +55,7 @@ class AtomR:
             tools.reader,
             tools.calibration,
             direct=features.rival and bool(tools.retriever.names),
+            ask_on=_asking_on(tools) if features.ask_on else None,
             guess=features.guess,
             corrected=reused is not None and reused.corrected,
         )
@@ -68,3 +75,33 @@ class AtomR:
         if years:
             tools.recorder.emit(WarningRaised(message=f"the evidence does not mention {', '.join(years)}"))
         return result
+
+
+def _asking_on(tools: Toolbox) -> Callable[[str], Result] | None:
+    """What answers the whole question by follow-up questions; None if the model has not learnt to write them."""
+    if not tools.reader.knows_next or not tools.retriever.names:
+        return None
+
+    def ask_on(question: str) -> Result:
+        trace = tools.recorder.trace
+        root, *others = trace.nodes
+        # One question alone is a direct answer again, and what a step of the plan did not find is not found otherwise.
+        barred = [question, root.question, *(node.resolved_question for node in others if not node.answers)]
+        followed = FollowUps(question, tools, memory=False, barred=barred)
+        try:
+            followed.ask()
+        except Cancelled:
+            raise
+        except AtomrError as error:  # the answer that there is stands
+            return Result(dropped=[f"no follow-up question: {error.message}"])
+        if len(followed.steps) < _FEWEST or not followed.complete:
+            return Result(dropped=followed.notes)
+        result = from_answered(tools, question, followed.steps)
+        if result.values:
+            result.method = "aggregate"  # it rests on the follow-up questions, not on the plan's steps
+        if left := left_out(as_tree(question, followed.steps)[0], question):
+            result.confidence = 0.0  # the answer to another question
+            result.dropped.append(f"the follow-up questions leave out {', '.join(left)}")
+        return result
+
+    return ask_on

@@ -11,17 +11,17 @@ from functools import cache
 from pydantic import Field
 from rapidfuzz import fuzz
 
-from atomr_local.indexing.text_index.chunking import sentences
 from atomr_local.language.chain_of_thought import gives_answer, only_concludes, search_words
+from atomr_local.language.sentences import sentences
 from atomr_local.reasoning.asking.forms import Form, Line, worked_examples
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.steps import Step
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.sources.protocol import Evidence, Request, SourceName
-from atomr_local.strategies.closing import CALLS_USED, closed, read_whole, result_of
 from atomr_local.strategies.options import StrategyOptions
 from atomr_local.strategies.protocol import Need, Toolbox
-from atomr_local.strategies.searching import searched
+from atomr_local.strategies.shared.closing import CALLS_USED, at_root, read_whole, result_of
+from atomr_local.strategies.shared.searching import searched, told
 from atomr_local.tree.nodes import ROOT_ID, Tree
 
 _SAME = 90.0  # edit ratio of 100 from which two titles, and two texts, are the same
@@ -61,12 +61,7 @@ class IRCoT:
         tools.steps.begin(question)
         chain = _Chain(question, tools, IRCoTOptions.of(tools.options))
         chain.grow()
-        with tools.steps.root(question) as root, tools.asking.concluding():
-            reading = read_whole(tools, ROOT_ID, question, chain.paragraphs)
-            result = closed(tools, question, result_of(reading, "direct_rag", chain.paragraphs))
-            result.dropped = [*chain.notes, *result.dropped]
-            root.result = result
-        return root.result
+        return at_root(tools, question, chain.concluded, chain.notes)
 
 
 class _Chain:
@@ -94,6 +89,11 @@ class _Chain:
                     self._collect(step, self._query())
                     written = self._next(step)
 
+    def concluded(self) -> Result:
+        """The answer that is read from the paragraphs."""
+        reading = read_whole(self._tools, ROOT_ID, self._question, self.paragraphs)
+        return result_of(reading, "direct_rag", self.paragraphs)
+
     def _query(self) -> str:
         """The last sentence that tells a fact; without one, the question."""
         facts = (sentence for sentence in reversed(self._sentences) if not only_concludes(sentence))
@@ -105,6 +105,7 @@ class _Chain:
         sources = [name for name in (SourceName.TEXT, SourceName.WEB) if name in self._tools.retriever.names]
         gathered = searched(self._tools, step.id, request, self._question, sources=sources)
         found = Result(evidence=gathered.evidence, dropped=[*gathered.dropped, *gathered.problems])
+        found.observation = told(gathered.evidence)
         step.result = found
         room = self._options.paragraphs - len(self.paragraphs)
         new = [item for item in found.evidence if not self._known(item)]

@@ -42,6 +42,14 @@ class StrategyOptions(BaseModel):
         named = isinstance(value, str) and value.strip().lower() == "none"
         return None if named and _optional(cls.model_fields[info.field_name]) else value
 
+    def only_source(self) -> str | None:
+        """The one source that the strategy is to ask; None: all that are on."""
+        return None
+
+    def searches_facts(self) -> bool:
+        """Whether the strategy searches the facts of a graph as text, where a graph is asked."""
+        return False
+
     @classmethod
     def of(cls, options: StrategyOptions) -> Self:
         """The options as this model; the defaults where none are set.

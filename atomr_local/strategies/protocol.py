@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Literal, Protocol
 
@@ -14,6 +15,7 @@ from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.asking.writer import Writer
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.conversation import Conversation
+from atomr_local.reasoning.fact_text import fact_reader
 from atomr_local.reasoning.graph_access import graph_access
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.pages import page_reader
@@ -23,6 +25,8 @@ from atomr_local.reasoning.result_reuse import ResultCache
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.retrieval import Retriever
 from atomr_local.reasoning.revision import Revision
+from atomr_local.reasoning.source_access import SourcesAtHand
+from atomr_local.reasoning.sparql.writer import QueryWriter
 from atomr_local.reasoning.steps import Steps
 from atomr_local.reasoning.trace.events import Event, ModelCalled, TextGenerated
 from atomr_local.reasoning.trace.recorder import Recorder
@@ -38,6 +42,7 @@ _LOCAL = (SourceName.TEXT, SourceName.GRAPH)
 
 class Toolbox:
     """Everything that a strategy may use for one question. Model and sources are reached through these tools alone.
+    Whoever makes it closes it when the question has ended.
 
     Attributes:
         asking: calls the model, fits prompts to its window and counts the calls.
@@ -56,9 +61,13 @@ class Toolbox:
         conversation: the turns before this question.
         pages: opens pages; None if no source at hand can.
         graph: looks around in the graph; None if it is not at hand.
+        facts: finds facts as text; None if no graph at hand has them.
+        sparql: has the model write queries of the graph; None if it is not at hand.
         ranking: orders evidence of several sources.
+        withheld: private indexes that this question does not read; nothing that may quote them is shown to the model.
         aside: gives the tools for another question that a step of this one asks on the way. It has a trace and limits
-            of its own, and nothing goes to the web; its model calls are told as those of the step.
+            of its own, and nothing goes to the web; its model calls are told as those of the step, and the model reads
+            as for this question. Close them when they are done with.
     """
 
     def __init__(
@@ -76,15 +85,18 @@ class Toolbox:
         revision: Revision | None = None,
         earlier: ResultCache | None = None,
         verifies: bool = False,
+        knows_next: bool = False,
         span_reader: SpanJudge | None = None,
         conversation: Conversation | None = None,
         ranking: Ranking | None = None,
+        withheld: frozenset[str] = frozenset(),
     ) -> None:
         """Make the tools.
 
         Args:
             style: the form of prompts that the model was trained on.
             verifies: whether the model can verify its answers.
+            knows_next: whether the model has learnt to write the next question from answered steps.
             span_reader: judges what the model reads; None if there is none.
         """
         features = settings.features
@@ -103,6 +115,7 @@ class Toolbox:
         self.reader = Reader(
             self.asking,
             verify=features.verify and verifies,
+            knows_next=features.follow_ups and knows_next,
             span_reader=span_reader if features.span_reader else None,
         )
         if revision is not None:
@@ -110,10 +123,13 @@ class Toolbox:
                 node_id: frozenset(map(str, sources)).intersection(names) for node_id, names in revision.sources.items()
             }
         self.steps = Steps(recorder, cancellation)
-        self.retriever = Retriever(sources, self.reader, recorder, cancellation, settings, dict(self.cache.allowed))
-        self.pages = page_reader(sources, recorder, cancellation, self.cache.allowed)
-        self.graph = graph_access(sources, recorder, cancellation, self.cache.allowed)
+        allowed = dict(self.cache.allowed)
+        self.retriever = Retriever(sources, self.reader, recorder, cancellation, settings, allowed)
+        at_hand = SourcesAtHand(sources, recorder, cancellation, allowed)
+        self.pages, self.graph, self.facts = page_reader(at_hand), graph_access(at_hand), fact_reader(at_hand)
+        self.sparql = QueryWriter(self.graph, self.writer) if self.graph is not None else None
         self.ranking = ranking or Ranking()
+        self.withheld = withheld
 
         def aside(question: str, node_id: int, cancellation: Cancellation) -> Toolbox:
             def tell(event: Event) -> None:
@@ -122,12 +138,34 @@ class Toolbox:
 
             own = Recorder(question, recorder.trace.strategy, {}, tell)
             local = {name: source for name, source in sources.items() if name in _LOCAL}
-            parts = (backbone, local, planner, own, cancellation, settings)
-            return Toolbox(*parts, style=style, calibration=calibration, ranking=self.ranking)
+            tools = Toolbox(
+                backbone,
+                local,
+                planner,
+                own,
+                cancellation,
+                settings,
+                style=style,
+                calibration=calibration,
+                verifies=verifies,
+                knows_next=knows_next,
+                span_reader=span_reader,
+                ranking=self.ranking,
+                withheld=withheld,
+            )
+            self._closing.callback(tools.close)
+            return tools
 
         self.aside = aside
+        self._closing = ExitStack()
+        if self.graph is not None:
+            self._closing.callback(self.graph.close)
         entity = self.conversation.entity if self.conversation.turns else None
         self.operators = Operators(self.retriever, self.reader, settings, entity)
+
+    def close(self) -> None:
+        """End what was kept for this question and those asked aside. Idempotent."""
+        self._closing.close()
 
 
 class Strategy(Protocol):

@@ -8,25 +8,28 @@ from typing import Literal
 
 from pydantic import Field
 
-from atomr_local.errors import InputError
-from atomr_local.reasoning.asking.forms import Form, Line, WordsOf, worked_examples
+from atomr_local import paths
+from atomr_local.reasoning.asking.forms import Form, Line, worked_examples
 from atomr_local.reasoning.candidates import Candidate, Vote, vote
-from atomr_local.reasoning.pages import OpenPage, PageReader
 from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.reading.citation_verification import are_verdicts, holds
 from atomr_local.reasoning.results import Result, text_values
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.sources.protocol import Evidence
-from atomr_local.strategies.closing import closed, final_values
-from atomr_local.strategies.loop import INPUT, THOUGHT, Final, Loop, Observed, Tool
 from atomr_local.strategies.options import StrategyOptions
+from atomr_local.strategies.processes.choice import chosen
+from atomr_local.strategies.processes.store import at_hand as kept_processes
 from atomr_local.strategies.protocol import Need, Toolbox
+from atomr_local.strategies.shared.asking_on import AskingOn
+from atomr_local.strategies.shared.closing import closed, final_values
+from atomr_local.strategies.shared.loop import THOUGHT, Loop
+from atomr_local.strategies.shared.page_tools import PageTools, needed_pages
+from atomr_local.strategies.shared.step_answers import Final
 from atomr_local.tree.nodes import Tree
 
 _PACKAGE = "atomr_local.strategies"
 _FORM = Form(_PACKAGE, "react", (Line(THOUGHT),), worked_examples(_PACKAGE, "react_examples"))
-_SENTENCES = 5
-_TITLES = 5
+_PROCESSES = 3  # of the user's own that are shown
 _TEMPERATURE = 0.7
 _ENOUGH = 0.5  # share of the votes from which `first = "cot"` does not act
 _CALLS_A_CHAIN = 2
@@ -59,19 +62,21 @@ class React:
 
     def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
         options = ReactOptions.of(tools.options)
-        if tools.pages is None:
-            raise InputError(
-                "the strategy react needs pages of a text index", hint="Build a text index: `atomr text build`."
-            )
+        pages = needed_pages(tools, self.name)
         tools.steps.begin(question)
         voted = _voted(question, tools, options.votes) if options.first == "cot" else None
         result, notes = Result(), list[str]()
         if voted is None or voted.confidence is None or voted.confidence < _ENOUGH:
-            loop = Loop(question, tools, _PageTools(tools.pages).at_hand(), _FORM, options.rounds)
+            asking = AskingOn(question, tools) if tools.reader.knows_next else None
+            at_hand = PageTools(pages, asking).at_hand()
+            thinks = asking.thought if asking is not None else None
+            loop = Loop(question, tools, at_hand, _form(question, tools), options.rounds, thinks=thinks)
             final = loop.run()
             notes += loop.notes
             if final is not None:
                 result = _found(final, loop)
+                if asking is not None and asking.answer:  # the model was left no choice of what to end with
+                    result.confidence = asking.confidence
             result.evidence = loop.evidence
             if not result.values and options.fallback == "cot":
                 with tools.asking.concluding():
@@ -84,44 +89,12 @@ class React:
         return root.result
 
 
-class _PageTools:
-    """The tools over pages; the last page that was opened is the open one."""
-
-    def __init__(self, pages: PageReader) -> None:
-        self._pages = pages
-        self._open: OpenPage | None = None
-
-    def at_hand(self) -> tuple[Tool, ...]:
-        return (
-            Tool("search", lambda names: WordsOf(INPUT, names), self._search),
-            Tool("lookup", lambda _names: Line(INPUT), self._lookup, self._place),
-            Tool("finish", lambda _names: Line(INPUT)),
-        )
-
-    def _search(self, node_id: int, title: str) -> Observed:
-        page = self._pages.open(node_id, title)
-        if page is None:
-            like = self._pages.similar(title, _TITLES)
-            told = f". Titles like it: {'; '.join(like)}" if like else ""
-            return Observed(f"no page “{title}”{told}", names=like)
-        self._open = page
-        first = page.first(_SENTENCES)
-        if first is None:
-            return Observed("this page is empty", page.title)
-        return Observed(first.text, page.title, (first,), (page.title,))
-
-    def _lookup(self, node_id: int, words: str) -> Observed:
-        if self._open is None:
-            return Observed("no page is open: search one first")
-        looked = self._open.lookup(words, node_id)
-        if looked is None:
-            return Observed("no more results")
-        text = f"({looked.number} of {looked.of}) {looked.sentence.text}"
-        return Observed(text, evidence=(looked.sentence,), more=True)
-
-    def _place(self, words: str) -> str:
-        """On another page the same words are another action."""
-        return f"{self._open.title if self._open is not None else ''}: {words.casefold()}"
+def _form(question: str, tools: Toolbox) -> Form:
+    """The form with the worked examples, processes that the user has kept first."""
+    kept, _ = kept_processes(paths.processes_file(), React.name, tools.withheld)
+    shown = chosen(question, kept, _PROCESSES, "dpp", tools.ranking, tools.cancellation)
+    examples = (*(process.as_example() for process in shown), *_FORM.examples)
+    return replace(_FORM, examples=examples[: len(_FORM.examples)])
 
 
 def _found(final: Final, loop: Loop) -> Result:

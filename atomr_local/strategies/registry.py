@@ -7,12 +7,17 @@ import logging
 from atomr_local.errors import SettingsError
 from atomr_local.plugins import find, load_all, offered
 from atomr_local.strategies.atomr import AtomR
-from atomr_local.strategies.dsp import DSP
+from atomr_local.strategies.cok.strategy import CoK
+from atomr_local.strategies.detllm.strategy import DetLLM
+from atomr_local.strategies.dsp.strategy import DSP
+from atomr_local.strategies.humaniq.strategy import HumanIQ
 from atomr_local.strategies.ircot import IRCoT
 from atomr_local.strategies.plugged_in import plugged_in
-from atomr_local.strategies.probtree import ProbTree
+from atomr_local.strategies.probtree.strategy import ProbTree
 from atomr_local.strategies.protocol import Strategy
 from atomr_local.strategies.react import React
+from atomr_local.strategies.roht.strategy import RoHT
+from atomr_local.strategies.searchain.strategy import SearChain
 from atomr_local.strategies.self_ask import SelfAsk
 from atomr_local.strategies.single import ChainOfThought, ClosedBook, Rag
 
@@ -20,7 +25,22 @@ _log = logging.getLogger(__name__)
 ENTRY_POINTS = "atomr_local.strategies"
 STRATEGIES: dict[str, Strategy] = {
     strategy.name: strategy
-    for strategy in (AtomR(), Rag(), ClosedBook(), ChainOfThought(), SelfAsk(), IRCoT(), ProbTree(), DSP(), React())
+    for strategy in (
+        AtomR(),
+        Rag(),
+        ClosedBook(),
+        ChainOfThought(),
+        SelfAsk(),
+        IRCoT(),
+        ProbTree(),
+        DSP(),
+        React(),
+        CoK(),
+        DetLLM(),
+        RoHT(),
+        SearChain(),
+        HumanIQ(),
+    )
 }
 
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from atomr_local.errors import AtomrError, InputError
+from atomr_local.errors import AtomrError, InputError, SettingsError
 from atomr_local.settings.schema import Settings
 from atomr_local.sources.protocol import SourceName
-from atomr_local.sources.registry import find_source, pages_missing
+from atomr_local.sources.registry import (
+    SOURCES,
+    facts_missing,
+    find_source,
+    pages_missing,
+    permitted,
+    switched_names,
+)
+from atomr_local.strategies.options import StrategyOptions
 from atomr_local.strategies.protocol import Need, Strategy
 from atomr_local.strategies.registry import STRATEGIES
 
@@ -69,6 +77,75 @@ def check_needs(strategy: Strategy, sources: Collection[str], settings: Settings
             raise InputError(f"{needed}: {error.message}", hint=error.hint) from error
         if missing:
             raise InputError(f"{needed}: {missing}", hint="Build the index again.")
+
+
+def lacks_source(strategy: Strategy, sources: Collection[str]) -> bool:
+    """Whether a source that the strategy cannot do without is not among these."""
+    return any(_RESTS_ON[need][0] not in sources for need in strategy.needs)
+
+
+def check_facts(strategy: Strategy, options: StrategyOptions, sources: Collection[str], settings: Settings) -> None:
+    """Refuse to measure a strategy without the facts as text that it is set to search. A question is answered without.
+
+    Args:
+        sources: those that the questions may use.
+
+    Raises:
+        InputError: the graph index has no facts as text.
+        KnowledgeIndexError: it is not whole.
+    """
+    if SourceName.GRAPH in sources and options.searches_facts() and (missing := facts_missing(settings)):
+        what, _, hint = missing.partition(". ")
+        raise InputError(f"the strategy {strategy.name} searches facts as text: {what}", hint=hint)
+
+
+def check_sources(strategy: Strategy, sources: Collection[str], settings: Settings, *, web: bool) -> None:
+    """Refuse a question that no source could be asked for. One that cannot be asked, beside others, is only told.
+
+    Args:
+        sources: the local ones that the question may use.
+
+    Raises:
+        AtomrError: none of them can be asked, and web search is off; the first one's reason.
+    """
+    problems: list[AtomrError] = []
+    if web or not strategy.uses_sources:
+        return
+    for name in permitted(sources, web=False):
+        try:
+            find_source(name).readiness(settings)
+        except AtomrError as error:
+            problems.append(error)
+        else:
+            return
+    if problems:
+        raise problems[0]
+
+
+def check_only_source(strategy: Strategy, options: StrategyOptions, allowed: Collection[str]) -> None:
+    """Refuse a question whose strategy is set to ask one source that there is not, or that is off.
+
+    Args:
+        allowed: the sources that the question may ask.
+
+    Raises:
+        InputError: the source is off.
+        SettingsError: there is no such source.
+    """
+    name = options.only_source()
+    if name is None or name in allowed:
+        return
+    others = f"one of: {', '.join(('all', *allowed))}."
+    if name not in (*SOURCES, *switched_names()):
+        raise SettingsError(
+            f"strategies.{strategy.name}: there is no source named {name!r}", hint=f"Set the option to {others}"
+        )
+    label = find_source(name).label
+    raise InputError(
+        f"the strategy {strategy.name} is set to ask the source {name} only, and {label} is off",
+        hint=f"Turn it on ({'--web' if name == SourceName.WEB else '--sources'}), or set the strategy's option to "
+        f"{others}",
+    )
 
 
 def _ours(which: Callable[[Strategy], bool]) -> str:

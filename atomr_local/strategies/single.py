@@ -10,9 +10,9 @@ from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import PlanReady
 from atomr_local.reasoning.trace.schema import Method, PlanOrigin
 from atomr_local.sources.protocol import Evidence, Request
-from atomr_local.strategies.closing import closed, read_whole, result_of
 from atomr_local.strategies.options import NoOptions, StrategyOptions
 from atomr_local.strategies.protocol import Need, Toolbox
+from atomr_local.strategies.shared.closing import closed, read_whole, result_of
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.nodes import ROOT_ID, Tree
 
@@ -71,8 +71,8 @@ class Rag(SingleNode):
         if not found.evidence:
             return Reading(dropped=tuple(found.problems)), []
         best_first = found.evidence
-        if options.ranking and len({item.source for item in best_first}) > 1:
-            best_first = tools.ranking.ranked(question, best_first, len(best_first), tools.cancellation)
+        if options.ranking:
+            best_first = tools.ranking.together(question, best_first, tools.cancellation)
         return read_whole(tools, ROOT_ID, question, best_first), found.evidence
 
 

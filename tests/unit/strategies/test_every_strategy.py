@@ -20,7 +20,11 @@ REPLIES = {
     "self-ask": ("Needed: yes\nFollow-up: Who directed Emma Road?",),
     "ircot": (),
     "probtree": (),
+    "roht": (),
     "dsp": (),
+    "cok": ("First: Ann Lee made it.\nSecond: Ann Lee was born in York.\nAnswer: York", *[""] * 4),
+    "searchain": ("Query 1: Who directed Emma Road?\nAnswer 1: Ann Lee\nNext 1: the end\nFinal: Ann Lee",),
+    "detllm": (),
 }
 OPTIONS: dict[str, dict[str, Any]] = {"dsp": {"demonstrations": 0}}
 
@@ -74,4 +78,6 @@ def test_what_is_made_up_about_a_question_without_evidence_cites_nothing(name: s
 
 
 def _anything(_prompt: Any) -> str:
-    return "Next: the answer\nNeeded: no\nReasons: so [1].\nQuery: x\nSummary: y\nAnswer: Eve Lee"
+    return (
+        "Next: the answer\nNeeded: no\nReasons: so [1].\nQuery: x\nSummary: y\nFact: Eve Lee made it.\nAnswer: Eve Lee"
+    )

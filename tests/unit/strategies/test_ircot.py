@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, passages, reply, toolbox
+from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, cancelling, passages, reply, toolbox
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, ModelError, SourceError
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import Trace
+from atomr_local.reasoning.trace.step_details import is_stage
 from atomr_local.strategies.ircot import IRCoTOptions
 from atomr_local.strategies.protocol import Toolbox
 from atomr_local.strategies.registry import find_strategy
@@ -51,6 +52,7 @@ def test_the_published_path() -> None:
         ("step", "sentence 2", "So the answer is: Eve Lee."),
     ]
     assert [node.thought for node in trace.nodes[1:]] == [FIRST, "So the answer is: Eve Lee.", ""]
+    assert [node.observation for node in trace.nodes[1:]] == ["Emma Road; Roads", "Emma Road; Ann Lee", ""]
     assert result.texts == ("Eve Lee",)
     assert trace.node(0).method == "direct_rag" and trace.node(0).supported
     assert [item.title for item in trace.evidence] == ["Emma Road", "Roads", "Ann Lee"]
@@ -81,6 +83,12 @@ def test_output_that_fits_no_form_ends_or_goes_on_and_is_answered(written: str) 
     replies: list[Any] = [written, "", "", UNKNOWN, UNKNOWN]
     result, trace, _ = run(FakeBackbone(*replies), text())
     assert trace.node(0).answers == [] and not result.values
+
+
+def test_a_search_that_no_sentence_follows_is_no_step_that_found_nothing() -> None:
+    _, trace, _ = run(FakeBackbone("Next: ", reply("Ann Lee", evidence=[1])), text())
+    [first] = trace.nodes[1:]
+    assert not first.thought and is_stage(first, first.label, first.question)
 
 
 def test_a_repeated_sentence_ends_the_chain_and_is_told() -> None:
@@ -164,10 +172,7 @@ def test_the_end_of_the_call_budget_is_told_and_answered() -> None:
 def test_cancelling_in_any_call_ends_the_question(call: int) -> None:
     cancellation = Cancellation()
 
-    def cancel(_prompt: Any) -> str:
-        cancellation.cancel()
-        raise Cancelled("stop")
-
+    cancel = cancelling(cancellation)
     replies: list[str | Callable[[Any], str]] = [*CHAIN[:call], cancel]
     tools = toolbox(QUESTION, FakeBackbone(*replies), text(), cancellation=cancellation)  # type: ignore[arg-type]
     with pytest.raises(Cancelled):

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.fake_pages import FakePages
-from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, reply, toolbox
+from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, cancelling, reply, toolbox
 
+from atomr_local import paths
 from atomr_local.backbone.protocol import Prompt
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError, ModelError, SourceError
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.reasoning.verdict.judge import judge
-from atomr_local.strategies.loop import LIMIT, NO_ACTION
+from atomr_local.strategies.processes.process import checked
+from atomr_local.strategies.processes.store import keep
 from atomr_local.strategies.react import NOT_SEEN, VOTED, ReactOptions
 from atomr_local.strategies.registry import find_strategy
+from atomr_local.strategies.shared.asking_on import ALL_FOUND
+from atomr_local.strategies.shared.closing import CALLS_USED
+from atomr_local.strategies.shared.loop import NO_ACTION
 
 QUESTION = "Who is the mother of the director of Emma Road?"
 PAGES: dict[str, Sequence[str]] = {
@@ -88,6 +94,30 @@ def test_six_worked_examples_and_one_conversation_that_grows() -> None:
     assert backbone.requests[0].stop == ("\nObservation:",)
 
 
+@pytest.mark.parametrize("withheld", [False, True])
+def test_a_kept_process_is_shown_first_but_not_where_it_may_quote_what_is_private(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, withheld: bool
+) -> None:
+    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
+    steps = [
+        {"thought": "so", "action": "search", "input": "Kept"},
+        {"thought": "so", "action": "finish", "input": "X"},
+    ]
+    question = "Who is the mother of the director of Kept?"
+    keep(
+        paths.processes_file(),
+        checked({"method": "react", "question": question, "steps": steps, "answer": "X"}).quoting(["notes"]),
+    )
+    backbone = FakeBackbone(*PATH)
+    tools = toolbox(QUESTION, backbone, FakePages(PAGES), options=ReactOptions())
+    tools.withheld = frozenset({"notes"}) if withheld else frozenset()
+    find_strategy("react").run(QUESTION, None, "steps", tools)
+    examples = [turn.content for turn in backbone.prompts[0].static if turn.content.startswith("Question: ")]
+    assert len(examples) == 6
+    assert (f"Question: {question}" == examples[0]) is not withheld
+    assert (f"Question: {question}" in examples) is not withheld
+
+
 def test_an_unknown_page_offers_five_titles_like_it() -> None:
     pages = {f"Road {number}": ("A road.",) for number in range(7)}
     backbone = FakeBackbone(act("search", "Emma Road"), act("search", "Road 3"), act("finish", "A road"))
@@ -99,12 +129,11 @@ def test_an_unknown_page_offers_five_titles_like_it() -> None:
 
 def test_lookup_gives_the_next_sentence_and_says_where_it_ends() -> None:
     backbone = FakeBackbone(
-        act("lookup", "Ann"), act("search", "Emma Road"), *[act("lookup", "Ann")] * 4, act("lookup", "Bob"),
-        act("finish", "Ann"), context_tokens=100_000,
+        act("search", "Emma Road"), *[act("lookup", "Ann")] * 4, act("lookup", "Bob"), act("finish", "Ann"),
+        context_tokens=100_000,
     )  # fmt: skip
     _, trace = run(backbone, rounds=9)
     assert [node.observation for node in trace.nodes[1:]] == [
-        "no page is open: search one first",
         f"Emma Road: {' '.join(PAGES['Emma Road'][:5])}",
         "(1 of 3) Emma Road is a film by Ann Lee.",
         "(2 of 3) Ann sang.",
@@ -113,6 +142,16 @@ def test_lookup_gives_the_next_sentence_and_says_where_it_ends() -> None:
         "(1 of 1) Bob too.",
         "",
     ]
+
+
+def test_nothing_can_be_looked_up_before_a_page_is_open() -> None:
+    unreadable, path = act("lookup", "Ann"), [act("search", "director"), *PATH]
+    backbone = FakeBackbone(unreadable, *path)
+    _, trace = run(backbone)
+    offers = ['"lookup"' in (grammar or "") for grammar in backbone.grammars]
+    assert offers == [False, False, False, True, True], "not after a page that is not there either"
+    assert trace.node(1).dropped[0].startswith("asked again: Action: 'lookup' is none of search, finish")
+    assert trace.node(1).action == {"name": "search", "input": "director"}
 
 
 def test_a_repeated_action_is_answered_already_tried_and_opens_nothing() -> None:
@@ -250,7 +289,7 @@ def test_after_the_last_call_the_vote_has_the_few_calls_for_concluding() -> None
     chains = ["I think.", reply("Eve Lee")] * 4
     backbone = FakeBackbone(PATH[0], *chains)
     result, trace = run(backbone, fallback="cot", limits={"calls": 1}, llm={"parallel": 1})
-    assert result.texts == ("Eve Lee",) and LIMIT in result.dropped
+    assert result.texts == ("Eve Lee",) and CALLS_USED in result.dropped
     assert any("1 of 5 chains left out" in note for note in trace.node(2).dropped)
 
 
@@ -261,11 +300,7 @@ CALLS = (*PATH[:2], "I think.", reply("Eve Lee"))
 def test_cancelled_in_every_kind_of_call(call: int) -> None:
     cancellation = Cancellation()
 
-    def cancel(_prompt: Prompt) -> str:
-        cancellation.cancel()
-        cancellation.check()
-        raise AssertionError
-
+    cancel = cancelling(cancellation)
     replies: list[str | Callable[[Prompt], str]] = [*CALLS[:call], cancel]
     with pytest.raises(Cancelled):
         run(FakeBackbone(*replies), rounds=2, votes=1, fallback="cot", cancellation=cancellation)
@@ -310,3 +345,58 @@ def test_a_round_is_not_what_was_not_found() -> None:
     verdict = judge(trace, accept=0.5)
     assert verdict.status == "unknown" and "Emma Road" in verdict.reason and "Nothing was found" not in verdict.reason
     assert set(verdict.nodes) == {0}
+
+
+def test_a_model_that_has_learnt_to_ask_on_finds_out_one_thing_after_another() -> None:
+    """The thought is the next question; it says what may be searched, and what is seen answers it."""
+    first, second = "Who directed Emma Road?", "Who is the mother of Ann Lee?"
+    backbone = FakeBackbone(
+        *(first, "Action: search\nInput: Emma Road", "Ann Lee [1]"),
+        *(second, "Action: search\nInput: Ann Lee", "Eve Lee [1]"),
+        *("Done", "Eve Lee", "Action: finish\nInput: Eve Lee"),
+    )
+    result, trace = run(backbone, style="lean", knows_next=True)
+    assert (result.texts, result.method) == (("Eve Lee",), "tool")
+    assert result.confidence == pytest.approx(0.8**3), "of the readings, not of how the action was written"
+    assert [node.thought for node in trace.nodes[1:]] == [first, second, ALL_FOUND]
+    search, finish = backbone.grammars[1] or "", backbone.grammars[-1] or ""
+    assert '"search"' in search and '"finish"' not in search and "mother" not in search
+    assert '"finish"' in finish and '"search"' not in finish and "Eve Lee" in finish
+
+
+def test_a_question_that_a_page_does_not_answer_stays_and_can_be_looked_up() -> None:
+    first = "Who directed Emma Road?"
+    backbone = FakeBackbone(
+        *(first, "Action: search\nInput: Emma Road", "Unknown"),
+        *("Action: lookup\nInput: film", "Ann Lee [1]"),
+        *("Done", "Ann Lee", "Action: finish\nInput: Ann Lee"),
+    )
+    result, trace = run(backbone, style="lean", knows_next=True)
+    assert [node.thought for node in trace.nodes[1:]] == [first, first, ALL_FOUND]
+    assert result.texts == ("Ann Lee",)
+
+
+def test_a_page_is_read_again_for_another_question_but_not_for_the_same() -> None:
+    """What was tried before is what was tried for this question."""
+    first, second = "Who directed Emma Road?", "When was Emma Road made?"
+    again = "Action: search\nInput: Emma Road"
+    backbone = FakeBackbone(first, again, "Ann Lee [1]", second, again, "Unknown", again, again)
+    _, trace = run(backbone, style="lean", knows_next=True)
+    observed = [node.observation.startswith("already tried") for node in trace.nodes[1:] if node.action]
+    assert observed == [False, False, True, True]
+    assert [node.thought for node in trace.nodes[1:5]] == [first, second, second, second]
+
+
+def test_where_no_page_is_called_so_the_titles_like_it_are_offered_until_one_answers() -> None:
+    pages = FakePages({"Emma Lane": ("A lane.",), "Emma Street": ("A street by Ann Lee.",)})
+    backbone = FakeBackbone(
+        *("Who directed Emma Road?", "Action: search\nInput: Emma Road"),
+        *("Action: search\nInput: Emma Lane", "Unknown"),
+        *("Action: search\nInput: Emma Street", "Ann Lee [1]"),
+        *("Done", "Ann Lee", "Action: finish\nInput: Ann Lee"),
+    )
+    result, _ = run(backbone, pages, style="lean", knows_next=True)
+    assert result.texts == ("Ann Lee",)
+    second, third = backbone.grammars[2] or "", backbone.grammars[4] or ""
+    assert '"Emma Lane"' in second and '"Emma Street"' in second and '"Emma Road"' not in second
+    assert '"Emma Street"' in third and '"Emma Lane"' not in third

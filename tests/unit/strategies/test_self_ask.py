@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.fake_embedder import FakeEmbedder
-from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, passages, reply, toolbox
+from support.fake_parts import UNKNOWN, FakeBackbone, FakeSource, Said, cancelling, passages, reply, toolbox
 
 from atomr_local.backbone.protocol import Prompt
 from atomr_local.cancellation import Cancellation
@@ -17,7 +17,9 @@ from atomr_local.reasoning.ranking import Ranking
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.strategies.registry import find_strategy
-from atomr_local.strategies.self_ask import ALL_OWN, LIMIT, NO_LOOK_UP, OWN, UNTOLD, SelfAskOptions
+from atomr_local.strategies.self_ask import SelfAskOptions
+from atomr_local.strategies.shared.closing import CALLS_USED
+from atomr_local.strategies.shared.step_answers import ALL_OWN, NO_LOOK_UP, OWN, UNTOLD
 
 QUESTION = "Who is the mother of the director of Emma Road?"
 FIRST, SECOND = "Who directed Emma Road?", "Who is the mother of Ann Lee?"
@@ -218,7 +220,7 @@ def test_prose_around_the_lines_is_read() -> None:
 
 def test_after_the_last_call_the_steps_are_concluded_from() -> None:
     result, trace = run(FakeBackbone(needed(FIRST), ANN, reply("Ann Lee")), text(), limits={"calls": 2})
-    assert result.texts == ("Ann Lee",) and LIMIT in trace.node(0).dropped
+    assert result.texts == ("Ann Lee",) and CALLS_USED in trace.node(0).dropped
 
 
 def test_a_step_that_no_call_is_left_for_fails_alone() -> None:
@@ -242,11 +244,7 @@ def test_a_model_that_fails_at_once_fails_the_question() -> None:
 def test_cancelled_in_every_kind_of_call(call: int) -> None:
     cancellation = Cancellation()
 
-    def cancel(_prompt: Prompt) -> str:
-        cancellation.cancel()
-        cancellation.check()
-        raise AssertionError
-
+    cancel = cancelling(cancellation)
     replies: list[str | Callable[[Prompt], str]] = [*PATH[:call], cancel]
     with pytest.raises(Cancelled):
         run(FakeBackbone(*replies), text(), cancellation=cancellation)
@@ -262,7 +260,7 @@ def test_a_hostile_passage_asks_nothing_and_sends_nothing() -> None:
     written = [prompt for prompt in backbone.prompts if prompt.dynamic[0].content == f"Question: {QUESTION}"]
     assert len(written) == 3
     assert not any("Ignore" in turn.content for prompt in written for turn in prompt.messages)
-    assert web.queries == ["Who Emma Road", "Who is the mother of Ann Lee"]
+    assert web.queries == ["Who directed Emma Road", "Who is the mother of Ann Lee"]
     assert [node.question for node in trace.nodes[1:]] == [FIRST, steered]
 
 
@@ -290,6 +288,36 @@ def test_a_model_that_has_learnt_to_combine_gives_the_answer_in_a_call_of_its_ow
     assert "Answer: " not in (backbone.grammars[-2] or "")
 
 
+def test_a_model_that_has_learnt_to_ask_on_writes_follow_ups_without_a_transcript() -> None:
+    backbone = FakeBackbone(FIRST, "Ann Lee [1]", SECOND, "Eve Lee [1]", "Done")
+    result, trace = run(backbone, text(), style="lean", knows_next=True)
+    assert [node.question for node in trace.nodes[1:]] == [FIRST, SECOND]
+    assert result.texts == ("Eve Lee",)
+    assert [prompt.static[0].content for prompt in backbone.prompts] == [
+        "Next.",
+        "Read.",
+        "Next.",
+        "Read.",
+        "Next.",
+    ]
+    assert backbone.prompts[2].dynamic[0].content == f"1. {FIRST} Ann Lee\n{QUESTION}"
+
+
+def test_a_learnt_follow_up_that_was_asked_before_ends_the_steps() -> None:
+    backbone = FakeBackbone(FIRST, "Ann Lee [1]", f" {FIRST.lower()}")
+    result, trace = run(backbone, text(), style="lean", knows_next=True)
+    assert len(trace.nodes) == 2 and result.texts == ("Ann Lee",)
+
+
+def test_learnt_steps_of_which_none_is_the_end_are_combined() -> None:
+    """Two answers that no later question is about, and no operation over them; or a verdict that no step gives."""
+    first, second = "Who directed Emma Road?", "Who wrote Emma Road?"
+    found = {asked: passages(("Emma Road", "Emma Road is a film by Ann Lee and Eve Lee.")) for asked in (first, second)}
+    backbone = FakeBackbone(first, "Ann Lee [1]", second, "Eve Lee [1]", "Done", "Ann Lee")
+    result, _ = run(backbone, FakeSource("text", found), style="lean", knows_next=True)
+    assert result.texts == ("Ann Lee",) and backbone.prompts[-1].static[0].content == "Combine."
+
+
 def test_the_grammar_holds_the_two_ways_to_go_on() -> None:
     backbone = FakeBackbone(*PATH)
     run(backbone, text())
@@ -302,3 +330,22 @@ def test_what_could_not_be_read_is_noted_beside_the_models_own_answer() -> None:
     _, trace = run(FakeBackbone(needed(FIRST), "not json", reply("Ann Lee"), final("Ann Lee")), text())
     assert trace.node(1).method == "closed_book" and trace.node(1).error is None
     assert any("not the JSON object" in note for note in trace.node(1).dropped)
+
+
+def test_an_operation_over_learnt_steps_is_computed() -> None:
+    """The dates are compared by code; an answer that a later question is about is no operand."""
+    steps = {
+        "Who directed Emma Road?": ("Emma Road", "Emma Road is a film by Ann Lee."),
+        "When was Ann Lee born?": ("Ann Lee", "Ann Lee was born on 3 May 1950."),
+        "When was Bo Ray born?": ("Bo Ray", "Bo Ray was born on 1 May 1940."),
+    }
+    question = "Who was born first, Bo Ray or the director of Emma Road?"
+    source = FakeSource("text", {asked: passages(found) for asked, found in steps.items()})
+    answers = ("Ann Lee [1]", "3 May 1950 [1]", "1 May 1940 [1]")
+    replies = [text for pair in zip(steps, answers, strict=True) for text in pair]
+    tools = toolbox(
+        question, FakeBackbone(*replies, "Done"), source, options=SelfAskOptions(), style="lean", knows_next=True
+    )
+    result = find_strategy("self-ask").run(question, None, "model", tools)
+    assert (result.texts, result.method) == (("Bo Ray",), "symbolic")
+    assert len(result.cited) == 2 and result.computation

@@ -49,6 +49,16 @@ def test_from_memory_nothing_is_looked_up_or_cited(name: str) -> None:
         assert thoughts[0] in backbone.asked[1]
 
 
+@pytest.mark.parametrize("written", ["Who painted Emma = Answer(person)", "0. How long? = Difference([2],"])
+@pytest.mark.parametrize("name", ["closed-book", "cot"])
+def test_the_notation_of_plans_is_no_answer_from_memory(name: str, written: str) -> None:
+    thoughts = ["Let me see."] if name == "cot" else []
+    backbone = FakeBackbone(*thoughts, reply(written))
+    tools = toolbox(QUESTION, backbone)
+    result = find_strategy(name).run(QUESTION, None, "model", tools)
+    assert result.values == () and any("notation of plans" in note for note in result.dropped)
+
+
 @pytest.mark.parametrize("name", ["rag", "closed-book", "cot"])
 def test_unreadable_output_is_the_nodes_error(name: str) -> None:
     replies = ["thinking"] * (name == "cot") + ["not json"]
@@ -87,9 +97,14 @@ def test_every_strategy_emits_a_plan_first_and_finishes_its_root(name: str) -> N
         "cot": ["hm", UNKNOWN],
         "ircot": [""],
         "probtree": ["not a plan", "not a plan", "Reasons: It is not known.\nAnswer: Unknown"],
+        "roht": ["not a plan", "not a plan", UNKNOWN],
         "self-ask": ["Needed: no\nAnswer: Unknown"],
         "react": ["Thought: hm\nAction: finish\nInput: Unknown", *["hm"] * 10],
         "dsp": ["", "", ""],
+        "cok": [""] * 10,
+        "humaniq": [""] * 60,
+        "searchain": ["", UNKNOWN],
+        "detllm": ["", "", ""],
     }
     sources = [FakePages({})] if "pages" in find_strategy(name).needs else []
     tools = toolbox(QUESTION, FakeBackbone(*replies[name]), *sources, sink=events.append)

@@ -10,7 +10,7 @@ from support.fake_parts import FakeBackbone, FakeSource, toolbox
 from support.places import ROOT
 
 FOLDER = ROOT / "atomr_local" / "strategies"
-STRATEGIES = sorted(file for file in FOLDER.glob("*.py") if file.name != "protocol.py")  # that one makes the tools
+STRATEGIES = sorted(file for file in FOLDER.rglob("*.py") if file.name != "protocol.py")  # that one makes the tools
 # Of a backbone or a source; `generate` is also what `tools.asking` offers.
 FORBIDDEN = {"backbone", "_backbone", "sources", "_sources", "count_tokens", "retrieve"}
 NAMES = {"Backbone", "GenerationRequest", "KnowledgeSource", "SourceTools", "open_source"}
@@ -35,7 +35,7 @@ def breaches(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("file", STRATEGIES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", STRATEGIES, ids=lambda file: str(file.relative_to(FOLDER)))
 def test_no_strategy_touches_a_backbone_or_a_source(file: Path) -> None:
     assert breaches(file.read_text(encoding="utf-8")) == []
 
@@ -64,10 +64,10 @@ def retrievals(text: str) -> list[str]:
 
 def test_written_queries_go_to_the_sources_one_way() -> None:
     """Where nothing of a passage can leave; `single` asks the user's own question."""
-    asking = {file.stem: retrievals(file.read_text(encoding="utf-8")) for file in STRATEGIES}
+    asking = {str(file.relative_to(FOLDER)): retrievals(file.read_text(encoding="utf-8")) for file in STRATEGIES}
     assert {name: found for name, found in asking.items() if found} == {
-        "searching": ["gather"],
-        "single": ["everywhere"],
+        "shared/searching.py": ["gather"],
+        "single.py": ["everywhere"],
     }
 
 

@@ -18,7 +18,7 @@ from atomr_local.parts import Parts
 from atomr_local.planning.planner import fallback_tree
 from atomr_local.settings.schema import load_settings
 from atomr_local.strategies import registry
-from atomr_local.strategies.requirements import check_needs
+from atomr_local.strategies.requirements import check_needs, check_sources
 
 QUESTION = "Who painted it?"
 NEEDY = """
@@ -93,6 +93,23 @@ def test_an_index_of_an_earlier_version_does_not_have_the_pages(
     check_needs(registry.find_strategy("needy"), ("text",), load_settings(text_index="old"))
 
 
+def test_without_any_source_that_can_be_asked_nothing_is_loaded(no_loading: None) -> None:
+    nowhere = load_settings(text_index="gone", graph_index="lost")
+    with Assistant(nowhere) as assistant:
+        for name in ("atomr", "rag", "roht"):
+            with pytest.raises(AtomrError, match="no text index named 'gone'") as told:
+                assistant.ask(QUESTION, strategy=name)
+            assert "Built: " in told.value.hint
+
+
+def test_one_source_or_the_web_or_none_needed_will_do() -> None:
+    rag = registry.find_strategy("rag")
+    check_sources(rag, ("text", "graph"), load_settings(text_index="gone"), web=False)
+    nowhere = load_settings(text_index="gone", graph_index="lost")
+    check_sources(rag, ("text", "graph"), nowhere, web=True)
+    check_sources(registry.find_strategy("closed-book"), ("text", "graph"), nowhere, web=False)
+
+
 def test_what_is_needed_and_there_is_no_obstacle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     needy(monkeypatch, tmp_path, '"graph", "pages"')
     check_needs(registry.find_strategy("needy"), ("text", "graph"), load_settings())
@@ -145,3 +162,18 @@ def test_a_strategy_of_the_earlier_protocol_keeps_working(monkeypatch: pytest.Mo
     assert found.takes_plans  # it got every plan before, and refused what it does not execute
     assert not found.options.model_fields
     assert "\x1b" not in found.summary
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [("moon", "there is no source named 'moon'"), ("web", "the source web only, and"), ("graph", "is off")],
+)
+def test_the_one_source_that_is_to_be_asked_is_checked_before_anything_is_loaded(
+    no_loading: None, source: str, told: str
+) -> None:
+    options = {"self-ask": {"source": source}}
+    with Assistant(load_settings(sources=("text",), strategies=options)) as assistant:
+        with pytest.raises(AtomrError, match=told) as error:
+            list(assistant.ask(QUESTION, strategy="self-ask"))
+        assert "one of: all, text." in error.value.hint
+        assert "self-ask" in error.value.message

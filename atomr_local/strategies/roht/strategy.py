@@ -1,0 +1,255 @@
+"""RoHT: a tree of questions, each asked of graph, text and its parts as they suit it (Zhang et al., 2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pydantic import Field
+
+from atomr_local.reasoning.answer_selection.answer_signals import step_signals
+from atomr_local.reasoning.candidates import Candidate, mean, top
+from atomr_local.reasoning.combinations import Combination, combinations
+from atomr_local.reasoning.confidence import signals as names
+from atomr_local.reasoning.operators import GUESSED, values_read
+from atomr_local.reasoning.results import Result, add_evidence
+from atomr_local.reasoning.steps import Step
+from atomr_local.reasoning.trace.events import PlanReady
+from atomr_local.reasoning.trace.schema import PlanOrigin
+from atomr_local.strategies.options import StrategyOptions
+from atomr_local.strategies.protocol import Need, Toolbox
+from atomr_local.strategies.roht.executors import Executors
+from atomr_local.strategies.roht.text import UNSUITED
+from atomr_local.strategies.shared.closing import CALLS_USED, closed, closed_tree, result_of, weighed_step
+from atomr_local.strategies.shared.hierarchical_plans import given_hierarchy, hierarchical_plan
+from atomr_local.strategies.shared.scored_answers import CHILDREN, COMPUTED, GRAPH, MODEL, TEXT, Scored
+from atomr_local.strategies.shared.tree_walk import TreeWalk, below
+from atomr_local.tree.hierarchy import outer_references
+from atomr_local.tree.nodes import Node, Tree
+
+_CORRECTED = "a step below has the user's answer: only the steps below may answer this one"
+_NOTHING_SUITS = "neither graph nor text suited the question: what was found was read anyway"
+
+
+class RoHTOptions(StrategyOptions):
+    """What suits a question, and how many answers are kept."""
+
+    k: int = Field(5, ge=1, le=20, description="Answers kept for a question; published: 5.")
+    gamma: float = Field(
+        0.7, ge=0, le=1, description="Precision above which an operator skeleton suits the graph; published: 0.7."
+    )
+    cap: int = Field(16, ge=1, le=256, description="Combinations of earlier answers that a question is asked for.")
+    passages: int = Field(
+        5,
+        ge=1,
+        le=20,
+        description="Pieces of evidence per source from which those that suit are chosen; published: 10.",
+    )
+    samples: int = Field(3, ge=0, le=10, description="Further readings where the first one is not sure.")
+    scheduler: bool = Field(True, description="Ask only what suits a question, not everything; published: true.")
+    flat: bool = Field(False, description="Ask the leaves of the tree alone, one after the other; published: false.")
+    children_only: bool = Field(
+        False, description="Answer a question that has sub-questions from them alone; published: false."
+    )
+
+
+class RoHT:
+    name = "roht"
+    summary = "ask every question of a tree of graph, text and its parts, as they suit it; answers carry probabilities"
+    paper = (
+        "Zhang et al.: Reasoning over Hierarchical Question Decomposition Tree for Explainable Question Answering, "
+        "ACL 2023"
+    )
+    needs: frozenset[Need] = frozenset()
+    options: type[StrategyOptions] = RoHTOptions
+    uses_sources = True
+    revises = True
+    takes_plans = True
+
+    def run(self, question: str, plan: Tree | None, origin: PlanOrigin, tools: Toolbox) -> Result:
+        flat = RoHTOptions.of(tools.options).flat
+        if plan is None:
+            planned = hierarchical_plan(question, tools, flat=flat)
+        else:
+            planned = given_hierarchy(plan, origin, tools, flat=flat)
+        tools.steps.begin_tree(planned)
+        return _Walk(question, planned, tools).result()
+
+
+class _Walk:
+    """Answers the questions of the tree in post-order."""
+
+    def __init__(self, question: str, planned: PlanReady, tools: Toolbox) -> None:
+        self._tree = planned.tree
+        self._sure = planned.confidences
+        self._tools = tools
+        self._options = options = RoHTOptions.of(tools.options)
+        self._walk = TreeWalk(question, planned.tree, tools)
+        self._results = self._walk.results
+        self._children_only = options.children_only or options.flat
+        parse = next((share for node_id, share in planned.confidences.items() if node_id), planned.confidence)
+        self._executors = Executors.made(
+            tools,
+            planned.tree,
+            question,
+            parse=parse,
+            gamma=options.gamma,
+            schedule=options.scheduler,
+            passages=options.passages,
+            samples=options.samples if options.k > 1 else 0,
+        )
+
+    def result(self) -> Result:
+        return self._walk.run(self._answered)
+
+    def _answered(self, node: Node, step: Step) -> Result:
+        if node is not self._tree.root:
+            if (known := self._walk.asked_before(node)) is not None:
+                return known
+            return self._weighed(*self._ask(node, step))
+        limited = not self._tools.asking.calls_left
+        with self._tools.asking.concluding():
+            result = self._final(node, step, *self._ask(node, step))
+        if limited:
+            result.dropped.insert(0, CALLS_USED)
+        return result
+
+    def _ask(self, node: Node, step: Step) -> tuple[Result, Scored | None]:
+        """f(q): every answer with its score; the k best stay, and the best is the answer."""
+        result = Result()
+        scored = self._symbolic(node, step, result)
+        if scored is None:
+            scored = self._asked(node, step, result)
+        kept = top([one.candidate for one in scored if one.found], self._options.k)
+        by_candidate = {id(one.candidate): one for one in scored}
+        ranked = [by_candidate[id(candidate)] for candidate in kept]
+        if ranked and self._walk.corrected(node):
+            result.dropped.append(_CORRECTED)
+        result.candidates = tuple(kept)
+        if not ranked:
+            return result, None
+        best = ranked[0]
+        origin = best.candidate.origin
+        if origin in (CHILDREN, COMPUTED):
+            for known in [*(self._results[child.id] for child in node.children), *map(self._known, node.references)]:
+                add_evidence(result.evidence, [item for item in known.evidence if item.id in best.candidate.evidence])
+        result.values, result.method, result.thought = best.candidate.values, "aggregate", best.reasons
+        result.cited, result.signals, result.error = list(best.candidate.evidence), dict(best.signals), None
+        result.computation, result.computed = best.computation or None, bool(best.computation)
+        result.reason = ""
+        return result, best
+
+    def _known(self, node_id: int) -> Result:
+        return self._results.get(node_id, Result())
+
+    def _symbolic(self, node: Node, step: Step, result: Result) -> list[Scored] | None:
+        """The answers to a symbolic question; None for another."""
+        if node.children or node is self._tree.root or not node.references or node.call is not None:
+            return None
+        combined = self._combined(node.references, result)
+        found = self._executors.symbolic(node, step, combined, result)
+        return None if found is None else self._over(found, combined, self._sure.get(node.id))
+
+    def _asked(self, node: Node, step: Step, result: Result) -> list[Scored]:
+        """The answers of everything that suits the question."""
+        combined = self._combined(() if node is self._tree.root else outer_references(node), result)
+        inner = bool(node.children)
+        scored: list[Scored] = []
+        if inner:
+            scored += self._from_children(node, step, result)
+        if inner and (self._children_only or self._walk.corrected(node)):
+            return scored
+        p = self._sure.get(node.id)
+        suited: list[tuple[int, Scored]] = self._executors.graph(node, step, combined, result)
+        suited += self._executors.text(node, step, combined, result, schedule=True)
+        if not suited and not any(one.found for one in scored) and UNSUITED in result.dropped:
+            result.dropped.remove(UNSUITED)
+            result.dropped.append(_NOTHING_SUITS)
+            suited = self._executors.text(node, step, combined, result, schedule=False)
+        self._executors.tell_sources(node)
+        for place, one in suited:
+            own = _times(p, one.candidate.score)
+            score = mean((own, *combined[place].scores)) if combined[place].scores else own
+            scored.append(_rated(one, score))
+        return scored
+
+    def _from_children(self, node: Node, step: Step, result: Result) -> list[Scored]:
+        """The last child's answers where it rests on the others; else what is said of all together."""
+        passed = self._executors.passed_up(node, self._results)
+        if passed is not None:
+            return passed
+        children = [child.id for child in node.children]
+        combined = self._combined(children, result)
+        found = self._executors.together(node, step, children, combined, result)
+        return self._over(found, combined, self._sure.get(node.id))
+
+    def _combined(self, steps: Sequence[int], result: Result) -> list[Combination]:
+        made, left = combinations(self._results, steps, self._options.cap)
+        if left:
+            told = f"{left} of {left + len(made)} combinations of earlier answers left out (limit {self._options.cap})"
+            result.dropped.append(told)
+        return made
+
+    @staticmethod
+    def _over(found: Sequence[tuple[int, Scored]], combined: Sequence[Combination], p: float | None) -> list[Scored]:
+        """The answers over combinations: the mean of p_g, of p where the model read, and the scores that were used."""
+        return [
+            _rated(one, mean((_times(p, one.candidate.score), *combined[place].scores)))
+            for place, one in found
+            if one.found
+        ]
+
+    # -- the step's result
+
+    def _weighed(self, result: Result, best: Scored | None) -> Result:
+        if best is None:
+            return result
+        result.confidence = best.candidate.score
+        if best.candidate.origin == GRAPH:
+            result.signals = step_signals(result)
+            result.confidence = self._tools.calibration.step.probability(result.signals)
+        return weighed_step(self._tools, result)
+
+    def _final(self, node: Node, step: Step, result: Result, best: Scored | None) -> Result:
+        """The root's result: verified, or a guess where there is no answer and guesses are on, or the model's own."""
+        tools, question = self._tools, step.question
+        if best is None:
+            return closed(tools, question, self._last_resort(node, step, result))
+        result.confidence = best.candidate.score
+        if best.candidate.origin in (CHILDREN, COMPUTED):
+            if any(self._walk.by_user(one) for one in below(node)):
+                return result  # the calibration knows of no user
+            natural = all(one.call is None and one.operation is None for one in self._tree.nodes())
+            return closed_tree(tools, self._tree, question, result, self._results, natural=natural)
+        if best.candidate.origin == TEXT and best.reading is not None:
+            checked = tools.reader.checked(node.id, best.reading)
+            result.values, result.signals = values_read(checked), result.signals | checked.signals
+        return closed(tools, question, result)
+
+    def _last_resort(self, node: Node, step: Step, result: Result) -> Result:
+        reader = self._tools.reader
+        if result.none:
+            return result
+        if result.evidence and self._tools.settings.features.guess:
+            guessed = reader.whole(node.id, step.question, result.evidence, guess=True)
+            noted = replace(guessed, dropped=(*result.dropped, *guessed.dropped, GUESSED))
+            if guessed.answers:
+                return result_of(reader.checked(node.id, noted), "direct_rag", result.evidence)
+        told = reader.from_memory(node.id, step.question)
+        if told.answers:
+            made = result_of(told, "closed_book", result.evidence)
+            made.dropped = list(dict.fromkeys([*result.dropped, *made.dropped]))
+            made.candidates = (Candidate(made.values, told.confidence, MODEL),)
+            made.signals[names.MEMORY] = 1.0
+            return made
+        return result
+
+
+def _times(p: float | None, score: float | None) -> float | None:
+    """p_g times the executor's own; what is not known counts nothing."""
+    known = [share for share in (p, score) if share is not None]
+    return known[0] * (known[1] if len(known) > 1 else 1.0) if known else None
+
+
+def _rated(one: Scored, score: float | None) -> Scored:
+    return replace(one, candidate=replace(one.candidate, score=score))

@@ -1,0 +1,269 @@
+"""The tools of `humaniq`: pages that are searched and read, and a graph that is queried. What was seen can be named.
+
+A person's process goes through the same tools; what the person read or sketched is checked instead of asking a model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from urllib.parse import unquote
+
+from atomr_local.reasoning.asking.fields import Field, Line, OneOf, WordsOf
+from atomr_local.reasoning.asking.pairs import Pair, halves
+from atomr_local.reasoning.graph_access import NO_ROWS
+from atomr_local.reasoning.pages import OpenPage
+from atomr_local.reasoning.reading.citation_verification import are_verdicts, holds
+from atomr_local.reasoning.results import add_evidence, text_values
+from atomr_local.reasoning.sparql.writer import NO_SKETCH, NOTHING_OFFERED, Sketch, has_rows, values_of
+from atomr_local.sanitize import sanitize_line
+from atomr_local.sources.protocol import Evidence, Value, ValueKind
+from atomr_local.strategies.protocol import Toolbox
+from atomr_local.strategies.shared.loop import INPUT, Observed, Tool
+
+TITLES = 5  # that a search shows
+_PASSAGES = 40  # of a page that are looked at
+_READ = 3  # of these that are read
+_PROPERTIES = 8
+_MOST_OFFERED = 40  # pages, entities or ids that an input may name, the last ones seen
+NONE = "none"
+NOT_ON_PAGE = "not found on this page"
+NOT_A_QUERY = "not a query of what the graph offers"
+NO_PAGES, NO_GRAPH = "no pages are at hand", "no graph is at hand"
+
+
+class HumanTools:
+    """The tools, and what they have given so far.
+
+    Attributes:
+        evidence: everything that they found.
+        read: the answers that were read in the text, the last one last, each with what it was read in.
+        rows: the values that queries gave, the last ones last, each with what shows them.
+        pages: titles that were seen.
+        entities: by the name that they are told by.
+    """
+
+    def __init__(self, question: str, tools: Toolbox) -> None:
+        self.evidence: list[Evidence] = []
+        self.read: list[tuple[tuple[Value, ...], list[Evidence]]] = []
+        self.rows: list[tuple[tuple[Value, ...], list[Evidence]]] = []
+        self.pages: dict[str, None] = {}
+        self.entities: dict[str, Value] = {}
+        self.sketches: dict[str, Sketch] = {}
+        self.read_at_all = self.queried_at_all = False
+        self._ids: dict[str, str] = {}
+        self._question = question
+        self._tools = tools
+
+    def at_hand(self) -> tuple[Tool, ...]:
+        """The tools for a loop; of those that need a graph none without one."""
+        text = (
+            Tool("search", lambda names: WordsOf(INPUT, names), self.search),
+            Tool("read", self._page_asked, self.reads),
+        )
+        graph = (
+            Tool("id", lambda _names: _one_of(self.pages), self.id),
+            Tool("query", self._entity_asked, self.query),
+            Tool("run", lambda _names: _one_of(self.sketches), self.run),
+            Tool("label", lambda _names: _one_of(self._ids), self.label),
+        )
+        known = Line("", 40)
+        finish = Tool("finish", lambda _names: Pair(INPUT, known, known, NONE))
+        return (*(text if self.has_text else ()), *(graph if self.has_graph else ()), finish)
+
+    @property
+    def has_text(self) -> bool:
+        return self._tools.pages is not None
+
+    @property
+    def has_graph(self) -> bool:
+        return self._tools.graph is not None and self._tools.sparql is not None
+
+    def use(self, node_id: int, action: str, given: str, by_hand: str = "") -> Observed:
+        """What the tool with this name gives.
+
+        Args:
+            by_hand: what a person took from it, or "none"; "" asks the model.
+        """
+        if action == "read":
+            return self.reads(node_id, given, by_hand)
+        if action == "query":
+            return self.query(node_id, given, by_hand)
+        others = {"search": self.search, "id": self.id, "run": self.run, "label": self.label}
+        return others[action](node_id, given)
+
+    def search(self, node_id: int, query: str) -> Observed:
+        """Titles of pages with their first sentence."""
+        pages = self._tools.pages
+        if pages is None:
+            return Observed(NO_PAGES)
+        found: dict[str, Evidence] = {}
+        opened = pages.open(node_id, query)
+        like = pages.similar(query, TITLES)
+        for page in (opened, *(pages.open(node_id, title) for title in like)):
+            first = page.first(1) if page is not None and page.title not in found and len(found) < TITLES else None
+            if page is not None and first is not None:
+                found[page.title] = first
+        self._saw_pages(found)
+        add_evidence(self.evidence, found.values())
+        told = [f"{number}. {title}: {item.text}" for number, (title, item) in enumerate(found.items(), 1)]
+        return Observed(" ".join(told) or f"no page like “{query}”", evidence=tuple(found.values()), names=tuple(found))
+
+    def reads(self, node_id: int, given: str, by_hand: str = "") -> Observed:
+        """The answer to a question that a page gives."""
+        title, asked = halves(given)
+        pages = self._tools.pages
+        if pages is None:
+            return Observed(NO_PAGES)
+        self.read_at_all = True
+        page = pages.open(node_id, title)
+        if page is None:
+            return Observed(f"no page “{title}”")
+        self._saw_pages([page.title])
+        shown = self._passages(page, asked or self._question, by_hand)
+        add_evidence(self.evidence, shown)
+        answers: tuple[str, ...] = ()
+        cited: list[Evidence] = []
+        if by_hand == NONE:
+            pass
+        elif by_hand:
+            answers = tuple(part.strip() for part in by_hand.split(";") if part.strip())
+            cited = shown if are_verdicts(answers) else _holding(answers, shown)
+            if not cited:
+                return Observed(f"{NOT_ON_PAGE}: {by_hand}", page.title, tuple(shown))
+        else:
+            reading = self._tools.reader.from_evidence(node_id, asked or self._question, shown)
+            answers, cited = reading.answers, list(reading.cited)
+        if not answers:
+            return Observed(NOT_ON_PAGE, page.title, tuple(shown))
+        values = text_values(answers)
+        self.read.append((values, cited))
+        return Observed(
+            "; ".join(answers), page.title, (*cited, *(item for item in shown if item not in cited)), answers
+        )
+
+    def id(self, node_id: int, title: str) -> Observed:
+        """The graph's entity of a page, and what it tells about it."""
+        pages, graph = self._tools.pages, self._tools.graph
+        if graph is None:
+            return Observed(NO_GRAPH)
+        page = pages.open(node_id, title) if pages is not None else None
+        value = graph.entity_of(page.title if page is not None else title, page.qid if page is not None else "")
+        if value is None or value.iri is None:
+            return Observed(f"the graph has no entity of “{title}”")
+        name = self._saw_entity(value)
+        offered = dict.fromkeys(item.label for item in graph.properties(value.iri, self._question))
+        facts = ", ".join(list(offered)[:_PROPERTIES])
+        ident = short_id(value.iri)
+        known = name if ident == name else f"{name} is {ident}"
+        return Observed(f"{known}, with {facts}" if facts else f"{known}, of which nothing is told", names=(name,))
+
+    def query(self, node_id: int, given: str, by_hand: str = "") -> Observed:
+        """A query for a question about an entity."""
+        name, asked = halves(given)
+        writer, entity = self._tools.sparql, self._entity(name)
+        if writer is None:
+            return Observed(NO_GRAPH)
+        self.queried_at_all = True
+        question = asked or self._question
+        offer = writer.offer(node_id, question, [entity] if entity is not None else [])
+        if offer.empty:
+            return Observed(NOTHING_OFFERED)
+        tried = [sketch.text for sketch in self.sketches.values()]
+        if by_hand == NONE:
+            return Observed(NO_SKETCH)
+        if by_hand:
+            sketch = writer.sketched(offer, by_hand)
+            if sketch is None:
+                return Observed(f"{NOT_A_QUERY}: {by_hand}")
+        else:
+            written = writer.write(node_id, question, offer=offer, without=tried)
+            if not written:
+                return Observed(NO_SKETCH)
+            sketch = written[0]
+        number = f"query {len(self.sketches) + 1}"
+        self.sketches[number] = sketch
+        return Observed(f"{number}: {sketch.text}")
+
+    def run(self, node_id: int, number: str) -> Observed:
+        """The rows of a query."""
+        writer, sketch = self._tools.sparql, self.sketches.get(number)
+        if writer is None or sketch is None:
+            return Observed(NO_GRAPH if writer is None else f"there is no {number}")
+        queried = writer.run(node_id, sketch)
+        found = (queried.evidence,) if queried.evidence is not None else ()
+        add_evidence(self.evidence, found)
+        if queried.problem or not has_rows(queried):
+            return Observed(queried.problem or NO_ROWS, evidence=found)
+        values = values_of(queried)
+        self.rows.append((values, list(found)))
+        names = [self._saw_entity(value) for value in values if value.iri is not None]
+        return Observed(found[0].text if found else "", evidence=found, names=tuple(names))
+
+    def label(self, _node_id: int, ident: str) -> Observed:
+        """The name of an id."""
+        graph, iri = self._tools.graph, self._ids.get(ident)
+        if graph is None or iri is None:
+            return Observed(NO_GRAPH if graph is None else f"{ident} was not seen")
+        name = self._saw_entity(Value(graph.label(iri), ValueKind.ENTITY, iri))
+        return Observed(f"{ident} is {name}", names=(name,))
+
+    def by_source(self) -> tuple[list[Evidence], list[Evidence]]:
+        """What the text gave, and the rows that the graph gave."""
+        rows = [item for _, items in self.rows for item in items]
+        pages = self._tools.pages
+        return [item for item in self.evidence if pages is not None and item.source == pages.source], rows
+
+    def _passages(self, page: OpenPage, asked: str, by_hand: str) -> list[Evidence]:
+        """What is read of a page: the passages that suit the question best; for a person those that hold the answer."""
+        passages = page.passages(_PASSAGES)
+        if by_hand and by_hand != NONE:
+            held = [item for item in passages if any(holds(part.strip(), item) for part in by_hand.split(";"))]
+            return (held or passages)[:_READ]
+        return self._tools.ranking.ranked(asked, passages, _READ, self._tools.cancellation)
+
+    def _page_asked(self, _names: tuple[str, ...]) -> Field | None:
+        page = _one_of(self.pages, "")
+        return Pair(INPUT, page, Line("", 40), self._question) if page is not None else None
+
+    def _entity_asked(self, _names: tuple[str, ...]) -> Field | None:
+        entity = _one_of(self.entities, "")
+        return Pair(INPUT, entity, Line("", 40), self._question) if entity is not None else None
+
+    def _entity(self, name: str) -> Value | None:
+        """The entity of this name; one that was not seen is linked."""
+        if name in self.entities or self._tools.graph is None:
+            return self.entities.get(name)
+        linked = self._tools.graph.link(name, 1, self._question)
+        return linked[0].entity if linked else None
+
+    def _saw_pages(self, titles: Iterable[str]) -> None:
+        for title in titles:
+            self.pages[title] = self.pages.pop(title, None)
+
+    def _saw_entity(self, value: Value) -> str:
+        """The name that it is told by: its own, unless another entity has it."""
+        iri = value.iri or ""
+        self._ids[short_id(iri)] = iri
+        name = sanitize_line(value.text) or short_id(iri)
+        if name in self.entities and self.entities[name].iri != iri:
+            name = f"{name} ({short_id(iri)})"
+        self.entities[name] = value
+        return name
+
+
+def _holding(answers: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
+    """What holds the answers; nothing unless all are held."""
+    cited = [item for item in evidence if any(holds(answer, item) for answer in answers)]
+    return cited if all(any(holds(answer, item) for item in cited) for answer in answers) else []
+
+
+def short_id(iri: str) -> str:
+    """The end of an IRI, such as "Q7186"."""
+    return sanitize_line(unquote(re.split(r"[/#:]", iri.rstrip("/#:"))[-1])) or iri
+
+
+def _one_of(names: Iterable[str], label: str = INPUT) -> OneOf | None:
+    """One of the last names seen; None without any."""
+    lines = [name for name in names if sanitize_line(name) == name and name]
+    return OneOf(label, tuple(lines[-_MOST_OFFERED:])) if lines else None

@@ -1,0 +1,257 @@
+"""A tool loop: in each round the model thinks, uses a tool and sees what it gives (Yao et al., ICLR 2023).
+
+The grammar holds exactly the tools at hand. What a tool gives is material: nothing in it can become an action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from atomr_local.backbone.protocol import Message, Prompt
+from atomr_local.errors import AtomrError, Cancelled
+from atomr_local.language.answer_key import answer_key
+from atomr_local.reasoning.asking.extractive_compression import cut_passage
+from atomr_local.reasoning.asking.fields import Branch, Field, Line
+from atomr_local.reasoning.asking.forms import Form
+from atomr_local.reasoning.asking.writer import Written
+from atomr_local.reasoning.question_names import named_in, names_in
+from atomr_local.reasoning.results import Action, Result, add_evidence
+from atomr_local.reasoning.steps import Step
+from atomr_local.sanitize import sanitize_line
+from atomr_local.sources.protocol import Evidence
+from atomr_local.strategies.protocol import Toolbox
+from atomr_local.strategies.shared.closing import CALLS_USED
+from atomr_local.strategies.shared.step_answers import Final
+
+THOUGHT, ACTION, INPUT, OBSERVATION = "Thought", "Action", "Input", "Observation"
+_ACTION_ALONE = "Write the action and its input alone."
+_MOST_REPEATS = 2  # of tried actions, one after another: more of them only cost time
+_MOST_NAMES = 120  # that an input may be made of, the last ones seen
+# An old observation for which there is no room keeps this many words of its best sentences, at last none.
+_SHORTENED = (25, 0)
+_LEFT_OUT = "(left out)"
+NO_ACTION = "no action was written"
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a tool gave.
+
+    Attributes:
+        text: for the model; untrusted.
+        title: of what the text is from.
+        names: that later inputs may name, besides those in the evidence.
+        more: whether the same action may give more.
+    """
+
+    text: str
+    title: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    names: tuple[str, ...] = ()
+    more: bool = False
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What the model can do in a round.
+
+    Attributes:
+        name: as the prompt explains it.
+        field: the form of its argument; gets the question and the names seen so far. Its label is :data:`INPUT`. None:
+            there is nothing yet that it could be used on, and it is not offered.
+        use: runs it in a step; None: its argument is the answer, which ends the loop.
+        key: what equal uses share; by default the argument's words.
+    """
+
+    name: str
+    field: Callable[[tuple[str, ...]], Field | None]
+    use: Callable[[int, str], Observed] | None = None
+    key: Callable[[str], str] = answer_key
+
+
+@dataclass
+class Round:
+    """One round, as the next ones see it."""
+
+    thought: str
+    action: Action | None = None
+    seen: Observed = field(default_factory=lambda: Observed(NO_ACTION))
+
+    @property
+    def written(self) -> str:
+        """What the model wrote."""
+        lines = [f"{THOUGHT}: {self.thought}"]
+        if self.action is not None:
+            lines += [f"{ACTION}: {self.action.name}", f"{INPUT}: {self.action.input}"]
+        return "\n".join(lines)
+
+    def observation(self, about: str, most: int) -> str:
+        """What was seen, cut to its best sentences of so many words."""
+        if not most:
+            return _LEFT_OUT
+        text = cut_passage(f"{self.thought} {about}", self.seen.title, sanitize_line(self.seen.text), most)
+        return f"{sanitize_line(self.seen.title)}: {text}" if self.seen.title else text
+
+
+class Loop:
+    """Runs tools in rounds for one question.
+
+    Attributes:
+        evidence: everything that the tools gave.
+        notes: how the loop ended, where it did not end with an answer.
+    """
+
+    def __init__(
+        self,
+        question: str,
+        tools: Toolbox,
+        at_hand: Sequence[Tool],
+        form: Form,
+        rounds: int,
+        *,
+        thinks: Callable[[int], str] | None = None,
+    ) -> None:
+        """Prepare the loop.
+
+        Args:
+            at_hand: the tools; the form's template explains each.
+            form: template and worked examples; its fields are made here.
+            rounds: the most.
+            thinks: gives the thought of a round, by the round's step; None: the model writes it.
+        """
+        self.evidence: list[Evidence] = []
+        self.notes: list[str] = []
+        self._question = question
+        self._asked = named_in(question)
+        self._toolbox = tools
+        self._at_hand = {tool.name: tool for tool in at_hand}
+        self._form = replace(form, stop=(OBSERVATION,))
+        self._most = rounds
+        self._thinks = thinks
+        self._rounds: list[Round] = []
+        self._names: dict[str, None] = {}
+        self._tried: dict[tuple[str, str], int] = {}
+        self._repeats = 0  # one after another
+
+    def run(self) -> Final | None:
+        """Rounds until one ends with an answer; None if none does within the limits.
+
+        Raises:
+            Cancelled: the question was cancelled.
+        """
+        for number in range(1, self._most + 1):
+            if not self._toolbox.asking.calls_left:
+                self.notes.append(CALLS_USED)
+                return None
+            final = None
+            with self._toolbox.steps.open(self._question, label=f"round {number}") as step:
+                final = self._round(step, number)
+            if final is not None:
+                return final
+            if step.result.error is not None and len(self._rounds) < number:
+                self.notes.append(f"no further round: {step.result.error['message']}")
+                return None
+            if self._repeats >= _MOST_REPEATS:
+                self.notes.append(f"no further round: the model repeated what it had tried {self._repeats} times")
+                return None
+        self.notes.append(f"no answer in {self._most} rounds")
+        return None
+
+    def _round(self, step: Step, number: int) -> Final | None:
+        turns, notes = self._turns()
+        written, thought = self._written(step, turns, notes)
+        this = Round(thought)
+        final = None
+        if written.problem is None:
+            this.action = Action(written[ACTION], written[INPUT])
+            step.result = Result(thought=thought, action=this.action)
+            tool = self._at_hand[this.action.name]
+            if tool.use is None:
+                final = Final(written[INPUT], written.logprob(INPUT))
+            else:
+                this.seen = self._used(step, tool, tool.use, this.action.input, number)
+        else:
+            notes.append(written.problem)
+        self._rounds.append(this)
+        add_evidence(self.evidence, this.seen.evidence)
+        self._names |= dict.fromkeys((*this.seen.names, *names_in([item.text for item in this.seen.evidence])))
+        step.result = replace(
+            step.result,
+            evidence=list(this.seen.evidence),
+            thought=thought,
+            action=this.action,
+            observation="" if final is not None else this.observation(self._question, self._words),
+            dropped=[*step.result.dropped, *notes],
+        )
+        return final
+
+    def _written(self, step: Step, turns: list[tuple[str, str]], notes: list[str]) -> tuple[Written, str]:
+        """The filled form and the thought; without a readable action it is asked for once more, alone."""
+        given = self._thinks(step.id) if self._thinks is not None else None
+        names = (*self._asked, *list(self._names)[-_MOST_NAMES:])
+        fields = {tool.name: tool.field(names) for tool in self._at_hand.values()}
+        action = Branch(ACTION, {name: (field,) for name, field in fields.items() if field is not None})
+        if given is not None:
+            told = [*turns, (f"{THOUGHT}: {given}", _ACTION_ALONE)]
+            alone = replace(self._form, fields=(action,))
+            [written] = self._toolbox.writer.write(step.id, "act", alone, turns=told, question=self._question)
+            return written, given
+        form = replace(self._form, fields=(Line(THOUGHT), action))
+        [written] = self._toolbox.writer.write(step.id, "act", form, turns=turns, question=self._question)
+        thought = written[THOUGHT]
+        self.notes += [note for note in written.dropped if note not in self.notes]  # the same in every round
+        if written.problem is not None and self._toolbox.asking.calls_left:
+            step.result = Result(thought=thought)
+            notes.append(f"asked again: {written.problem}")
+            turns = [*turns, (f"{THOUGHT}: {thought}", _ACTION_ALONE)]
+            alone = replace(form, fields=(action,))
+            [written] = self._toolbox.writer.write(step.id, "act again", alone, turns=turns, question=self._question)
+        return written, thought
+
+    def _used(self, step: Step, tool: Tool, use: Callable[[int, str], Observed], given: str, number: int) -> Observed:
+        """What the tool gives; a failure of its source is an observation too."""
+        key = (tool.name, tool.key(given))
+        self._repeats = self._repeats + 1 if key in self._tried else 0
+        if key in self._tried:
+            return Observed(f"already tried in round {self._tried[key]}")
+        try:
+            seen = use(step.id, given)
+        except Cancelled:
+            raise
+        except AtomrError as error:
+            step.result.error = {"title": error.title, "message": error.message}
+            seen = Observed(
+                f"this failed: {error.message}", evidence=tuple(self._toolbox.recorder.evidence_of(step.id))
+            )
+        if not seen.more:
+            self._tried[key] = number
+        return seen
+
+    @property
+    def _words(self) -> int:
+        """Of an observation: as many as of a passage that is read alone."""
+        return 2 * self._toolbox.settings.limits.passage_words
+
+    def _turns(self) -> tuple[list[tuple[str, str]], list[str]]:
+        """The rounds so far as turns of one conversation, and notes: the oldest observations are shortened first."""
+        sizes = [self._words] * len(self._rounds)
+        limits, context = self._toolbox.settings.limits, self._toolbox.asking.info.context_tokens
+        budget = min(limits.evidence_tokens, context // 4)
+        for fewer in _SHORTENED:
+            for place in range(len(sizes) - 1):
+                if self._tokens(sizes) > budget:
+                    sizes[place] = fewer
+        whole = [one.observation(self._question, self._words) for one in self._rounds]
+        shown = [one.observation(self._question, most) for one, most in zip(self._rounds, sizes, strict=True)]
+        notes = [
+            f"observation {place} {'left out' if text == _LEFT_OUT else 'shortened'}: no room"
+            for place, (text, full) in enumerate(zip(shown, whole, strict=True), 1)
+            if text != full
+        ]
+        told = [f"{OBSERVATION}: {text}" for text in shown]
+        return [(one.written, text) for one, text in zip(self._rounds, told, strict=True)], notes
+
+    def _tokens(self, sizes: Sequence[int]) -> int:
+        texts = (one.observation(self._question, most) for one, most in zip(self._rounds, sizes, strict=True))
+        return self._toolbox.asking.count_tokens(Prompt((), (Message("user", "\n".join(texts)),)))
