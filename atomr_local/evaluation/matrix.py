@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from atomr_local.errors import AtomrError, Cancelled, InputError, MissingPartError, ModelError
 from atomr_local.evaluation.datasets import Question
 from atomr_local.evaluation.markdown import write_report
+from atomr_local.evaluation.matrix_sources import SourceCheck
 from atomr_local.evaluation.report import REPORT_FILE, build_report
 from atomr_local.evaluation.run_directory import RunDirectory, check_resumable, describe_run, write_file
 from atomr_local.evaluation.runner import Asker, Progress, run
@@ -142,26 +143,34 @@ def cells(
         limit: questions of each set at most.
 
     Raises:
-        InputError: a questions file is missing or bad, or a run was begun with other settings or questions.
+        InputError: a questions file is missing or bad, a run was begun with other settings or questions, or an index
+            is not there or lacks what a strategy needs of it.
         SettingsError: an option or setting is not usable.
-        KnowledgeIndexError: an index is not built.
     """
     found = []
+    chosen = []
+    checked = SourceCheck()
     for row, item in enumerate(file.sets):
         if sets and item not in sets:
             continue
         path = file.questions_file(item, folders)
+        runs = [(arm, _settings(item, arm, settings)) for arm in asked]
+        for arm, its_settings in runs:
+            checked.run(item.name, arm.name, find_strategy(arm.strategy), its_settings)
+        chosen.append((row, item, path, runs))
+    checked.refuse()
+    for row, item, path, runs in chosen:
         questions, offset = item.load(path, limit), item.first(path)
-        for arm in asked:
-            cell = _cell(item, arm, out / item.name / arm.name, settings, path)
+        for arm, its_settings in runs:
+            cell = _cell(item, arm, out / item.name / arm.name, its_settings, path)
             cell = replace(cell, questions=questions, offset=offset, place=(row, arm.place))
             _check_offset(cell)
             found.append(cell)
     return found
 
 
-def _cell(item: QuestionSet, arm: Arm, directory: Path, shared: Settings, path: Path) -> Cell:
-    strategy = find_strategy(arm.strategy)
+def _settings(item: QuestionSet, arm: Arm, shared: Settings) -> Settings:
+    """What the arm's questions of the set are asked with."""
     changed = arm.ablation
     options = {**shared.strategies.get(arm.strategy, {}), **(changed.options if changed else {})}
     settings = changed_settings(
@@ -177,7 +186,12 @@ def _cell(item: QuestionSet, arm: Arm, directory: Path, shared: Settings, path: 
     )
     if changed:
         settings = changed_settings(settings, changed.settings)
-    options_of(strategy, settings)
+    options_of(find_strategy(arm.strategy), settings)
+    return settings
+
+
+def _cell(item: QuestionSet, arm: Arm, directory: Path, settings: Settings, path: Path) -> Cell:
+    strategy = find_strategy(arm.strategy)
     described = settings if strategy.uses_sources else settings.model_copy(update={"sources": ()})
     description = describe_run(described, path)
     check_resumable(directory, description)

@@ -12,8 +12,8 @@ from atomr_local.sanitize import sanitize_line
 # In the words of the methods that go step by step; the others' stages are in the reports of single runs, too.
 _STAGES = {
     Stage.PLANNING: "no valid plan, or one that does not ask for a hop",
-    Stage.STEP: "a wrong follow-up (self-ask), sentence (ircot), action (react), query (dsp) or sub-question "
-    "(probtree)",
+    Stage.STEP: "a wrong follow-up (self-ask), sentence (ircot), action (react), query (dsp, searchain), rationale "
+    "(cok) or sub-question (probtree, roht)",
     Stage.STOPPED: "no step was taken, or none after the one that told the hop before",
     Stage.LINKING: "another entity was taken for the one in the question",
     Stage.RETRIEVAL: "it was asked for and not found",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.readers.lines import LineReader
+from atomr_local.indexing.readers.lines import LineReader, kind_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,8 @@ def read_records(path: Path) -> Iterator[DatasetRecord]:
         try:
             fields = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
         except (UnicodeDecodeError, RecursionError, ValueError) as error:
+            if number == 1 and (kind := kind_in(path)):
+                raise InputError(f"{path}: {kind.name}, no lines of JSON", hint=kind.advice) from error
             reason = error.msg if isinstance(error, json.JSONDecodeError) else "not UTF-8 text or too deeply nested"
             raise InputError(f"{path}:{number}: not valid JSON: {reason}") from error
         if not isinstance(fields, dict):

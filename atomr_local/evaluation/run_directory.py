@@ -12,11 +12,9 @@ for writing repairs both.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import itertools
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import FileIO
@@ -25,8 +23,10 @@ from typing import Any
 
 from atomr_local.errors import InputError
 from atomr_local.evaluation.datasets import Prediction, prediction_of
+from atomr_local.evaluation.line_files import append_line, cut_torn_line, differences, json_line, locked
 from atomr_local.evaluation.records import DatasetRecord, read_records
-from atomr_local.indexing.store import KINDS, STARTER, IndexKind, index_path, read_manifest, resolve
+from atomr_local.indexing.store import KINDS, STARTER, IndexKind, index_names, index_path, read_manifest, resolve
+from atomr_local.indexing.text_index.vector_state import vector_state
 from atomr_local.input_files import open_regular, read_text
 from atomr_local.output_files import not_written, put
 from atomr_local.settings.old_names import renamed
@@ -42,7 +42,6 @@ PREDICTIONS_FILE = "predictions.jsonl"
 TRACES_FILE = "traces.jsonl"
 _LOCK_FILE = ".lock"
 _RUN_BYTES = 64 << 20
-_MISSING = "(not there)"
 
 
 def describe_run(settings: Settings, questions: Path, plans: Path | None = None) -> dict[str, Any]:
@@ -83,10 +82,19 @@ def _digest(path: Path) -> dict[str, str]:
 
 def _index(kind: IndexKind, configured: str) -> dict[str, Any]:
     name = resolve(kind, configured)
+    if len(names := index_names(name)) > 1:
+        return {"name": name, "indexes": [_index(kind, one) for one in names]}
     if name == STARTER:  # built on first use, perhaps by this very run
         return {"name": name}
     manifest = read_manifest(index_path(kind, name))
-    return {"name": name, "counts": manifest.counts, "inputs": [item.sha256 for item in manifest.inputs]}
+    found: dict[str, Any] = {
+        "name": name,
+        "counts": manifest.counts,
+        "inputs": [item.sha256 for item in manifest.inputs],
+    }
+    if kind == "text" and (state := vector_state(manifest)).completeness != "all":
+        found["vectors"] = state.embedded  # with more of them, other passages are found
+    return found
 
 
 class RunDirectory:
@@ -157,8 +165,8 @@ class RunWriter:
 
     def add(self, prediction: Mapping[str, Any], trace: Mapping[str, Any]) -> None:
         # In this order, so that a kill between the two leaves a question undone rather than without its trace.
-        _append(self.traces, trace)
-        _append(self.predictions, prediction)
+        append_line(self.traces, trace)
+        append_line(self.predictions, prediction)
 
 
 @contextlib.contextmanager
@@ -175,7 +183,7 @@ def writing(path: Path, description: Mapping[str, Any]) -> Iterator[RunWriter]:
     described: dict[str, Any] = json.loads(json.dumps(description))
     try:
         _make_directory(path)
-        with _locked(path / _LOCK_FILE, path):
+        with locked(path / _LOCK_FILE, path):
             done = _begin_or_resume(RunDirectory(path), described)
             # Without buffers: what a failed write leaves in one would be written when the file is closed.
             with (
@@ -224,8 +232,8 @@ def _begin_or_resume(run: RunDirectory, described: dict[str, Any]) -> frozenset[
         write_file(run.path / RUN_FILE, json.dumps(described, ensure_ascii=False, indent=1) + "\n")
         return frozenset()
     _check_same(run.path, run.description(), described)
-    _cut_torn_line(run.predictions_file)
-    _cut_torn_line(run.traces_file)
+    cut_torn_line(run.predictions_file)
+    cut_torn_line(run.traces_file)
     done = [prediction.id for prediction in run.predictions()]
     traced = [trace["id"] for trace in run.traces()]
     if missing := set(done).difference(traced):
@@ -235,15 +243,15 @@ def _begin_or_resume(run: RunDirectory, described: dict[str, Any]) -> frozenset[
         )
     if len(traced) > len(done):
         kept = {trace["id"]: trace for trace in run.traces() if trace["id"] in set(done)}
-        write_file(run.traces_file, "".join(f"{_line(trace)}\n" for trace in kept.values()))
+        write_file(run.traces_file, "".join(f"{json_line(trace)}\n" for trace in kept.values()))
     return frozenset(done)
 
 
 def _check_same(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    differences = list(_differences(_deciding(old), _deciding(new)))
-    if differences:
-        shown = "; ".join(f"{key} was {was}, is now {now}" for key, was, now in differences[:5])
-        more = f"; and {len(differences) - 5} more" if len(differences) > 5 else ""
+    changed = list(differences(_deciding(old), _deciding(new)))
+    if changed:
+        shown = "; ".join(f"{key} was {was}, is now {now}" for key, was, now in changed[:5])
+        more = f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
         raise InputError(
             f"{path} was begun with other settings: {shown}{more}",
             hint="Use the same settings to resume, or name another --out directory.",
@@ -257,18 +265,6 @@ def _deciding(description: Mapping[str, Any]) -> dict[str, Any]:
         return dict(description)
     settings = renamed(settings)
     return {**description, "settings": {name: value for name, value in settings.items() if name not in UNDECIDING}}
-
-
-def _differences(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, str, str]]:
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in dict.fromkeys([*old, *new]):
-            yield from _differences(old.get(name, _MISSING), new.get(name, _MISSING), f"{key}.{name}" if key else name)
-    elif old != new:
-        yield key, _shown(old), _shown(new)
-
-
-def _shown(value: Any) -> str:
-    return _MISSING if value is _MISSING else json.dumps(value, ensure_ascii=False)
 
 
 def _lines(path: Path) -> Iterator[DatasetRecord]:
@@ -290,56 +286,3 @@ def _is_torn(path: Path, whole: int) -> bool:
     with path.open("rb") as stream:
         left = [line for line in itertools.islice(stream, whole, None) if line.strip()]
     return len(left) == 1 and not left[0].endswith(b"\n")
-
-
-def _line(fields: Mapping[str, Any]) -> str:
-    # A lone surrogate in model output cannot be written as UTF-8; ASCII JSON holds it.
-    text = json.dumps(fields, ensure_ascii=False)
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return json.dumps(fields)
-    return text
-
-
-def _append(stream: FileIO, fields: Mapping[str, Any]) -> None:
-    """Add a line that is on the disk on return; on an error it is removed again, if the disk allows."""
-    end = os.fstat(stream.fileno()).st_size
-    left = memoryview(f"{_line(fields)}\n".encode())
-    try:
-        while left:
-            left = left[stream.write(left) :]
-        os.fsync(stream.fileno())
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.ftruncate(stream.fileno(), end)
-        raise
-
-
-def _cut_torn_line(path: Path) -> None:
-    """Cut off what follows the last line feed."""
-    if not path.exists():
-        return
-    with path.open("rb+") as stream:
-        end = whole = stream.seek(0, os.SEEK_END)
-        while whole:
-            start = max(0, whole - 65536)
-            stream.seek(start)
-            found = stream.read(whole - start).rfind(b"\n")
-            if found >= 0:
-                whole = start + found + 1
-                break
-            whole = start
-        if whole < end:
-            stream.truncate(whole)
-
-
-@contextlib.contextmanager
-def _locked(file: Path, path: Path) -> Iterator[None]:
-    """Lock the directory for this process; the system unlocks it when the process ends, however it ends."""
-    with file.open("ab") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InputError(f"another evaluation is writing into {path}", hint="Wait for it to end.") from error
-        yield

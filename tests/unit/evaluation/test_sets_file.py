@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 def test_the_sets_that_the_documentation_measures() -> None:
     file = read_sets(SCRIPTS / "bench" / "matrix.toml")
     assert [item.name for item in file.sets] == [
-        "2wiki-text", "2wiki", "2wiki-split", "2wiki-split-one-side", "hotpot", "musique"
+        "2wiki-text", "2wiki", "2wiki-split", "2wiki-split-one-side", "cross", "hotpot", "musique"
     ]  # fmt: skip
     found = all_strategies()
     for ablation in file.ablations:

@@ -1,0 +1,276 @@
+"""Questions made of small indexes, with trials that are told what to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.crossing_world import build_world, opened
+from support.eval_fakes import read_lines
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import AtomrError, Cancelled, InputError
+from atomr_local.evaluation.datasets import load_plans, load_questions
+from atomr_local.question_making.checks import Reason
+from atomr_local.question_making.composing import Composed
+from atomr_local.question_making.hops import FORMS
+from atomr_local.question_making.journal import DROPPED_FILE, QUESTIONS_FILE, deciding
+from atomr_local.question_making.knowledge import Knowledge
+from atomr_local.question_making.lines import questions_of
+from atomr_local.question_making.making import Making, Step, Wanted, Yield
+from atomr_local.question_making.near import NearValues
+from atomr_local.question_making.trials import Failed
+from atomr_local.tree.validation import Limits
+
+LOCAL = ("text-graph", "graph-text")
+
+
+class Passing:
+    """Trials that every question passes, but those that a test names."""
+
+    def __init__(self, fails: Callable[[Composed], Failed | None] = lambda _made: None) -> None:
+        self.fails = fails
+        self.asked: list[str] = []
+
+    def of(self, base: Composed) -> Failed | None:
+        self.asked.append(base.question)
+        return self.fails(base)
+
+    def missed(self, made: Composed) -> Failed | None:
+        return None
+
+
+@pytest.fixture
+def knowledge(own_home: Path) -> Iterator[Knowledge]:
+    build_world(own_home)
+    with opened() as found:
+        yield found
+
+
+def make(
+    knowledge: Knowledge, out: Path, trials: Any = None, wanted: Wanted | None = None, **more: Any
+) -> tuple[Yield, list[dict[str, Any]]]:
+    wanted = wanted or Wanted(100, LOCAL, FORMS)
+    near = NearValues(knowledge, lambda: knowledge.passages.openings(0, 100))
+    with deciding(out, {"made of": "a world"}) as decisions:
+        found = Making(knowledge, trials or Passing(), near, wanted, decisions, **more).run()
+    return found, read_lines(out / QUESTIONS_FILE)
+
+
+def test_both_directions_and_a_count(knowledge: Knowledge, tmp_path: Path) -> None:
+    _, lines = make(knowledge, tmp_path / "out", wanted=Wanted(100, LOCAL, ("short", "count")))
+    made = {line["question"]: line for line in lines}
+    text_graph = made.get("When was the director of The Lake born?") or made.get(
+        "How many children of the director of The Lake are listed?"
+    )
+    assert text_graph is not None
+    assert text_graph["kind"] == "text-graph"
+    graph_text = [line for line in lines if line["kind"] == "graph-text"]
+    assert [line["question"] for line in graph_text] in (
+        ["When was the director of The Sea born?"],
+        ["When did the director of The Sea die?"],
+        ["Where did the director of The Sea die?"],
+    )
+
+
+def test_a_line_holds_both_hops_with_what_they_stand_in(knowledge: Knowledge, tmp_path: Path) -> None:
+    _, lines = make(knowledge, tmp_path / "out", wanted=Wanted(100, ("text-graph",), ("short",)))
+    [line] = lines
+    assert line["question"] == "When was the director of The Lake born?"
+    assert line["answers"] == ["3 May 1901"]
+    assert line["type"] == "short"
+    assert line["evidences"] == [["The Lake", "director", "Ann Lee"], ["Ann Lee", "date of birth", "3 May 1901"]]
+    assert line["gold_titles"] == ["The Lake"]
+    text, graph = line["hops"]
+    assert (text["source"], text["evidence"]) == ("text", ["the-lake#0"])
+    assert text["said"] == "The Lake is a 1931 drama film directed by Ann Lee."
+    assert graph["source"] == "graph"
+    [triple] = graph["evidence"]
+    assert triple.startswith("<urn:") or triple.startswith("<http")
+    assert "1901-05-03" in triple
+    assert line["plan"].splitlines() == [
+        "1. Who directed The Lake?",
+        ' 4. Who or what is The Lake? = Search("The Lake")',
+        ' 5. Who directed [4]? = Relate([4], "director")',
+        '2. When was [1] born? = Relate([1], "date of birth")',
+    ]
+
+
+def test_evaluation_reads_the_file_as_questions_and_as_plans(knowledge: Knowledge, tmp_path: Path) -> None:
+    make(knowledge, tmp_path / "out")
+    file = tmp_path / "out" / QUESTIONS_FILE
+    questions = load_questions(file)
+    assert questions
+    assert load_plans(file, questions, Limits()).keys() == {question.id for question in questions}
+    assert all(len(question.evidences) == 2 for question in questions)
+
+
+def test_reasons_that_need_no_model(knowledge: Knowledge, tmp_path: Path) -> None:
+    trials = Passing()
+    found, _ = make(knowledge, tmp_path / "out", trials)
+    assert found.dropped[Reason.CIRCULAR] >= 1  # the spouse of Cara Fox's spouse
+    assert found.dropped[Reason.BRIDGE_LEAK] >= 1  # Life of Gil Moe
+    assert found.dropped[Reason.AMBIGUOUS] >= 1  # Ann Lee and Jim Kay
+    assert found.dropped[Reason.GRAPH_ALONE] >= 1  # The Moor is in the graph, too
+    assert not [asked for asked in trials.asked if "Moor" in asked or "Gil Moe" in asked or "Hill" in asked]
+
+
+def test_a_path_in_the_graph_is_found_however_its_date_is_written(own_home: Path, tmp_path: Path) -> None:
+    pages = {"Bob Poe": "Bob Poe (born 4 June 1910) was a film director. He was born in York, England."}
+    build_world(own_home, pages=pages, facts=["The Sea | director | Bob Poe", "Bob Poe | date of birth | 1910-06-04"])
+    with opened() as knowledge:
+        found, lines = make(knowledge, tmp_path / "out", wanted=Wanted(100, LOCAL, ("short",)))
+    assert found.dropped[Reason.GRAPH_ALONE] == 1
+    [line] = lines
+    assert line["question"] == "Where was the director of The Sea born?"
+    assert line["answers"] == ["York, England", "York"]
+
+
+def test_one_question_a_bridge(knowledge: Knowledge, tmp_path: Path) -> None:
+    found, lines = make(knowledge, tmp_path / "out")
+    bridges = [line["bridge_key"] for line in lines]
+    assert len(set(bridges)) == len(bridges) == 2
+    assert found.left_out["the bridge has a question already"] >= 1
+
+
+def test_bridges_take_turns(own_home: Path, tmp_path: Path) -> None:
+    """A bridge that fails does not keep the others waiting."""
+    pages = {f"Film {n}": f"Film {n} is a 1931 film directed by Ann Lee{chr(97 + n)}." for n in range(3)}
+    facts = [
+        f"Ann Lee{chr(97 + n)} | {what}" for n in range(3) for what in ("date of birth | 1 May 1901", "spouse | Al Fo")
+    ]
+    build_world(own_home, pages=pages, facts=facts)
+    trials = Passing(lambda _made: Failed(Reason.TEXT_ALONE, "1901"))
+    with opened() as knowledge:
+        make(knowledge, tmp_path / "out", trials, wanted=Wanted(60, LOCAL, ("short",)))
+    films = [question.partition("Film ")[2][0] for question in trials.asked]
+    assert len(films) == 6
+    assert set(films[:3]) == {"0", "1", "2"}
+
+
+def test_at_most_a_tenth_of_a_relation(own_home: Path, tmp_path: Path) -> None:
+    pages = {f"Film {n}": f"Film {n} is a 1931 film directed by Ann Lee{chr(97 + n)}." for n in range(12)}
+    facts = [f"Ann Lee{chr(97 + n)} | date of birth | {n + 1} May 1901" for n in range(12)]
+    build_world(own_home, pages=pages, facts=facts)
+    with opened() as knowledge:
+        found, lines = make(knowledge, tmp_path / "out", wanted=Wanted(30, LOCAL, ("short",)))
+    assert len(lines) == 3
+    assert found.left_out["a tenth of the questions has the relation already"] == 9
+
+
+def test_yes_and_no_in_turn_with_a_near_wrong_value(own_home: Path, tmp_path: Path) -> None:
+    pages = {f"Film {n}": f"Film {n} is a 1931 film directed by Ann Lee{chr(97 + n)}." for n in range(6)}
+    facts = [f"Ann Lee{chr(97 + n)} | date of birth | {n + 1} May 190{n}" for n in range(6)]
+    build_world(own_home, pages=pages, facts=facts)
+    with opened() as knowledge:
+        _, lines = make(knowledge, tmp_path / "out", wanted=Wanted(60, LOCAL, ("yes/no",)))
+    assert sorted(line["answers"][0] for line in lines) == ["no"] * 3 + ["yes"] * 3
+    for line in lines:
+        right = line["evidences"][1][2]
+        assert (f"born on {right}?" in line["question"]) == (line["answers"] == ["yes"])
+        asked = line["question"].rpartition(" on ")[2].rstrip("?")
+        assert f'Is([2], "{asked}", "same")' in line["plan"]
+        assert abs(int(asked[-4:]) - int(right[-4:])) <= 1, "the nearest year"
+
+
+def test_what_asking_rules_out_is_kept_with_its_reason(knowledge: Knowledge, tmp_path: Path) -> None:
+    trials = Passing(lambda _made: Failed(Reason.TEXT_ALONE, "3 May 1901"))
+    steps: list[Step] = []
+    found, lines = make(knowledge, tmp_path / "out", trials, on_step=steps.append)
+    assert lines == []
+    dropped = read_lines(tmp_path / "out" / DROPPED_FILE)
+    assert len(dropped) == len(trials.asked) == found.dropped[Reason.TEXT_ALONE] == len(steps)
+    assert dropped[0]["reason"] == "answered by text alone"
+    assert dropped[0]["answered"] == "3 May 1901"
+    assert steps[-1].reason == "answered by text alone"
+
+
+def test_an_interrupted_run_goes_on(knowledge: Knowledge, tmp_path: Path) -> None:
+    whole, at_once = make(knowledge, tmp_path / "whole")
+    stopped = Cancellation()
+
+    def stop(_step: Step) -> None:
+        stopped.cancel()
+
+    with pytest.raises(Cancelled):
+        make(knowledge, tmp_path / "out", on_step=stop, cancellation=stopped)
+    [first] = read_lines(tmp_path / "out" / QUESTIONS_FILE)
+    with (tmp_path / "out" / QUESTIONS_FILE).open("a") as stream:
+        stream.write('{"id": "torn')  # killed while writing
+    trials = Passing()
+    again, lines = make(knowledge, tmp_path / "out", trials)
+    assert lines == at_once
+    assert first["question"] not in trials.asked
+    assert again.to_dict(100) == whole.to_dict(100)
+
+
+def test_the_seed_decides_the_order(own_home: Path, tmp_path: Path) -> None:
+    pages = {f"Film {n}": f"Film {n} is a 1931 film directed by Ann Lee{chr(97 + n)}." for n in range(12)}
+    facts = [f"Ann Lee{chr(97 + n)} | date of birth | {n + 1} May 1901" for n in range(12)]
+    build_world(own_home, pages=pages, facts=facts)
+
+    def made(out: str, seed: int) -> list[str]:
+        with opened() as knowledge:
+            _, lines = make(knowledge, tmp_path / out, wanted=Wanted(30, LOCAL, ("short",), seed))
+        return [line["id"] for line in lines]
+
+    assert made("a", 0) == made("b", 0) != made("c", 1)
+
+
+def test_an_error_of_the_model_keeps_what_was_decided(knowledge: Knowledge, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def broken(made: Composed) -> Failed | None:
+        asked.append(made.question)
+        if len(asked) > 1:
+            raise AtomrError("the model is gone")
+        return None
+
+    with pytest.raises(AtomrError, match="gone"):
+        make(knowledge, tmp_path / "out", Passing(broken))
+    assert len(questions_of(tmp_path / "out" / QUESTIONS_FILE)) == 1
+
+
+def test_rephrased_questions_say_so(knowledge: Knowledge, tmp_path: Path) -> None:
+    _, lines = make(knowledge, tmp_path / "out", rephrase=lambda made: "Say, " + made.question.lower())
+    assert all(line["rephrased"] and line["question"].startswith("Say, ") for line in lines)
+
+
+def test_another_description_is_refused(tmp_path: Path) -> None:
+    with deciding(tmp_path / "out", {"seed": 0}):
+        pass
+    with pytest.raises(InputError, match="seed was 0, is now 1"), deciding(tmp_path / "out", {"seed": 1}):
+        pass
+
+
+def test_directories_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="not a directory"), deciding(tmp_path / "file", {}):
+        pass
+    (tmp_path / "loose").mkdir()
+    (tmp_path / "loose" / QUESTIONS_FILE).write_text("")
+    with pytest.raises(InputError, match="cannot be resumed"), deciding(tmp_path / "loose", {}):
+        pass
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "make.json").write_text("{")
+    with pytest.raises(InputError, match="cannot be read"), deciding(tmp_path / "damaged", {}):
+        pass
+    with (
+        deciding(tmp_path / "busy", {}),
+        pytest.raises(InputError, match="another process"),
+        deciding(tmp_path / "busy", {}),
+    ):
+        pass
+
+
+def test_control_characters_of_a_page_never_reach_a_question(own_home: Path, tmp_path: Path) -> None:
+    pages = {
+        "The \x1b[2JLake": "The Lake is a film directed by Ann Lee.",
+        "L [3]": "L [3] is a film directed by Ann Lee.",
+    }
+    build_world(own_home, pages=pages, facts=["Ann Lee | date of birth | 3 May 1901"])
+    with opened() as knowledge:
+        _, lines = make(knowledge, tmp_path / "out")
+    assert lines == []
