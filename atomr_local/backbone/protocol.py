@@ -64,6 +64,7 @@ class GenerationRequest:
             output.
         watch: texts whose probability is wanted, where the output may begin with them. They do not change the output.
         watch_after: the watched place is where the output so far equals this text; by default its beginning.
+        task: of the reader, for which the model may have an adapter of its own.
         on_text: called with each fragment as it is generated, on the model's thread.
         cancellation: ends the call early, also while the prompt is read.
     """
@@ -77,6 +78,7 @@ class GenerationRequest:
     lookup_texts: tuple[str, ...] = ()
     watch: tuple[str, ...] = ()
     watch_after: str = ""
+    task: str = ""
     on_text: Callable[[str], None] | None = None
     cancellation: Cancellation | None = None
 

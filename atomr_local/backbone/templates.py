@@ -31,6 +31,11 @@ def has_template(package: str, name: str) -> bool:
     return files(package).joinpath("prompts", f"{name}.txt").is_file()
 
 
+def in_style(name: str, style: Style) -> str:
+    """The name of the template's version in this style."""
+    return name if style == "full" else f"lean_{name}"
+
+
 def turns(text: str) -> tuple[Message, ...]:
     """The turns of a text whose sections are headed `--- system`, `--- user` or `--- assistant`."""
     parts = _HEADER.split(text)

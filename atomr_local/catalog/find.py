@@ -49,6 +49,13 @@ def _adapter_files() -> list[Path]:
     return [path for folder in folders for path in _files(folder)]
 
 
+def _task_adapter_files() -> list[Path]:
+    """Adapters for one task each: used with the adapter whose card names them, and by no setting."""
+    return [
+        path for folder in dict.fromkeys(file.parent for file in _adapter_files()) for path in _files(folder / "tasks")
+    ]
+
+
 def _is_path(value: str) -> bool:
     return value.endswith(".gguf") or "/" in value or "\\" in value or value.startswith("~")
 
@@ -108,7 +115,8 @@ def _made_for(model: Path) -> Path | None:
 
 def list_models() -> tuple[CatalogEntry, ...]:
     """Everything available: the starter's parts, the models directory, the adapters. Unusable files are listed too."""
-    return (*_starter(), *map(_entry, _files(paths.models_dir())), *map(_entry, _adapter_files()))
+    adapters = (*_adapter_files(), *_task_adapter_files())
+    return (*_starter(), *map(_entry, _files(paths.models_dir())), *map(_entry, adapters))
 
 
 def chosen_paths(model_setting: str, adapter_setting: str, embedder_setting: str) -> set[Path]:
@@ -138,7 +146,7 @@ def _entry(path: Path, name: str = "") -> CatalogEntry:
     try:
         header = read_header(path)
     except ModelError as error:
-        kind: Literal["model", "adapter"] = "adapter" if path.parent.name == "adapters" else "model"
+        kind: Literal["model", "adapter"] = "adapter" if path.parent.name in {"adapters", "tasks"} else "model"
         size = path.stat().st_size if path.exists() else 0
         return CatalogEntry(name, kind, path, size, problem=error.message)
     return CatalogEntry(name, "adapter" if header.kind == "adapter" else "model", path, header.size, header)

@@ -66,6 +66,23 @@ def adapter_card(adapter: Path) -> dict[str, Any]:
     return card if isinstance(card, dict) else {}
 
 
+def task_adapters(adapter: Path) -> dict[str, Path]:
+    """Adapters for one task each, on top of this one: what its card lists in `task_adapters`, by task.
+
+    The card may only name files of the folder `tasks` beside the adapter; anything else in it is passed over.
+    """
+    listed = adapter_card(adapter).get("task_adapters")
+    if not isinstance(listed, dict):
+        return {}
+    found = {}
+    for task, name in listed.items():
+        if isinstance(name, str) and name.endswith(".gguf") and Path(name).name == name and "\\" not in name:
+            file = adapter.parent / "tasks" / name
+            if file.is_file():
+                found[task] = file
+    return found
+
+
 def read_record(model: Path) -> ModelRecord | None:
     """The record beside a model; None if there is none that can be used."""
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from atomr_local.backbone.llama.weights import (
 from atomr_local.backbone.output import OutputText
 from atomr_local.backbone.protocol import BackboneInfo, Generation, GenerationRequest, Prompt
 from atomr_local.errors import Cancelled, ModelError
-from atomr_local.gguf import check_adapter, check_model
+from atomr_local.gguf import check_adapters, check_model
 
 # Memory that the sequences which run at once may take, keys and values together.
 _SEQUENCE_BYTES = 1 << 30
@@ -70,6 +70,7 @@ class LlamaBackbone:
         cpu_variant: str = AUTO,
         notify: Callable[[str], None] | None = None,
         extra_buffers: bool = True,
+        task_adapters: Mapping[str, Path] | None = None,
     ) -> LlamaBackbone:
         """Load a model; blocks for as long as that takes.
 
@@ -85,6 +86,7 @@ class LlamaBackbone:
             cpu_variant: llama.cpp's CPU backend (see `cpu_variants.py`); the first load in a process decides.
             notify: takes a message for the user, for example that damaged weights are rebuilt.
             extra_buffers: see :class:`Engine`.
+            task_adapters: by task (`GenerationRequest.task`), an adapter on top of `adapter` for its calls alone.
 
         Raises:
             ModelError: a file is missing, damaged, too new or does not fit; the message names it.
@@ -92,8 +94,8 @@ class LlamaBackbone:
         """
         library(cpu_variant)
         header = check_model(model)
-        if adapter is not None:
-            check_adapter(adapter, header)
+        task_adapters = task_adapters or {}
+        check_adapters((adapter, *task_adapters.values()), header)
         weights, applied = weights_to_run(header, adapter, storage, cache, notify)
         context_tokens = min(context_tokens, header.context_length or context_tokens)
         sequences = max(1, min(parallel, _SEQUENCE_BYTES // max(1, header.state_bytes * context_tokens)))
@@ -117,6 +119,7 @@ class LlamaBackbone:
                 batch=batch_threads,
                 sequences=sequences,
                 extra_buffers=extra_buffers,
+                task_adapters=task_adapters,
             )
 
         engine = scheduler.start(load)
@@ -169,6 +172,7 @@ class LlamaBackbone:
             flag=flag,
             lookup=tuple(map(plain, request.lookup_texts)) if self._speculative else (),
             watch=tuple(next(iter(plain(text)), None) for text in request.watch),
+            task=request.task if request.task in self._engine.tasks else "",
         )
         future = self._scheduler.submit(call)
         if request.cancellation is not None:

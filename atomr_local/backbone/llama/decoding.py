@@ -28,6 +28,7 @@ class EncodedRequest:
         lookup: token sequences for prompt-lookup decoding; without any nothing is guessed, so that parallel calls fill
             batches alike.
         watch: tokens whose probability is wanted.
+        task: the task whose adapter is applied; "" for none.
     """
 
     request: GenerationRequest
@@ -36,17 +37,30 @@ class EncodedRequest:
     flag: AbortFlag
     lookup: tuple[tuple[int, ...], ...]
     watch: tuple[int | None, ...]
+    task: str = ""
 
 
 class Slot:
-    """A sequence of the engine, with a prefix cache of its own; used on the engine's thread only."""
+    """A sequence of the engine, with a prefix cache of its own; used on the engine's thread only.
+
+    Attributes:
+        task: the task whose adapter computes it; "" for none.
+    """
 
     def __init__(self, engine: Engine, number: int, snapshots: Snapshots) -> None:
         self.number = number
+        self.task = ""
         self._engine = engine
         self._row = 0
         self._snapshots = snapshots
         self.cache = PrefixCache(self, GRID_TOKENS, snapshots)
+
+    def serve(self, task: str) -> None:
+        """Compute what follows with the adapter of a task. What was computed otherwise is not reused."""
+        if task != self.task:
+            self.task = task
+            self.trim(0)
+            self.cache = PrefixCache(self, GRID_TOKENS, None if task else self._snapshots)
 
     def forget(self, grid: int = GRID_TOKENS) -> None:
         """Clear the prefix cache, then evaluate in batches of `grid` tokens."""
@@ -63,7 +77,7 @@ class Slot:
 
     def decode(self, tokens: Sequence[int], flag: AbortFlag) -> None:
         """Append tokens and compute the logits after the last one."""
-        [self._row] = self._engine.decode([Part(self.number, tokens)], flag)
+        [self._row] = self._engine.decode([Part(self.number, tokens)], flag, self.task)
 
     def logits(self) -> Any:
         """The logits of this slot's own last `decode`, if nothing has been decoded since."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,7 @@ class Engine:
         context_tokens: length of a sequence at most.
         can_trim: whether the end of a sequence can be cut off; recurrent and hybrid models cannot.
         sequences: how many there are.
+        tasks: those that have an adapter of their own.
     """
 
     def __init__(
@@ -85,17 +86,20 @@ class Engine:
         batch: int,
         sequences: int = 1,
         extra_buffers: bool = True,
+        task_adapters: Mapping[str, Path] | None = None,
     ) -> None:
         """Load.
 
         Args:
+            adapter: applied to everything; None if there is none, or the weights contain it.
             context_tokens: wanted context of a sequence; capped to what the model was trained for.
             threads, batch: threads while generating and while reading a prompt; 0 chooses.
             extra_buffers: let llama.cpp keep weights in layouts of its own that suit the processor (AMX, repacked
                 blocks). Faster; the probe turns it off where it crashes.
+            task_adapters: by task, an adapter that is applied to its calls besides.
 
         Raises:
-            ModelError: llama.cpp cannot load the model or the adapter.
+            ModelError: llama.cpp cannot load the model or an adapter.
             MissingPartError: llama-cpp-python is not installed.
         """
         self.api: Any = library()
@@ -112,12 +116,17 @@ class Engine:
             raise _load_error(model)
         try:
             self.sequences = sequences
-            self._open(adapter, context_tokens, generation_threads(threads), batch_threads(batch), model)
+            self._open(context_tokens, generation_threads(threads), batch_threads(batch), model)
+            self._adapters = [self._load_adapter(adapter)] if adapter is not None else []
+            self._task_adapters = {task: self._load_adapter(path) for task, path in (task_adapters or {}).items()}
+            self._task = ""
+            if self._adapters:
+                self._apply("")
         except BaseException:
             self.close()
             raise
 
-    def _open(self, adapter: Path | None, context_tokens: int, threads: int, batch: int, model: Path) -> None:
+    def _open(self, context_tokens: int, threads: int, batch: int, model: Path) -> None:
         api = self.api
         if api.llama_model_has_encoder(self._model) or api.llama_model_is_diffusion(self._model):
             raise ModelError(
@@ -157,8 +166,6 @@ class Engine:
         # Every call into C gives up the interpreter lock, and a busy thread gives it back after 5 ms.
         self.token_bytes = cache(self._token_bytes)
         self.is_end = cache(self._is_end)
-        if adapter is not None:
-            self._apply(adapter)
 
     def _token_state(self) -> int:
         """Bytes of keys and values of a token, in 16 bits each; of models with heads of another width about so many."""
@@ -166,19 +173,29 @@ class Engine:
         width = api.llama_model_n_embd(model) // max(1, api.llama_model_n_head(model))
         return int(2 * 2 * api.llama_model_n_layer(model) * api.llama_model_n_head_kv(model) * width)
 
-    def _apply(self, adapter: Path) -> None:
-        api = self.api
+    @property
+    def tasks(self) -> frozenset[str]:
+        return frozenset(self._task_adapters)
+
+    def _load_adapter(self, adapter: Path) -> Any:
         clear_messages()
-        handle = api.llama_adapter_lora_init(self._model, str(adapter).encode("utf-8", "surrogateescape"))
+        handle = self.api.llama_adapter_lora_init(self._model, str(adapter).encode("utf-8", "surrogateescape"))
         if not handle:
             raise ModelError(
                 f"{adapter} does not fit the model: {last_messages() or 'llama.cpp refused it'}",
                 title="Adapter not usable",
                 hint="An adapter works only with the model that it was trained on.",
             )
-        one = (api.llama_adapter_lora_p_ctypes * 1)(handle)
-        if api.llama_set_adapters_lora(self._context, one, 1, (ctypes.c_float * 1)(1.0)):
-            raise ModelError(f"{adapter} cannot be applied", title="Adapter not usable")
+        return handle
+
+    def _apply(self, task: str) -> None:
+        """Have what follows computed with the adapters of a task; "": of none."""
+        self._task = task
+        handles = [*self._adapters, *(handle for name, handle in self._task_adapters.items() if name == task)]
+        count = len(handles)
+        pointers = (self.api.llama_adapter_lora_p_ctypes * count)(*handles)
+        if self.api.llama_set_adapters_lora(self._context, pointers, count, (ctypes.c_float * count)(*[1.0] * count)):
+            raise ModelError("an adapter cannot be applied", title="Adapter not usable")
 
     def metadata(self, key: str) -> str | None:
         """A value of the model file's header, as text; None when absent."""
@@ -230,10 +247,21 @@ class Engine:
         """Whether a token ends the turn. Seen as `is_end`."""
         return bool(self.api.llama_vocab_is_eog(self.vocab, token))
 
+    @cached_property
+    def markers(self) -> Any:
+        """Which tokens are markers of turns and files that end nothing: booleans (n_vocab,)."""
+        import numpy as np
+
+        is_control = self.api.llama_vocab_is_control
+        return np.array([is_control(self.vocab, token) and not self.is_end(token) for token in range(self.n_vocab)])
+
     # The sequences.
 
-    def decode(self, parts: Sequence[Part], flag: AbortFlag | None) -> list[int]:
+    def decode(self, parts: Sequence[Part], flag: AbortFlag | None, task: str = "") -> list[int]:
         """Append tokens (at most BATCH_TOKENS in all) to sequences, each at most once, in one batch.
+
+        Args:
+            task: one of :attr:`tasks`, with whose adapter the batch is computed; "" for none.
 
         Returns:
             for each part, the row of its first logits: after its first token with `every`, else after its last.
@@ -243,6 +271,8 @@ class Engine:
             ModelError: llama.cpp failed.
         """
         api, batch = self.api, self._batch
+        if task != self._task:
+            self._apply(task)
         if flag is not self._flag:
             self._flag = flag  # kept alive for as long as llama.cpp holds the pointer
             pointer = ctypes.cast(flag.memory, ctypes.c_void_p) if flag is not None else None

@@ -21,9 +21,14 @@ class GrammarMatcher:
     def __init__(self, engine: Engine, sampler: Any) -> None:
         self._api = engine.api
         self._sampler = sampler
+        self._markers = engine.markers
 
     def allowed(self, tokens: Any) -> Any:
-        """Which of `tokens`, an integer array (n,), may come next: booleans (n,)."""
+        """Which of `tokens`, an integer array (n,), may come next: booleans (n,).
+
+        llama.cpp takes a marker such as <|im_start|> for its letters; the output would not show it, and what the model
+        writes after it is another turn.
+        """
         import numpy as np
 
         count = len(tokens)
@@ -32,7 +37,7 @@ class GrammarMatcher:
         pointer = ctypes.cast(data.ctypes.data, ctypes.POINTER(self._api.llama_token_data))
         candidates = self._api.llama_token_data_array(data=pointer, size=count, selected=-1, sorted=False)
         self._api.llama_sampler_apply(self._sampler, ctypes.byref(candidates))
-        return np.isfinite(data["logit"])  # the sampler sets what it rejects to minus infinity
+        return np.isfinite(data["logit"]) & ~self._markers[tokens]  # the sampler sets what it rejects to minus infinity
 
     def accept(self, token: int) -> None:
         self._api.llama_sampler_accept(self._sampler, token)

@@ -122,8 +122,14 @@ class Scheduler:
     def _slot_for(self, call: EncodedRequest) -> Slot:
         """The idle slot with the longest reusable prefix of the prompt."""
         prompt = call.prompt
-        best = max(self._idle, key=lambda slot: slot.cache.reusable(prompt.tokens, prompt.static, prompt.continued))
+
+        def reusable(slot: Slot) -> int:
+            alike = slot.task == call.task
+            return slot.cache.reusable(prompt.tokens, prompt.static, prompt.continued) if alike else -1
+
+        best = max(self._idle, key=reusable)
         self._idle.remove(best)
+        best.serve(call.task)
         if not self._reuse:
             best.forget()
         return best
@@ -131,16 +137,17 @@ class Scheduler:
     def _step(self, engine: Engine, running: _Running) -> None:
         """Evaluate the last tokens of every call and choose the next ones.
 
-        Calls with one token share a batch. A call with a draft has its own: llama.cpp would split the batch.
+        Calls with one token share a batch. A call with a draft has its own: llama.cpp would split the batch. So has one
+        with the adapter of a task, which llama.cpp rounds otherwise for several rows.
         """
-        single = [one for one, tokens in running.items() if self._batching and len(tokens) == 1]
+        single = [one for one, tokens in running.items() if self._batching and len(tokens) == 1 and not one.call.task]
         others = [[one] for one in running if one not in single]
         for together in ([single] if single else []) + others:
             parts = [Part(one.slot.number, running[one], len(running[one]) > 1) for one in together]
             # One call's switch must not stop the others; alone it may stop the evaluation itself.
             flag = together[0].call.flag if len(together) == 1 else None
             try:
-                rows = engine.decode(parts, flag)
+                rows = engine.decode(parts, flag, together[0].call.task)
             except Exception as error:
                 for decoding in together:
                     self._finish(running, decoding, error)

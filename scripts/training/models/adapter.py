@@ -13,6 +13,10 @@ instructions for it (three times as fast on such a CPU); weights, gradients and 
 --init takes a checkpoint of another run or an adapter's GGUF file. Its rank may be smaller than --rank and its layers
 fewer: what it lacks begins as LoRA begins (A random, B zero), so that the first step computes what the old one did.
 
+--over with --export writes an adapter for a task alone: what the run has added to the adapter it began from, at --rank.
+The program applies it to the calls of that task, on top of the other one, which stays as it is (`task_adapters` in its
+card).
+
 A line of the data is {"messages", "answer"}; with "learn": false there is no loss on "answer"; "then" holds further
 turns, {"ask", "answer"} each, with loss on their answers.
 """
@@ -222,6 +226,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, nargs="*", default=[])
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--init", type=Path, help="begin with this run's checkpoint.pt or adapter.gguf")
+    parser.add_argument("--over", type=Path, help="with --export: what the run has added to this adapter.gguf")
     parser.add_argument("--export", type=Path, help="write the run's adapter here instead of training")
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--alpha", type=float, default=32.0)
@@ -236,7 +241,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     if given.export is not None:
-        export(given.run, given.export)
+        export(given.run, given.export, given.over, given.rank)
     elif not given.data:
         sys.exit("--data: give the file that scripts/build_training_data.py wrote")
     else:

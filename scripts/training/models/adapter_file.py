@@ -107,8 +107,43 @@ def unpermuted(weight: Any, heads: int) -> Any:
     return weight.reshape(heads, rows // heads // 2, 2, *weight.shape[1:]).swapaxes(1, 2).reshape(weight.shape)
 
 
-def export(run: Path, out: Path) -> None:
-    """Write the adapter of the run's checkpoint as GGUF in half precision."""
+def difference(
+    state: dict[str, Any], earlier: dict[str, Any], scales: tuple[float, float], rank: int
+) -> dict[str, Any]:
+    """What an adapter adds to an earlier one, as an adapter of a given rank with alpha = rank: the best one by the sum
+    of squares of what it leaves out (truncated singular value decomposition; Eckart and Young, 1936).
+
+    Args:
+        state, earlier: weights of both by PEFT's names.
+        scales: alpha / rank of both.
+    """
+    import torch
+
+    made = {}
+    for name, first in state.items():
+        if ".lora_A." not in name:
+            continue
+        other = name.replace(".lora_A.", ".lora_B.")
+        rows, columns = [first.float()], [scales[0] * state[other].float()]
+        if name in earlier:
+            rows.append(earlier[name].float())
+            columns.append(-scales[1] * earlier[other].float())
+        left, upper = torch.linalg.qr(torch.cat(columns, 1))
+        right, lower = torch.linalg.qr(torch.cat(rows).T)
+        one, values, two = torch.linalg.svd(upper @ lower.T)
+        root = values[:rank].sqrt()
+        made[other] = left @ one[:, :rank] * root
+        made[name] = root[:, None] * (two[:rank] @ right.T)
+    return made
+
+
+def export(run: Path, out: Path, over: Path | None = None, rank: int = 0) -> None:
+    """Write the adapter of the run's checkpoint as GGUF in half precision.
+
+    Args:
+        over: an earlier adapter that the run began from: what is written is used on top of it.
+        rank: of what is written, with `over`.
+    """
     import numpy as np
     from gguf import GGUFWriter
     from transformers import AutoConfig
@@ -118,12 +153,17 @@ def export(run: Path, out: Path) -> None:
     state = Run(run).state()
     if state is None:
         raise SystemExit(f"{run} has no checkpoint")
+    weights, alpha = state["adapter"], float(settings["alpha"])
+    if over is not None:
+        earlier, scale = adapter_state(over, (config.num_attention_heads, config.num_key_value_heads))
+        weights = difference(weights, earlier, (alpha / settings["rank"], scale), rank)
+        alpha = float(rank)
     writer = GGUFWriter(str(out), "llama")
     writer.add_string("general.type", "adapter")
     writer.add_string("adapter.type", "lora")
-    writer.add_float32("adapter.lora.alpha", float(settings["alpha"]))
+    writer.add_float32("adapter.lora.alpha", alpha)
     writer.add_string("general.name", out.stem)
-    for name, tensor in sorted(state["adapter"].items()):
+    for name, tensor in sorted(weights.items()):
         parts = name.split(".")
         layer, projection = parts[parts.index("layers") + 1], next(part for part in parts if part in GGUF_NAMES)
         side = "a" if "lora_A" in name else "b"

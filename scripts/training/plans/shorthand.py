@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from atomr_local.planning.grammar import SUB_STEPS, TOP_LEVEL
-from atomr_local.planning.shorthand import find_name, renumbered
+from atomr_local.planning.shorthand import find_name
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import REFERENCE, Literal, Node, Operator, OperatorCall, References, Tree
+from atomr_local.tree.renumbering import renumbered
 from atomr_local.tree.validation import Limits, validate
 from training.plans.typed import told_kind
 

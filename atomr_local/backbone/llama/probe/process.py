@@ -23,7 +23,7 @@ from atomr_local.backbone.llama.engine import BATCH_TOKENS, Engine, Part
 from atomr_local.backbone.llama.library import import_library, library, loaded_cpu_variant
 from atomr_local.backbone.llama.weights import weights_to_run
 from atomr_local.errors import AtomrError
-from atomr_local.gguf import check_adapter, check_model
+from atomr_local.gguf import check_adapters, check_model
 
 MARK = "atomr-probe "
 WRITTEN_TOKENS = 8
@@ -64,8 +64,8 @@ def _run(task: dict[str, Any]) -> None:
     _report(stage="weights")
     header = check_model(Path(task["model"]))
     adapter = Path(task["adapter"]) if task["adapter"] else None
-    if adapter is not None:
-        check_adapter(adapter, header)
+    task_adapters = {name: Path(file) for name, file in task["task_adapters"].items()}
+    check_adapters((adapter, *task_adapters.values()), header)
     cache = Path(task["cache"]) if task["cache"] else None
     weights, applied = weights_to_run(header, adapter, task["storage"], cache, lambda text: _report(note=text))
     _report(stage="model", prepared=weights != header.path)
@@ -78,6 +78,7 @@ def _run(task: dict[str, Any]) -> None:
         batch=task["batch_threads"],
         sequences=2,
         extra_buffers=task["extra_buffers"],
+        task_adapters=task_adapters,
     )
     _report(stage="text", loaded=time.monotonic() - begun)
     numbers = _generate(engine)
@@ -94,7 +95,8 @@ def _prompt(engine: Engine, length: int) -> list[int]:
 
 
 def _generate(engine: Engine) -> bool:
-    """Read a prompt, write greedily, then in two sequences at once; whether all that was computed are numbers."""
+    """Read a prompt, write greedily, in two sequences at once, and read with the adapter of each task; whether all that
+    was computed are numbers."""
     import numpy as np
 
     prompt = _prompt(engine, max(1, min(_PROMPT_TOKENS, engine.context_tokens - WRITTEN_TOKENS - 1)))
@@ -107,7 +109,12 @@ def _generate(engine: Engine) -> bool:
     for sequence in (0, 1):
         engine.trim(sequence, 0)
     rows = engine.decode([Part(0, prompt[:1]), Part(1, prompt[:1])], None)
-    return whole and not any(bool(np.isnan(engine.logits(row)).any()) for row in rows)
+    whole = whole and not any(bool(np.isnan(engine.logits(row)).any()) for row in rows)
+    for task in sorted(engine.tasks):
+        engine.trim(0, 0)
+        [row] = engine.decode([Part(0, prompt)], None, task)
+        whole = whole and not bool(np.isnan(engine.logits(row)).any())
+    return whole
 
 
 def _measure(engine: Engine) -> dict[str, float]:

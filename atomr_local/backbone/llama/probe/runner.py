@@ -210,7 +210,7 @@ def run_probe(
         "parent": os.getpid(), "model": str(task.model), "adapter": str(task.adapter) if task.adapter else "",
         "storage": task.storage if way.prepared else None, "cache": str(task.cache), "measure": measure,
         "threads": task.threads, "batch_threads": task.batch_threads, "extra_buffers": way.extra_buffers,
-        "cpu_variant": way.cpu_variant,
+        "cpu_variant": way.cpu_variant, "task_adapters": {name: str(file) for name, file in task.task_adapters},
     }  # fmt: skip
     try:
         process = subprocess.Popen(

@@ -68,6 +68,7 @@ class ProbeTask:
         cache: the cache directory, for weights and the verdict.
         threads, batch_threads: 0 chooses.
         cpu_variant: the CPU backend that the settings name, or "auto".
+        task_adapters: adapters for one task each, with its name.
     """
 
     model: Path
@@ -77,6 +78,7 @@ class ProbeTask:
     threads: int = 0
     batch_threads: int = 0
     cpu_variant: str = AUTO
+    task_adapters: tuple[tuple[str, Path], ...] = ()
 
     @property
     def wanted(self) -> Way:
@@ -156,7 +158,7 @@ def verdict_file(task: ProbeTask) -> Path | None:
         str(task.threads), str(task.batch_threads), task.cpu_variant,
     )  # fmt: skip
     try:
-        name = fingerprint(*told, files=(*files, task.model, task.adapter))
+        name = fingerprint(*told, files=(*files, task.model, task.adapter, *(file for _, file in task.task_adapters)))
     except OSError:
         return None
     return task.cache / _FOLDER / f"{name}.json"
