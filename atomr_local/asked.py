@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from atomr_local.errors import InputError, PlanError
 from atomr_local.reasoning.conversation import Conversation
@@ -11,16 +12,36 @@ from atomr_local.reasoning.revision import Revision
 from atomr_local.reasoning.trace.schema import PlanOrigin
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import Settings, load_settings
+from atomr_local.sources.privacy import check_private
 from atomr_local.sources.registry import permitted
 from atomr_local.strategies.options import StrategyOptions, options_of
 from atomr_local.strategies.protocol import Strategy
 from atomr_local.strategies.registry import find_strategy
-from atomr_local.strategies.requirements import check_needs, check_plan, check_revision
+from atomr_local.strategies.requirements import (
+    check_needs,
+    check_only_source,
+    check_plan,
+    check_revision,
+    check_sources,
+)
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Tree
 from atomr_local.tree.validation import check
 
 _LONGEST_QUESTION = 2000
+
+
+class QuestionOptions(TypedDict, total=False):
+    """What may be said beside a question; see :meth:`Assistant.ask`."""
+
+    plan: Tree | None
+    plan_origin: PlanOrigin
+    strategy: str | None
+    sources: Sequence[str] | None
+    web: bool | None
+    revision: Revision | None
+    conversation: Conversation | None
+    understood: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +64,23 @@ class Asked:
         cls,
         question: str,
         settings: Settings,
-        plan: Tree | None,
-        origin: PlanOrigin,
+        web_switch: bool,
         *,
-        strategy: str | None,
-        sources: Sequence[str] | None,
-        web: bool,
-        revision: Revision | None,
-        conversation: Conversation | None,
-        understood: str | None,
+        plan: Tree | None = None,
+        plan_origin: PlanOrigin = "user",
+        strategy: str | None = None,
+        sources: Sequence[str] | None = None,
+        web: bool | None = None,
+        revision: Revision | None = None,
+        conversation: Conversation | None = None,
+        understood: str | None = None,
     ) -> Asked:
-        """What is asked for; what is left out is as the settings have it. Raises what :meth:`Assistant.ask` raises."""
+        """What is asked for; what is left out is as the settings and the switch for web search have it.
+
+        Raises what :meth:`Assistant.ask` raises.
+        """
         question = checked_question(question)
+        web = web_switch if web is None else web
         understood = None if understood is None else checked_question(understood)
         method = find_strategy(strategy or settings.strategy)
         local = tuple(settings.sources if sources is None else load_settings(sources=tuple(sources)).sources)
@@ -70,7 +96,12 @@ class Asked:
             except TreeError as error:
                 raise PlanError(str(error), hint="Correct the plan; `atomr tree check` says what is wrong.") from error
         check_needs(method, local, settings)
-        return cls(question, method, options, plan, origin, local, web, revision, conversation, understood)
+        check_sources(method, local, settings, web=web)
+        check_only_source(method, options, permitted(local, web=web))
+        earlier = [turn.settings for turn in conversation.turns] if conversation is not None else []
+        earlier += [revision.base.settings] if revision is not None else []
+        check_private(settings, local if method.uses_sources else (), web=web, earlier=earlier)
+        return cls(question, method, options, plan, plan_origin, local, web, revision, conversation, understood)
 
 
 def checked_question(question: str) -> str:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, aclosing, closing, suppress
+from typing import TYPE_CHECKING, Any, Unpack
 
-from atomr_local import paths
-from atomr_local.asked import Asked, checked_question
-from atomr_local.backbone.announced import announced
+from atomr_local.answer import Answer
+from atomr_local.asked import Asked, QuestionOptions, checked_question
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, InputError
 from atomr_local.language.is_question import understands
 from atomr_local.log_file import log_error
+from atomr_local.lookups import Lookups
 from atomr_local.parts import Parts, Stage, quiet
-from atomr_local.planning.examples import ExampleLibrary
-from atomr_local.planning.planner import Planner
+from atomr_local.question_gate import QuestionGate, busy
+from atomr_local.question_tools import tools_for
 from atomr_local.reasoning.conversation import Conversation
 from atomr_local.reasoning.result_reuse import ResultCache
 from atomr_local.reasoning.revision import Revision
@@ -36,11 +38,12 @@ from atomr_local.reasoning.verdict.conclusion import conclusion, failure, planne
 from atomr_local.reasoning.verdict.judge import AtHand, judge
 from atomr_local.settings.file import changed_settings
 from atomr_local.settings.schema import Settings, load_settings
-from atomr_local.sources.protocol import KnowledgeSource
-from atomr_local.strategies.options import StrategyOptions, options_of
-from atomr_local.strategies.plans import make_plan
+from atomr_local.sources.privacy import check_private, read_indexes
+from atomr_local.sources.protocol import KnowledgeSource, SourceName
+from atomr_local.strategies.options import options_of
 from atomr_local.strategies.protocol import Strategy, Toolbox
 from atomr_local.strategies.registry import find_strategy
+from atomr_local.strategies.shared.plans import make_plan
 from atomr_local.strategies.understanding import understand
 from atomr_local.system.memory import trim_memory
 from atomr_local.tree.nodes import Tree
@@ -48,20 +51,23 @@ from atomr_local.tree.nodes import Tree
 if TYPE_CHECKING:
     from atomr_local.backbone.protocol import Backbone
     from atomr_local.graph_console import GraphRows
+    from atomr_local.strategies.processes.process import Process
 
 
 class Assistant:
-    """Answers questions, one at a time. Opening is cheap; model and indexes load on first need and stay.
+    """Answers questions. Opening is cheap; model and indexes load on first need and stay.
 
-    Use as a context manager, or call :meth:`close`.
+    Use as a context manager (`with` or `async with`), or call :meth:`close`. Thread-safe. :meth:`answer` and
+    :meth:`stream` take as many questions at once as the model has slots (`llm.parallel`); others wait for their turn.
     """
 
     def __init__(self, settings: Settings, backbone: Backbone | None = None) -> None:
         self.parts = Parts(settings, backbone)
         self.last_trace: Trace | None = None
         self._remembered: tuple[Trace, ResultCache] | None = None
-        self._asking = threading.Lock()
+        self._gate = QuestionGate()
         self._cancellation = Cancellation()
+        self._running: set[Cancellation] = set()
         self._queries: set[Cancellation] = set()
         self._web = settings.web.enabled
 
@@ -84,6 +90,12 @@ class Assistant:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    async def __aenter__(self) -> Assistant:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.close)
+
     @property
     def settings(self) -> Settings:
         """What holds now; change it with :meth:`reconfigure`."""
@@ -103,10 +115,9 @@ class Assistant:
         self.parts.close()
 
     def cancel(self) -> None:
-        """Stop the running question, which ends with status "cancelled", and graph queries. From any thread."""
-        self._cancellation.cancel()
-        for query in tuple(self._queries):
-            query.cancel()
+        """Stop what runs or waits: questions, which end with status "cancelled", and graph queries. From any thread."""
+        for running in (self._cancellation, *tuple(self._running), *tuple(self._queries)):
+            running.cancel()
 
     def stop_loading(self) -> None:
         """End the wait for the model, because the program ends. From any thread."""
@@ -124,14 +135,10 @@ class Assistant:
         """
         settings = changed_settings(self.settings, changes)
         options_of(find_strategy(settings.strategy), settings)
-        if not self._asking.acquire(blocking=False):
-            raise _busy()
-        try:
+        with self._gate.alone():
             if settings.web.enabled != self.settings.web.enabled:
                 self._web = settings.web.enabled
             self.parts.reconfigure(settings)
-        finally:
-            self._asking.release()
 
     def query_graph(self, sparql: str, *, timeout: float = 10.0, limit: int = 500) -> GraphRows:
         """Run a person's SPARQL over the graph index that questions use. Blocks; also beside a running question.
@@ -157,6 +164,11 @@ class Assistant:
         finally:
             self._queries.discard(cancellation)
 
+    @property
+    def lookups(self) -> Lookups:
+        """Search, pages, entities and relations without a question; no model is loaded for it."""
+        return Lookups(self.parts, self._gate)
+
     def example_questions(self) -> list[str] | None:
         """Questions made from what the open indexes hold; None where only the starter's are open."""
         from atomr_local.sources.example_questions import example_questions
@@ -179,9 +191,51 @@ class Assistant:
             ModelError: the model cannot be used.
         """
         question = checked_question(question)
+        return make_plan(question, self.model_tools(question))
+
+    def model_tools(self, question: str) -> Toolbox:
+        """Tools for other work on a question than answering it: the model without a source. No trace is kept.
+
+        Raises:
+            ModelError: the model cannot be used.
+        """
         self.parts.load((), quiet)
         recorder = Recorder(question, "atomr", self.parts.describe((), False), lambda _event: None)
-        return make_plan(question, self._tools({}, recorder, Cancellation()))
+        self._cancellation = Cancellation()
+        return tools_for(self.parts, {}, recorder, self._cancellation)
+
+    def do_again(self, process: Process) -> Process:
+        """Use the tools as a solution process does; the process with the observations of now, and the indexes read.
+
+        Blocks. Nothing goes to the web. The model is asked only for what no person has read or written.
+
+        Raises:
+            InputError: something of the process does not hold; a question is being answered.
+            AtomrError: a source or the model cannot be used.
+            Cancelled: :meth:`cancel` was called.
+        """
+        from atomr_local.strategies.processes.doing import done_again
+
+        with self._gate.alone():
+            cancellation = self._cancellation = Cancellation()
+            local = tuple(name for name in self.settings.sources if name in (SourceName.TEXT, SourceName.GRAPH))
+            check_private(self.settings, local, web=False)
+            self.parts.load(local, quiet, cancellation)
+            recorder = Recorder(
+                process.question, process.method, self.parts.describe(local, False), lambda _event: None
+            )
+            sources = self.parts.chosen(local, False, recorder.leaves)
+            try:
+                with closing(tools_for(self.parts, sources, recorder, cancellation)) as tools:
+                    done = done_again(process, tools)
+            finally:
+                self.parts.release(sources)
+        if done.problems:
+            raise InputError(
+                f"the process does not hold: {'; '.join(done.problems[:3])}",
+                hint="Correct these steps; what can be named was in the question or in an earlier observation.",
+            )
+        return done.process.quoting(read_indexes(self.settings, local))
 
     def ask(
         self,
@@ -219,18 +273,76 @@ class Assistant:
         asked = Asked.checked(
             question,
             self.settings,
-            plan,
-            plan_origin,
+            self._web,
+            plan=plan,
+            plan_origin=plan_origin,
             strategy=strategy,
             sources=sources,
-            web=self._web if web is None else web,
+            web=web,
             revision=revision,
             conversation=conversation,
             understood=understood,
         )
-        if self._asking.locked():
-            raise _busy()
-        cancellation = self._cancellation = Cancellation()
+        if self._gate.busy:
+            raise busy()
+        self._cancellation = Cancellation()
+        return self._events(asked, self._cancellation, waits=False)
+
+    def stream(self, question: str, **options: Unpack[QuestionOptions]) -> Iterator[Event]:
+        """As :meth:`ask`, with the same options; waits for its turn where too many questions are being answered."""
+        return self._events(Asked.checked(question, self.settings, self._web, **options), Cancellation(), waits=True)
+
+    def answer(self, question: str, **options: Unpack[QuestionOptions]) -> Answer:
+        """Answer the question, with the options of :meth:`ask`; blocks, and waits for its turn.
+
+        What goes wrong while it is answered is told by the answer's status and text.
+
+        Raises:
+            AtomrError: what :meth:`ask` raises.
+            Cancelled: :meth:`cancel` was called while it waited for its turn.
+        """
+        with closing(
+            self._events(Asked.checked(question, self.settings, self._web, **options), Cancellation(), waits=True)
+        ) as events:
+            return Answer(next(event.trace for event in events if isinstance(event, Finished)))
+
+    async def astream(self, question: str, **options: Unpack[QuestionOptions]) -> AsyncGenerator[Event, None]:
+        """As :meth:`stream`, for asyncio. Closing the iterator, or cancelling its task, cancels the question."""
+        cancellation = Cancellation()
+        events = self._events(Asked.checked(question, self.settings, self._web, **options), cancellation, waits=True)
+        loop = asyncio.get_running_loop()
+        found: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()
+
+        def tell(item: Event | BaseException | None) -> None:
+            with suppress(RuntimeError):  # the loop has been closed: nobody listens
+                loop.call_soon_threadsafe(found.put_nowait, item)
+
+        def work() -> None:
+            try:
+                for event in events:
+                    tell(event)
+            except BaseException as error:
+                tell(error)
+            else:
+                tell(None)
+
+        worker = threading.Thread(target=work, name="atomr-stream", daemon=True)
+        worker.start()
+        try:
+            while (item := await found.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            cancellation.cancel()
+            await asyncio.shield(asyncio.to_thread(worker.join))
+
+    async def aanswer(self, question: str, **options: Unpack[QuestionOptions]) -> Answer:
+        """As :meth:`answer`, for asyncio. Cancelling its task cancels the question."""
+        async with aclosing(self.astream(question, **options)) as events:
+            return Answer(await anext(event.trace async for event in events if isinstance(event, Finished)))
+
+    def _events(self, asked: Asked, cancellation: Cancellation, *, waits: bool) -> Generator[Event, None, None]:
         events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         worker = threading.Thread(
             target=self._answer,
@@ -238,15 +350,17 @@ class Assistant:
             name="atomr-question",
             daemon=True,
         )
-        return self._stream(worker, events, cancellation)
-
-    def _stream(
-        self, worker: threading.Thread, events: queue.SimpleQueue[Event], cancellation: Cancellation
-    ) -> Iterator[Event]:
-        # Taken here and not in `ask`: an iterator that is never begun must not block the next question.
-        if not self._asking.acquire(blocking=False):
-            raise _busy()
-        self._cancellation = cancellation
+        # Entered here and not before: an iterator that is never begun must not block the next question.
+        self._running.add(cancellation)
+        try:
+            if waits:
+                self._gate.enter(self.settings.llm.parallel, cancellation)
+            else:
+                self._gate.enter_now()
+                self._cancellation = cancellation
+        except BaseException:
+            self._running.discard(cancellation)
+            raise
         worker.start()
         try:
             while True:
@@ -260,13 +374,15 @@ class Assistant:
             cancellation.cancel()
             worker.join()
             trim_memory()
-            self._asking.release()
+            self._running.discard(cancellation)
+            self._gate.leave()
 
     def _answer(self, asked: Asked, cancellation: Cancellation, sink: Callable[[Event], None]) -> None:
         parts, method, local, use_web = self.parts, asked.method, asked.sources, asked.web
         shown = {"options": asked.options.model_dump(mode="json")} if type(asked.options).model_fields else {}
         recorder = Recorder(asked.question, method.name, parts.describe(local, use_web) | shown, sink)
         sources: dict[str, KnowledgeSource] = {}
+        ending = ExitStack()
         follows = asked.understood is not None or (asked.conversation is not None and bool(asked.conversation.turns))
         try:
             if not follows and self._is_no_question(asked.question, asked.plan, recorder):
@@ -275,10 +391,21 @@ class Assistant:
                 local if method.uses_sources else (),
                 lambda stage: recorder.emit(StageChanged(stage=stage)),
                 cancellation,
+                alone=lambda: self._gate.single,
             )
             recorder.settle(parts.describe(local, use_web))
             sources = parts.chosen(local, use_web, recorder.leaves) if method.uses_sources else {}
-            tools = self._tools(sources, recorder, cancellation, asked.options, asked.revision, asked.conversation)
+            tools = tools_for(
+                parts,
+                sources,
+                recorder,
+                cancellation,
+                options=asked.options,
+                revision=asked.revision,
+                earlier=self._earlier(asked.revision),
+                conversation=asked.conversation,
+            )
+            ending.callback(tools.close)
             question = asked.question
             if follows:
                 recorder.emit(StageChanged(stage="understanding"))
@@ -296,6 +423,7 @@ class Assistant:
             for event in failure(error):
                 recorder.emit(event)
         finally:
+            ending.close()
             parts.release(sources)
             while not parts.notes.empty():
                 recorder.emit(WarningRaised(message=parts.notes.get()))
@@ -324,45 +452,8 @@ class Assistant:
             recorder.emit(NodeJudged(node_id=node_id, outcome=outcome, reason=reason))
         recorder.emit(conclusion(trace, verdict))
 
-    def _tools(
-        self,
-        sources: dict[str, KnowledgeSource],
-        recorder: Recorder,
-        cancellation: Cancellation,
-        options: StrategyOptions | None = None,
-        revision: Revision | None = None,
-        conversation: Conversation | None = None,
-    ) -> Toolbox:
-        parts, settings = self.parts, self.settings
-        assert parts.backbone is not None
-        planner = Planner(
-            announced(parts.backbone, "question", recorder.leaves),
-            ExampleLibrary.load(paths.examples_file()),
-            settings.limits.of_plans(),
-            seed=settings.llm.seed,
-            style=parts.style,
-        )
-        earlier = ResultCache()
-        if revision is not None and self._remembered is not None and revision.base is self._remembered[0]:
-            earlier = self._remembered[1]
-        return Toolbox(
-            announced(parts.backbone, "question, evidence" if sources else "question", recorder.leaves),
-            sources,
-            planner,
-            recorder,
-            cancellation,
-            settings,
-            style=parts.style,
-            options=options,
-            calibration=parts.calibration,
-            revision=revision,
-            earlier=earlier,
-            verifies=parts.verifies,
-            span_reader=parts.span_reader,
-            conversation=conversation,
-            ranking=parts.ranking(sources),
-        )
-
-
-def _busy() -> InputError:
-    return InputError("another question is being answered", hint="Wait for it, or cancel it.")
+    def _earlier(self, revision: Revision | None) -> ResultCache | None:
+        """The results of the answer that is corrected, if it was the last one."""
+        if revision is None or self._remembered is None or revision.base is not self._remembered[0]:
+            return None
+        return self._remembered[1]

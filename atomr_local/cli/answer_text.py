@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
 from atomr_local.reasoning.trace.step_details import is_stage, step_details, step_title, winner_text
-from atomr_local.reasoning.trace.words import MISFIT, OWN, check_text, computation_text, warning_text
+from atomr_local.reasoning.trace.words import MISFIT, OWN, check_text, computation_text, correction_text, warning_text
 from atomr_local.sanitize import sanitize_line
+from atomr_local.sources.place_words import place_words
 
 _PASSAGE = 160
 _STEP = re.compile(r"step (\d+): (.*)")
-_MARKS = {True: "", False: f"  ({check_text(False)})", None: ""}
 
 
 def answer_text(
@@ -24,7 +24,7 @@ def answer_text(
     Args:
         guess: where the question was declined, show the best guess too, with what it rests on.
         earlier: questions by trace id that this one may have taken something from.
-        verbose: tell also what each step thought, did, saw and weighed.
+        verbose: tell also what each step thought, did, saw and weighed, and the graph queries of the evidence.
     """
     declined = trace.status == "unknown" and bool(trace.reason)  # earlier versions said it in the answer
     lines = _not_found(trace, guess) if declined else [_answer(trace)]
@@ -36,7 +36,8 @@ def answer_text(
     by_id = {item.id: item for item in trace.evidence}
     if cited:
         lines += ["", "Evidence of the guess" if declined else "Evidence"]
-        lines += [f"  {_citation(by_id[item])}" for item in cited if item in by_id]
+        for item in (by_id[item] for item in cited if item in by_id):
+            lines += [f"  {_citation(item)}", *(_query(item) if verbose else [])]
     if own := [f"step {node.id}" for node in trace.nodes if node.by_user]:
         lines += ["", f"Your own answers: {', '.join(own)}"]
     if root is not None and len(trace.nodes) > 1:
@@ -97,7 +98,19 @@ def _citation(item: EvidenceTrace) -> str:
     if len(text) > _PASSAGE:
         text = text[: _PASSAGE - 1].rstrip() + "…"
     place = f" <{sanitize_line(str(item.locator['url']))}>" if "url" in item.locator else ""
-    return f"[{item.id}] {item.source}: {sanitize_line(item.title)}: {text}{place}"
+    if words := sanitize_line(place_words(item.locator)):
+        place = f" ({words})"
+    index = f" ({sanitize_line(str(item.locator['index']))})" if item.locator.get("index") else ""
+    return f"[{item.id}] {item.source}{index}: {sanitize_line(item.title)}: {text}{place}"
+
+
+def _query(item: EvidenceTrace) -> list[str]:
+    """The graph query of a piece of evidence, and how many rows it gave."""
+    if "sparql" not in item.locator:
+        return []
+    rows = item.locator.get("rows")
+    many = [f"       rows: {len(rows)}"] if isinstance(rows, list) else []
+    return [f"       query: {sanitize_line(str(item.locator['sparql']))}", *many]
 
 
 def _branch(trace: Trace, node: NodeTrace, depth: int, guess: bool, verbose: bool) -> list[str]:
@@ -110,7 +123,7 @@ def _branch(trace: Trace, node: NodeTrace, depth: int, guess: bool, verbose: boo
     title = step_title(node, node.label, node.resolved_question)
     line = f"  {'  ' * depth}{label}{title} → "
     if is_stage(node, node.label, node.question):
-        lines = [line.removesuffix(" → ") + error]
+        lines = [line.removesuffix(" → ") + cited + error]
     elif lost:
         text = f"  (a guess: {sanitize_line(node.answer)})" if guess and node.answers else ""
         lines = [f"{line}{NOT_FOUND}{text}{error}"]
@@ -119,10 +132,13 @@ def _branch(trace: Trace, node: NodeTrace, depth: int, guess: bool, verbose: boo
         misfit = f"  ({MISFIT})" if node.misfit else ""
         if node.outcome == "memory":
             whence = "  (from the model's own knowledge)"
+        elif node.corrected_from is not None:
+            whence = f"  ({correction_text(node.corrected_from)})"
         elif origin := winner_text(node):
             whence = f"  ({origin})"
+        unsure = f"  ({check_text(False, node.cited)})" if node.supported is False else ""
         answer = sanitize_line(node.answer or "—")
-        lines = [line + answer + how + whence + cited + _MARKS[node.supported] + misfit + error]
+        lines = [line + answer + how + whence + cited + unsure + misfit + error]
     if verbose:
         lines += [f"      {'  ' * depth}{name}: {text}" for name, text in step_details(node)]
     for child in trace.nodes:

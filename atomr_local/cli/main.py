@@ -37,11 +37,14 @@ _COMMANDS = {
     "fetch": ("fetch.command", "fetch", "Download a Wikipedia, or facts from Wikidata."),
     "history": ("commands.history", "history", "Show, search, export and delete past questions."),
     "eval": ("commands.evaluate", "evaluate", "Run and score question sets."),
+    "questions": ("commands.questions", "questions", "Make questions that need both text and graph."),
     "strategies": ("commands.strategies", "strategies", "List the reasoning methods and their options."),
     "sources": ("commands.ask", "sources", "List the knowledge sources."),
     "doctor": ("doctor.command", "doctor", "Check the installation and say what to fix."),
     "examples": ("commands.examples", "examples", "Keep your own example plans."),
-    "config": ("commands.config", "config", "Show the settings and where they come from."),
+    "processes": ("commands.processes", "processes", "Keep worked processes, which the strategy humaniq follows."),
+    "mcp": ("commands.mcp", "mcp", "Serve other programs over the Model Context Protocol."),
+    "config": ("commands.config", "config", "Show and change the settings."),
 }
 # These load no native library that could crash.
 _LIGHT = frozenset({"config", "examples", "history", "strategies", "tree"})

@@ -32,7 +32,9 @@ def model_options(command: Command) -> Command:
         (
             click.option("--model", metavar="NAME|PATH", help="Model to use (default: the settings')."),
             click.option("--adapter", metavar="NAME|PATH", help="LoRA adapter: auto, none, a name or a GGUF file."),
-            click.option("--text-index", metavar="NAME", help="Text index to search."),
+            click.option(
+                "--text-index", metavar="NAME[,NAME…]", help="Text index to search, or several searched together."
+            ),
             click.option("--graph-index", metavar="NAME", help="Graph index to search."),
             click.option(
                 "--sources",
@@ -41,6 +43,9 @@ def model_options(command: Command) -> Command:
                 help="Sources that may be used besides the web, such as text,graph.",
             ),
             click.option("--web/--no-web", default=None, help="Allow or forbid web search for this question."),
+            click.option(
+                "--share-private", is_flag=True, help="Let what is read in private indexes leave this machine."
+            ),
         )
     ):
         command = option(command)
@@ -90,9 +95,12 @@ def check_assigned(assigned: Mapping[str, object], strategy: str) -> None:
 
 
 def overrides(**options: Any) -> dict[str, Any]:
-    """The given options as settings overrides; `web` becomes web.enabled."""
+    """The given options as settings overrides; `web` becomes web.enabled, `share_private` privacy.share."""
     web = options.pop("web", None)
+    share = options.pop("share_private", False)
     given = {key: value for key, value in options.items() if value is not None}
     if web is not None:
         given["web"] = {"enabled": web}
+    if share:
+        given["privacy"] = {"share": True}
     return given

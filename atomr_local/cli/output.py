@@ -20,6 +20,11 @@ def note(message: str) -> None:
     print(sanitize_line(message), file=sys.stderr, flush=True)
 
 
+def note_sentence(message: str) -> None:
+    """:func:`note` of what the program says without a capital and a full stop."""
+    note(f"{message[:1].upper()}{message[1:]}.")
+
+
 def note_text(text: str) -> None:
     """Lines on standard error."""
     print(sanitize(text), file=sys.stderr, flush=True)

@@ -161,15 +161,26 @@ def report_skipped(skipped: dict[str, object], kind: Callable[[str], str] = lamb
         return
     found = skipped.get("samples")
     samples = [(str(file), number, str(reason)) for file, number, reason in (found if isinstance(found, list) else ())]
-    kinds = {file: kind(file) for file, _, _ in samples}
+    of_file = {file: kind(file) for file, _, _ in samples}
+    kinds = {(file, number): of_file[file] if number else "file" for file, number, _ in samples}
     # Only the first are known one by one: where these are of several kinds, all are called by a word for any.
     each = next(iter(kinds.values())) if len(set(kinds.values())) == 1 else "record"
     single = skipped["count"] == 1
     text = f"1 {each} was skipped" if single else f"{skipped['count']} {_plural(each)} were skipped, such as"
     click.echo(f"{text}:", err=True)
     for file, number, reason in samples:
-        place = f":{number}" if kinds[file] == "line" else f", {kinds[file]} {number}"
+        place = f":{number}" if of_file[file] == "line" else f", {of_file[file]} {number}"
+        place = place if number else ""
         click.echo(f"  {sanitize_line(file)}{place}: {sanitize_line(reason)}", err=True)
+
+
+def report_lost(lost: object) -> None:
+    """Tell on standard error what the limits of a reader left out of the articles, by its name in the plural."""
+    import click
+
+    if isinstance(lost, dict) and lost:
+        told = ", ".join(f"{number} {sanitize_line(str(what))}" for what, number in sorted(lost.items()))
+        click.echo(f"left out of tables and the like, for they are too large: {told}", err=True)
 
 
 def _plural(word: str) -> str:

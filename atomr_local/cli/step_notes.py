@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from atomr_local.reasoning.confidence.words import NOT_FOUND
 from atomr_local.reasoning.trace.events import Event, NodeAdded, NodeFinished, NodeStarted, StageChanged
 from atomr_local.reasoning.trace.step_details import is_stage, step_title
+from atomr_local.reasoning.trace.words import correction_text
 from atomr_local.sanitize import sanitize_line
 
 
@@ -35,4 +36,5 @@ def _ended(event: NodeFinished, added: NodeAdded) -> str:
     if is_stage(event, added.label, added.question):
         return title
     found = event.outcome != "not found" and event.answers
-    return f"{title} → {sanitize_line(event.answer) if found else NOT_FOUND}"
+    mended = f" ({correction_text(event.corrected_from)})" if found and event.corrected_from is not None else ""
+    return f"{title} → {sanitize_line(event.answer) if found else NOT_FOUND}{mended}"

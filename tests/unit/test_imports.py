@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 
 import pytest
+from support.places import ROOT
 
 HEAVY = ("torch", "sentence_transformers", "llama_cpp", "lancedb", "pyoxigraph", "textual", "numpy", "pyarrow", "ddgs",
          "transformers", "ray")  # fmt: skip
@@ -45,3 +47,17 @@ def test_nothing_heavy_is_loaded(code: str) -> None:
 
 def test_this_test_would_see_a_heavy_library() -> None:
     assert loaded_by("import pyoxigraph") == ["pyoxigraph"]
+
+
+def test_the_contracts_name_every_room() -> None:
+    """A new room is on a floor, and out of reach for those that import nothing of the project."""
+    package = ROOT / "atomr_local"
+    rooms = {f"atomr_local.{file.stem}" for file in package.iterdir() if file.suffix == ".py" or file.is_dir()}
+    rooms -= {f"atomr_local.{name}" for name in ("__init__", "__main__", "__pycache__", "_shipped")}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    floors = next(one["layers"] for one in contracts if one["name"].startswith("Floors"))
+    assert {room for floor in floors for room in floor.split(" | ")} == rooms
+    for alone in ("atomr_local.tree", "atomr_local.language"):
+        forbidden = next(one["forbidden_modules"] for one in contracts if one.get("source_modules") == [alone])
+        assert set(forbidden) == rooms - {alone}

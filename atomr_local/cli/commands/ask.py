@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,23 +9,25 @@ import click
 
 from atomr_local.cli.options import assigned_options, check_assigned, model_options, overrides, strategy_option
 from atomr_local.cli.output import announce_remote, print_json
-from atomr_local.cli.terminal import interrupt
 from atomr_local.errors import AtomrError, InputError, PlanError
 from atomr_local.input_files import read_text
 from atomr_local.sanitize import sanitize, sanitize_line
 
-NOT_FOUND_STATUS = 3
-_STATUS = {"failed": 1, "cancelled": 130}
 _PLAN_BYTES = 64 << 20  # a plan may be a whole trace
 
 if TYPE_CHECKING:
     from atomr_local.reasoning.conversation import Conversation
-    from atomr_local.reasoning.trace.schema import Trace
     from atomr_local.tree.nodes import Tree
 
 
 @click.command()
-@click.argument("question")
+@click.argument("question", required=False)
+@click.option(
+    "--file",
+    "questions_file",
+    metavar="FILE",
+    help="Ask the questions in this file, one a line (-: standard input); with --jsonl, print a trace a line.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the trace as JSON.")
 @click.option("--jsonl", "as_jsonl", is_flag=True, help="Print the events as they happen, one JSON object a line.")
 @click.option(
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Run this plan (compact notation, or the paper's JSON).",
 )
-@click.option("--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
+@click.option("-s", "--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
 @strategy_option
 @click.option("--guess", is_flag=True, help="If the answer is not found, show the best guess too, marked as a guess.")
 @click.option("--verbose", is_flag=True, help="Tell also what each step thought, did, saw and weighed.")
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 @model_options
 def ask(
     *,
-    question: str,
+    question: str | None,
+    questions_file: str | None,
     as_json: bool,
     as_jsonl: bool,
     plan_file: Path | None,
@@ -64,9 +65,12 @@ def ask(
 ) -> int:
     """Answer one question: the answer, its citations, and the tree with each node's answer.
 
-    If the evidence does not support an answer, the command prints "Not found", the reason, and what to do.
+    If the evidence does not support an answer, the command prints "Not found", the reason, and what to do. A QUESTION
+    of - is read from standard input. With --file, questions are asked one after the other, and one that fails does
+    not end the others.
 
-    Exit status: 0 done, "not found" included; 1 an error; 3 not found, with --fail-if-unknown; 130 cancelled.
+    Exit status: 0 done, "not found" included; 1 an error (with --file: of any question); 2 wrong usage; 3 not found,
+    with --fail-if-unknown; 130 cancelled.
 
     Example: atomr ask "Who is the mother of the author of Frankenstein?"
     Then: atomr ask --continue "and her father?"
@@ -75,48 +79,33 @@ def ask(
         raise click.UsageError("use either --json or --jsonl")
     if goes_on and plan_file is not None:
         raise click.UsageError("use either --continue or --plan")
+    if (question is None) == (questions_file is None):
+        raise click.UsageError(
+            "give a QUESTION, or --file with questions" if question is None else "use either QUESTION or --file"
+        )
+    if questions_file is not None and (goes_on or plan_file is not None or as_json):
+        raise click.UsageError("--file does not go with --continue, --plan or --json; --jsonl prints a trace a line")
     from atomr_local.assistant import Assistant
-    from atomr_local.cli.answer_text import answer_text
-    from atomr_local.cli.step_notes import StepNotes
-    from atomr_local.history.pending import pending_question
+    from atomr_local.cli.asking import Asking, ask_all, exit_status, given_question, given_questions
 
+    questions = given_questions(questions_file) if questions_file is not None else [given_question(question or "")]
     set_options = assigned_options(assigned)
     with Assistant.open(**overrides(**options, strategies=set_options or None)) as assistant:
         check_assigned(set_options, strategy or assistant.settings.strategy)
         announce_remote(assistant.settings)
-        plan = _read_plan(plan_file, question) if plan_file is not None else None
-        conversation = _conversation() if goes_on else None
-        events = assistant.ask(
-            question,
-            plan=plan,
-            plan_origin="file",
-            strategy=strategy,
-            conversation=conversation,
+        way = Asking(
+            assistant,
+            strategy,
+            plan=_read_plan(plan_file, questions[0]) if plan_file is not None else None,
+            conversation=_conversation() if goes_on else None,
+            output="json" if as_json else "text" if not as_jsonl else "events" if questions_file is None else "traces",
+            guess=guess,
+            verbose=verbose,
+            keep=assistant.settings.history.keep and not no_history,
         )
-        keep = assistant.settings.history.keep and not no_history
-        with pending_question(question, strategy or assistant.settings.strategy, keep=keep) as pending:
-            with interrupt(assistant.cancel):  # what was found is still printed
-                steps = StepNotes()
-                for event in events:
-                    if as_jsonl:
-                        click.echo(json.dumps(event.to_dict(), default=str))
-                    elif sys.stderr.isatty():  # a person is watching
-                        for line in steps.of(event):
-                            click.echo(line, err=True)
-            trace = assistant.last_trace
-            if trace is None:
-                return 130
-            try:
-                earlier = {turn.trace_id: turn.question for turn in conversation.turns} if conversation else {}
-                text = answer_text(trace, guess=guess, earlier=earlier, verbose=verbose)
-                _print(trace, text, as_json=as_json, as_jsonl=as_jsonl)
-            finally:  # a reader that closed the pipe early has asked all the same
-                if keep:
-                    from atomr_local.history.recording import record_trace
-
-                    for remark in record_trace(trace, pending)[1]:
-                        click.echo(sanitize(remark), err=True)
-    return NOT_FOUND_STATUS if fail_if_unknown and trace.status == "unknown" else _STATUS.get(trace.status, 0)
+        if questions_file is not None:
+            return ask_all(questions, way, fail_if_unknown=fail_if_unknown)
+        return exit_status(way.ask(questions[0]), fail_if_unknown=fail_if_unknown)
 
 
 def _conversation() -> Conversation:
@@ -139,19 +128,6 @@ def _conversation() -> Conversation:
             hint="Ask one without --continue first, and let it be kept in the history (no --no-history).",
         )
     return Conversation.of(item.trace for item in kept)
-
-
-def _print(trace: Trace, text: str, *, as_json: bool, as_jsonl: bool) -> None:
-    from atomr_local.cli.answer_text import departures_text
-
-    if as_json:
-        print_json(trace.to_dict())
-    elif trace.status == "failed":
-        click.echo(sanitize("\n".join(trace.warnings).replace("\n→", "\n  →")), err=True)
-        if left := departures_text(trace):
-            click.echo(left, err=True)
-    elif not as_jsonl:
-        click.echo(text)
 
 
 def _read_plan(file: Path, question: str) -> Tree:

@@ -1,4 +1,4 @@
-"""`atomr config`: the current settings and where they come from."""
+"""`atomr config`: the current settings, where they come from, and changes of the settings file."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import click
 
 from atomr_local import paths
 from atomr_local.cli.output import note, print_json
-from atomr_local.settings.schema import leaves, load_settings, origins
+from atomr_local.errors import InputError, SettingsError
+from atomr_local.sanitize import sanitize
+from atomr_local.settings.schema import Settings, leaves, load_settings, origins
+from atomr_local.settings.text import read_settings_text
 
 
 @click.group()
 def config() -> None:
-    """Show the settings and where they come from.
+    """Show and change the settings.
 
     Example: atomr config show
+    Then: atomr config set strategy self-ask
     """
 
 
@@ -46,3 +50,72 @@ def path() -> None:
     Example: atomr config path
     """
     click.echo(str(paths.config_file()))
+
+
+@config.command(name="set")
+@click.argument("key")
+@click.argument("value")
+def set_(key: str, value: str) -> None:
+    """Write a setting to the settings file.
+
+    KEY is as `atomr config show` has it, with dots for what is in a group. The file is checked before it is replaced;
+    its comments and everything else in it stay.
+
+    Example: atomr config set top_k 5
+    Then: atomr config set sources text,graph
+    """
+    from atomr_local.settings.file import save_settings, value_of
+
+    _told(save_settings({key: value_of(key, value)}), key)
+
+
+@config.command()
+@click.argument("key")
+def unset(key: str) -> None:
+    """Take a setting out of the settings file: its default holds again.
+
+    Example: atomr config unset top_k
+    """
+    from atomr_local.settings.file import save_settings
+
+    _told(save_settings({key: None}), key)
+
+
+@config.command()
+def edit() -> None:
+    """Open the settings file in your editor (VISUAL or EDITOR).
+
+    What you save is checked. If it cannot be used, you can go on editing it; the file stays as it was meanwhile.
+
+    Example: atomr config edit
+    """
+    from atomr_local.settings.file import save_settings_text
+
+    file = Settings.file or paths.config_file()
+    text = read_settings_text(file) or "# Settings of atomr-local; `atomr config show` lists them.\n"
+    before = text
+    while True:
+        try:
+            edited = click.edit(text, extension=".toml")
+        except click.ClickException as error:
+            raise InputError(
+                sanitize(error.format_message()), hint="Set EDITOR to a program that edits text."
+            ) from error
+        if edited is None or edited == before:
+            note("Nothing was changed.")
+            return
+        try:
+            click.echo(f"{save_settings_text(edited)} is written.")
+            return
+        except SettingsError as error:
+            click.echo(sanitize(error.in_full()), err=True)
+            text = edited
+            if not click.confirm("Edit again?", default=True, err=True):
+                raise
+
+
+def _told(file: object, key: str) -> None:
+    """Say where the change stands, and what holds instead of it."""
+    click.echo(f"{file} is written.")
+    if origins().get(key) == "environment":
+        note(f"The environment sets {key} as well, and that holds.")

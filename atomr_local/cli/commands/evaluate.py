@@ -37,7 +37,7 @@ def evaluate() -> None:
 @evaluate.command()
 @click.option("--questions", "questions_file", type=_FILE, required=True, help=_QUESTIONS)
 @click.option("--out", type=_FILE, required=True, help="Directory of the run; an existing run is resumed.")
-@click.option("--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
+@click.option("-s", "--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
 @strategy_option
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Ask at most N questions.")
 @click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N questions.")
@@ -77,7 +77,7 @@ def run(
     from atomr_local.settings.schema import load_settings
     from atomr_local.strategies.options import options_of
     from atomr_local.strategies.registry import find_strategy
-    from atomr_local.strategies.requirements import check_needs, check_plan
+    from atomr_local.strategies.requirements import check_needs, check_plan, check_sources
 
     set_options = assigned_options(assigned)
     settings = load_settings(**overrides(strategy=strategy, **options, strategies=set_options or None))
@@ -85,6 +85,7 @@ def run(
     method = find_strategy(settings.strategy)
     options_of(method, settings)
     check_needs(method, settings.sources, settings)
+    check_sources(method, settings.sources, settings, web=settings.web.enabled)
     if plans_file is not None:
         check_plan(method)
     if not method.uses_sources:

@@ -8,6 +8,7 @@ from typing import TextIO
 import click
 
 from atomr_local import paths
+from atomr_local.cli.kept_items import numbered, told_problems
 from atomr_local.cli.output import print_json
 from atomr_local.errors import InputError
 from atomr_local.planning.examples import (
@@ -32,11 +33,7 @@ def examples() -> None:
 
 
 def _read() -> tuple[Path, list[Example]]:
-    path = paths.examples_file()
-    found, problems = read_examples(path)
-    for problem in problems:
-        click.echo(sanitize(f"skipped: {problem}"), err=True)
-    return path, found
+    return told_problems(paths.examples_file(), read_examples)
 
 
 @examples.command(name="list")
@@ -104,6 +101,4 @@ def remove(number: int) -> None:
 
 
 def _numbered(found: list[Example], number: int) -> Example:
-    if number > len(found):
-        raise InputError(f"there is no example {number}", hint=f"There are {len(found)}: see `atomr examples list`.")
-    return found[number - 1]
+    return numbered(found, number, "example", "examples")

@@ -1,22 +1,26 @@
-"""`atomr graph`: builds a graph index, queries it, finds entities in it."""
+"""`atomr graph`: builds a graph index, queries it, finds entities and facts in it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from atomr_local.cli.output import note
+from atomr_local.cli.commands.graph_from_text import from_text
+from atomr_local.cli.output import note, note_sentence, print_json
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
 
 if TYPE_CHECKING:
+    from atomr_local.indexing.graph_index.context import BuildProgress
     from atomr_local.indexing.readers.detect import GraphFormat
-    from atomr_local.sources.graph.sparql.query import RunningQuery
+    from atomr_local.indexing.store import Manifest
+    from atomr_local.sources.graph.sparql.process import RunningQuery
 
 _GRAPH_INDEX = click.option(
     "--graph-index", metavar="NAME", help="Index to use [default: the setting, the only one built, or the starter]."
@@ -30,6 +34,9 @@ def graph() -> None:
 
     Example: atomr graph find "Marie Curie"
     """
+
+
+graph.add_command(from_text)
 
 
 @graph.command()
@@ -59,6 +66,7 @@ def graph() -> None:
     help="Keep only these properties: a file with one P-id per line [default: all but external identifiers and media].",
 )
 @click.option("--language", default="en", show_default=True, help="Language of labels, aliases and descriptions.")
+@click.option("--linearise", is_flag=True, help="Also make the facts as text, as `atomr graph linearise` does.")
 def build(
     inputs: tuple[Path, ...],
     name: str,
@@ -67,6 +75,7 @@ def build(
     text_index: str | None,
     properties: Path | None,
     language: str,
+    linearise: bool,
 ) -> None:
     """Build a graph index from facts.
 
@@ -76,19 +85,10 @@ def build(
     """
     from atomr_local.cli.progress import building, report_skipped
     from atomr_local.indexing.builds.space import human_size
-    from atomr_local.indexing.graph_index.context import BuildProgress
     from atomr_local.indexing.graph_index.index import build_graph_index
 
-    last_note = ""
     with building("graph", name, lambda state: state.triples, "facts") as (progress, cancellation):
-
-        def show(state: BuildProgress) -> None:
-            nonlocal last_note
-            if state.note != last_note:
-                last_note = state.note
-                note(f"{last_note[:1].upper()}{last_note[1:]}.")
-            progress(state)
-
+        show = _with_notes(progress)
         manifest = build_graph_index(
             inputs,
             name,
@@ -97,6 +97,7 @@ def build(
             entities=entities,
             text_index=text_index,
             properties=properties,
+            linearise=linearise,
             progress=show,
             cancellation=cancellation,
         )
@@ -109,6 +110,98 @@ def build(
     if missing:
         click.echo(f"{missing} articles of the text index have no entity here.", err=True)
     report_skipped(manifest.settings["skipped"])
+    _report_passed_over(manifest.settings)
+    _report_unlabelled(manifest)
+
+
+def _report_unlabelled(manifest: Manifest) -> None:
+    """Tell how much is shown by its id, and what to add."""
+    from atomr_local.indexing.graph_index.statements.wikibases import identifier_of
+    from atomr_local.language.properties import ENTITY, PROPERTY
+
+    if not (found := manifest.settings.get("unlabelled")):
+        return
+    iris = found["samples"]
+    of_wikidata = any(iri.startswith((ENTITY, PROPERTY)) for iri in iris)
+    few = ", ".join(identifier_of(iri) or iri for iri in iris)
+    add = f", or download them: atomr fetch wikidata --labels-for {manifest.name}" if of_wikidata else ""
+    click.echo(
+        f"{found['count']} entities, units and properties have no label in {manifest.settings['language']}, such as "
+        f"{few}; answers say so. Add a file with their labels to the inputs{add}.",
+        err=True,
+    )
+
+
+def _report_passed_over(settings: dict[str, Any]) -> None:
+    """Tell what was read and is not in the graph."""
+    if passed := settings.get("passed_over"):
+        told = ", ".join(f"{number} {what}" for what, number in passed.items())
+        click.echo(f"Passed over: {told}.", err=True)
+
+
+def _with_notes(progress: Callable[[BuildProgress], None]) -> Callable[[BuildProgress], None]:
+    """The callback, which tells beside how far a build is what became of an earlier one."""
+    last = ""
+
+    def show(state: BuildProgress) -> None:
+        nonlocal last
+        if state.note != last:
+            last = state.note
+            note_sentence(last)
+        progress(state)
+
+    return show
+
+
+@graph.command()
+@click.argument("name", required=False, default="")
+@click.option("--again", is_flag=True, help="Make it anew though it is there.")
+def linearise(name: str, again: bool) -> None:
+    """Make the facts of the graph index NAME searchable as text: "subject relation object". [default: the setting, the
+    only one built, or the starter]
+
+    Strategies find facts by words then, as they find passages. Run the same command again to resume a stopped run.
+
+    Example: atomr graph linearise mine
+    """
+    from atomr_local.cli.progress import building
+    from atomr_local.indexing.graph_index.linearised.index import linearise_graph_index
+    from atomr_local.indexing.graph_index.linearised.table import COUNT
+    from atomr_local.indexing.starter import ensure_index
+    from atomr_local.indexing.store import resolve
+
+    wanted = resolve("graph", load_settings(graph_index=name or None).graph_index, note)
+    ensure_index("graph", wanted)
+    with building("graph", wanted, lambda state: state.triples, "facts") as (progress, cancellation):
+        manifest, done = linearise_graph_index(
+            wanted, again=again, progress=_with_notes(progress), cancellation=cancellation
+        )
+    count = manifest.counts[COUNT]
+    click.echo(f"{wanted}: {count} facts as text" if done else f"{wanted} has its {count} facts as text already")
+
+
+@graph.command()
+@click.argument("query")
+@click.option("-k", "number", type=click.IntRange(1, 100), default=10, show_default=True, help="Number of facts.")
+@_JSON
+@_GRAPH_INDEX
+def facts(query: str, number: int, as_json: bool, graph_index: str | None) -> None:
+    """Find facts by words, best first (BM25). The index needs its facts as text: `atomr graph linearise`.
+
+    Example: atomr graph facts "mother of Mary Shelley" -k 3
+    """
+    from atomr_local.cancellation import Cancellation
+    from atomr_local.sources.graph import GraphSource
+
+    with closing(GraphSource.open(_directory(graph_index))) as source:
+        found = source.facts(query, number, Cancellation())
+    if as_json:
+        print_json([{"title": e.title, "text": e.text, "score": e.score, "locator": dict(e.locator)} for e in found])
+        return
+    for item in found:
+        click.echo(f"{item.score:7.2f}  {sanitize_line(item.text)}")
+    if not found:
+        click.echo("Nothing was found.", err=True)
 
 
 @graph.command()

@@ -1,4 +1,4 @@
-"""`atomr indexes`: lists, verifies, repairs and removes indexes."""
+"""`atomr indexes`: lists, verifies, repairs and removes indexes; hands them on."""
 
 from __future__ import annotations
 
@@ -9,23 +9,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from atomr_local.cli.commands.index_transfer import embedder_identity_here, export, import_, pull
 from atomr_local.cli.output import note, print_json
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
 
 if TYPE_CHECKING:
     from atomr_local.indexing.builds.report import Report
-    from atomr_local.indexing.store import IndexKind
+    from atomr_local.indexing.store import IndexEntry, IndexKind
 
 _NONE = "No index is built yet. The starter's indexes are built when they are first used."
 
 
 @click.group()
 def indexes() -> None:
-    """List, verify, repair and remove the built indexes.
+    """List, verify, repair and remove the built indexes; hand them on. Only `pull` goes online.
 
     Example: atomr indexes list
     """
+
+
+for _command in (export, import_, pull):
+    indexes.add_command(_command)
 
 
 @indexes.command(name="list")
@@ -37,13 +42,19 @@ def list_(as_json: bool) -> None:
     """
     from atomr_local.indexing.builds.publishing import list_unfinished
     from atomr_local.indexing.builds.space import human_size
-    from atomr_local.indexing.store import list_indexes
+    from atomr_local.indexing.store import index_names, list_indexes
     from atomr_local.indexing.verify import unfinished_report
 
     entries = list_indexes()
     if as_json:
-        print_json([asdict(entry) | {"path": str(entry.path), "problem": entry.damage() or None} for entry in entries])
+        print_json(
+            [
+                asdict(entry) | {"path": str(entry.path), "problem": entry.damage() or None} | _vectors(entry)
+                for entry in entries
+            ]
+        )
         return
+    private = index_names(load_settings().privacy.indexes)
     for entry in entries:
         line = f"{entry.kind:<6} {sanitize_line(entry.name):<20}"
         damage = entry.damage()
@@ -53,7 +64,12 @@ def list_(as_json: bool) -> None:
         counts = ", ".join(f"{count} {sanitize_line(what)}" for what, count in entry.manifest.counts.items())
         files = ", ".join(sanitize_line(Path(item.path).name) for item in entry.manifest.inputs)
         size = human_size(entry.manifest.bytes)
-        click.echo(f"{line} {counts}; {size}; built {sanitize_line(entry.manifest.built_at)} from {files}")
+        if entry.name in private:
+            size += "; private"
+        if vectors := _vectors(entry).get("vectors"):
+            size += f"; {vectors['told']}" if vectors["told"] else ""
+        made = "imported, built" if "imported" in entry.manifest.settings else "built"
+        click.echo(f"{line} {counts}; {size}; {made} {sanitize_line(entry.manifest.built_at)} from {files}")
     unfinished = [unfinished_report(item) for item in list_unfinished()]
     for report in unfinished:
         click.echo(f"{report.kind} {sanitize_line(report.name)} is {report.state}.", err=True)
@@ -73,7 +89,7 @@ def verify(name: str, kind: IndexKind | None, as_json: bool) -> None:
     """
     from atomr_local.indexing.verify import verify_indexes
 
-    reports = verify_indexes(name, kind, embedder=_embedder())
+    reports = verify_indexes(name, kind, embedder=embedder_identity_here())
     if as_json:
         print_json([_fields(report) for report in reports])
     else:
@@ -91,9 +107,9 @@ def verify(name: str, kind: IndexKind | None, as_json: bool) -> None:
 def repair(name: str, as_json: bool) -> None:
     """Repair all indexes, or those named NAME, without their input files. Exit status 1 if damage is left.
 
-    Damaged full-text and vector indexes are rebuilt from the passages, a damaged manifest is restored, missing
-    checksums are computed, and the starter is rebuilt. For any other damage, the command that builds the index again is
-    printed. The old index is replaced only when the new one is complete.
+    Damaged full-text and vector indexes are rebuilt from the passages, damaged facts as text from the graph, a damaged
+    manifest is restored, missing checksums are computed, and the starter is rebuilt. For any other damage, the command
+    that builds the index again is printed. The old index is replaced only when the new one is complete.
 
     Example: atomr indexes repair mine
     """
@@ -119,6 +135,32 @@ def repair(name: str, as_json: bool) -> None:
             click.echo(_NONE, err=True)
     if any(report.state == "damaged" for report in left):
         sys.exit(1)
+
+
+@indexes.command()
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.option("--off", is_flag=True, help="They are private no longer.")
+def private(names: tuple[str, ...], off: bool) -> None:
+    """Make the indexes named NAME private: nothing that is read in them leaves this machine.
+
+    A question that may read one is refused while web search is on or the model is on another machine, unless it is
+    asked with --share-private. Written to the settings (privacy.indexes).
+
+    Example: atomr indexes private notes
+    """
+    from atomr_local.errors import KnowledgeIndexError
+    from atomr_local.indexing.store import check_name, index_names, list_indexes
+    from atomr_local.settings.file import save_settings
+
+    built = {entry.name for entry in list_indexes()}
+    if unknown := [name for name in names if check_name(name) not in built and not off]:
+        raise KnowledgeIndexError(
+            f"there is no index named {unknown[0]!r}", hint="`atomr indexes list` shows what there is."
+        )
+    before = index_names(load_settings().privacy.indexes)
+    now = [name for name in before if name not in names] if off else list(dict.fromkeys([*before, *names]))
+    file = save_settings({"privacy.indexes": ",".join(now) or None})
+    click.echo(f"private: {', '.join(now) or 'none'} ({file})")
 
 
 @indexes.command()
@@ -148,16 +190,14 @@ def remove(kind: IndexKind, name: str, unfinished: bool, yes: bool) -> None:
     click.echo(f"{name}: {what}, {human_size(freed)} freed")
 
 
-def _embedder() -> str | None:
-    """Identity of the embedder that searches would use; None if there is none."""
-    from atomr_local.catalog.starter import find_embedder
-    from atomr_local.errors import AtomrError
-    from atomr_local.indexing.embedding.embedder import embedder_identity
+def _vectors(entry: IndexEntry) -> dict[str, Any]:
+    """How many passages of a text index have a vector, by "vectors"; nothing for another."""
+    from atomr_local.indexing.text_index.vector_state import vector_state
 
-    try:
-        return embedder_identity(find_embedder(load_settings().embedder))
-    except AtomrError:
-        return None
+    if entry.kind != "text" or entry.manifest is None:
+        return {}
+    state = vector_state(entry.manifest, entry.path)
+    return {"vectors": {"state": state.completeness, "made": state.made, "told": state.told()}}
 
 
 def _fields(report: Report) -> dict[str, Any]:

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from atomr_local.cli.output import note, print_json
+from atomr_local.cli.commands.text_sync import sync
+from atomr_local.cli.document_reports import report_documents, show_counts
+from atomr_local.cli.output import note, note_sentence, print_json
 from atomr_local.input_files import read_text
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
 
-_TITLES_BYTES = 1 << 30
-
 if TYPE_CHECKING:
     from atomr_local.indexing.store import Manifest
+
+_TITLES_BYTES = 1 << 30
+_BACKGROUND_BATCH = 32  # passages; half a second, after which it can be stopped
 
 
 class _Format(click.Choice[str]):
@@ -46,11 +49,22 @@ def text() -> None:
 @click.option(
     "--format",
     "format_",
-    type=_Format(["auto", "jsonl", "mediawiki", "parquet", "zim"]),
+    type=_Format(["auto", "documents", "jsonl", "csv", "mediawiki", "wikiextractor", "parquet", "zim"]),
     default="auto",
     show_default=True,
     help="Format of the inputs; auto detects it for each file.",
 )
+@click.option("--id", "id_column", metavar="COLUMN", default="", help="Column or key that holds the id of an article.")
+@click.option("--title", "title_column", metavar="COLUMN", default="", help="Column or key that holds the title.")
+@click.option(
+    "--text",
+    "text_column",
+    metavar="COLUMN",
+    default="",
+    help='Column or key that holds the text, in CSV, JSON lines and Parquet; "a.b" is the key b within a. '
+    "Without --id, articles are known by their place in the file; without --title, by their first words.",
+)
+@click.option("--salvage", is_flag=True, help="Take what stands before the damage of a damaged or cut-off file.")
 @click.option("--limit", type=click.IntRange(min=1), help="Take only this many articles.")
 @click.option(
     "--titles",
@@ -66,27 +80,66 @@ def text() -> None:
     help="ray reads and embeds with the workers of a Ray cluster (RAY_ADDRESS), or of this machine. It alone opens "
     "network sockets, on the loopback address unless a cluster is named; it needs atomr-local[ray].",
 )
+@click.option(
+    "--vectors",
+    type=click.Choice(["auto", "now", "later"]),
+    default="auto",
+    show_default=True,
+    help="later builds the search by words alone, many times faster; searches then embed what they find, and "
+    "`atomr text embed` the rest. auto: now for small inputs, later for more than 10 MB of text; with --add and "
+    "`atomr text sync`, as the index is.",
+)
 @click.option("--add", is_flag=True, help="Add to an existing index: append new articles, replace changed ones.")
+@click.option(
+    "--exclude",
+    metavar="PATTERN",
+    multiple=True,
+    help="Leave out files and folders of a folder that match, as in a .gitignore file; may be repeated.",
+)
+@click.option("--hidden", is_flag=True, help="Read the files of a folder whose names begin with a dot too.")
 def build(
     inputs: tuple[Path, ...],
     name: str,
     format_: str,
+    id_column: str,
+    title_column: str,
+    text_column: str,
+    salvage: bool,
     limit: int | None,
     titles: Path | None,
     engine: Literal["local", "ray"],
+    vectors: Literal["auto", "now", "later"],
     add: bool,
+    exclude: tuple[str, ...],
+    hidden: bool,
 ) -> None:
-    """Build a text index from articles: JSON lines {"id", "title", "text"}, MediaWiki dumps, parquet as in
-    wikimedia/wikipedia, or Kiwix ZIM.
+    """Build a text index from articles: JSON lines {"id", "title", "text"}, CSV, MediaWiki dumps, parquet as in
+    wikimedia/wikipedia, WikiExtractor's text, or Kiwix ZIM. Or from a folder of your own documents: Markdown, text,
+    HTML, PDF, EPUB, DOCX, PPTX, XLSX, OpenDocument, RTF, CSV, e-mail, notebooks, source code.
+
+    Files packed with gzip, bzip2, xz, Zstandard or 7-Zip are read as they are, in any encoding. Of several inputs,
+    those that cannot be read are listed, and the others are taken.
 
     Run the same command again to resume a stopped build.
 
     Example: atomr text build articles.jsonl --name mine
+
+    Example: atomr text build ~/notes --name notes --exclude drafts/
     """
+    from atomr_local.indexing.readers.documents.kinds import are_documents
+
+    if format_ == "documents" or (format_ == "auto" and are_documents(inputs)):
+        if add or limit is not None or titles is not None or engine != "local":
+            raise click.UsageError("documents are read without --add, --limit, --titles and --engine ray")
+        _build_documents(inputs, name, exclude, hidden, vectors)
+        return
+    if exclude or hidden:
+        raise click.UsageError("--exclude and --hidden are for folders of documents")
     from atomr_local.catalog.starter import find_embedder
-    from atomr_local.cli.progress import building, report_skipped
+    from atomr_local.cli.progress import building, report_lost, report_skipped
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
-    from atomr_local.indexing.readers.detect import record_kind
+    from atomr_local.indexing.readers.columns import Columns
+    from atomr_local.indexing.readers.detect import ReadOptions, record_kind
     from atomr_local.indexing.text_index.index import build_text_index
     from atomr_local.system.threads import prepare_threads
 
@@ -100,25 +153,60 @@ def build(
             embedder=embedder,
             add=add,
             format=format_,
+            options=ReadOptions(Columns(id_column, title_column, text_column), salvage),
             limit=limit,
             titles=wanted,
             titles_file=titles,
             engine=engine,
+            vectors=vectors,
             progress=progress,
-            tell=lambda message: note(f"{message[:1].upper()}{message[1:]}."),
+            tell=note_sentence,
             cancellation=cancellation,
         )
-    _show_counts(manifest)
+    show_counts(manifest)
     if add:
         change = manifest.settings["last_change"]
         click.echo(
             f"  {change['articles']} articles are new, {change['replaced']} were replaced, "
             f"{change['unchanged']} were there already"
         )
+    _tell_missing_vectors(manifest)
     report_skipped(manifest.settings["skipped"], lambda file: record_kind(Path(file), format_))
+    report_lost(manifest.settings.get("lost"))
     missing = {} if add else manifest.settings.get("not_found", {})
     if missing.get("count"):
         _report_missing(missing["count"], missing["samples"])
+
+
+def _build_documents(
+    roots: Sequence[Path], name: str, exclude: Sequence[str], hidden: bool, vectors: Literal["auto", "now", "later"]
+) -> None:
+    from atomr_local.catalog.starter import find_embedder
+    from atomr_local.cli.progress import building
+    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
+    from atomr_local.indexing.text_index.documents import build_documents_index
+    from atomr_local.system.threads import prepare_threads
+
+    prepare_threads()
+    embedder = SentenceEmbedder(find_embedder(load_settings().embedder), tell=note)
+    with building("text", name, lambda state: state.passages, "passages") as (progress, cancellation):
+        manifest = build_documents_index(
+            roots,
+            name,
+            embedder=embedder,
+            exclude=exclude,
+            hidden=hidden,
+            vectors=vectors,
+            progress=progress,
+            tell=note_sentence,
+            cancellation=cancellation,
+        )
+    report_documents(manifest)
+    _tell_missing_vectors(manifest)
+    note(f"After changes in the folder, run: atomr text sync {name}")
+
+
+text.add_command(sync)
 
 
 @text.command()
@@ -144,17 +232,58 @@ def remove(titles: tuple[str, ...], name: str, file: Path | None) -> None:
     before = len(dict.fromkeys(wanted))
     manifest, missing = remove_from_text_index(name, wanted)
     if before > len(missing):
-        _show_counts(manifest)
+        show_counts(manifest)
     if missing:
         _report_missing(len(missing), missing[:5])
 
 
-def _show_counts(manifest: Manifest) -> None:
-    from atomr_local.indexing.builds.space import human_size
+@text.command()
+@click.argument("name")
+@click.option("--limit", type=click.IntRange(min=1), help="Embed only this many passages.")
+@click.option("--background", is_flag=True, help="Leave the processor to everything else on this machine.")
+def embed(name: str, limit: int | None, background: bool) -> None:
+    """Embed the passages of text index NAME that have no vector yet (`text build --vectors later`).
 
-    counts = manifest.counts
-    size = human_size(manifest.bytes)
-    click.echo(f"{manifest.name}: {counts['passages']} passages of {counts['articles']} articles, {size}")
+    The index can be searched meanwhile. Stop it at any time, and run it again to go on.
+
+    Example: atomr text embed mine
+    """
+    from atomr_local.cancellation import Cancellation
+    from atomr_local.catalog.starter import find_embedder
+    from atomr_local.cli.progress import build_progress
+    from atomr_local.cli.terminal import interrupt
+    from atomr_local.indexing.embedding.embedder import SentenceEmbedder
+    from atomr_local.indexing.text_index.filling import embed_text_index
+    from atomr_local.system.threads import give_way, prepare_threads
+
+    if background:
+        give_way()
+    prepare_threads()
+    embedder = SentenceEmbedder(find_embedder(load_settings().embedder), tell=note)
+    cancellation = Cancellation()
+    with interrupt(cancellation.cancel), build_progress(lambda state: state.passages, "passages") as progress:
+        filled = embed_text_index(
+            name,
+            embedder=embedder,
+            limit=limit,
+            batch=_BACKGROUND_BATCH if background else None,
+            progress=progress,
+            tell=note_sentence,
+            cancellation=cancellation,
+        )
+    passages = filled.manifest.counts["passages"]
+    if filled.missing:
+        click.echo(f"{name}: {passages - filled.missing} of {passages} passages have a vector")
+    else:
+        click.echo(f"{name}: all {passages} passages have a vector")
+
+
+def _tell_missing_vectors(manifest: Manifest) -> None:
+    """What an index built words first can do, and how it gets the rest."""
+    from atomr_local.indexing.text_index.vector_state import vector_state
+
+    if told := vector_state(manifest).told():
+        note(f"{told[:1].upper()}{told[1:]}. It answers at once; `atomr text embed {manifest.name}` makes the vectors.")
 
 
 def _report_missing(count: int, samples: Sequence[str]) -> None:
@@ -185,7 +314,9 @@ def _read_titles(file: Path) -> list[str]:
 @click.argument("query")
 @click.option("-k", "top_k", type=click.IntRange(1, 50), default=5, show_default=True, help="Number of passages.")
 @click.option(
-    "--text-index", metavar="NAME", help="Index to use [default: the setting, the only one built, or the starter]."
+    "--text-index",
+    metavar="NAME[,NAME…]",
+    help="Index to use, or several [default: the setting, the only one built, or the starter].",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def search(query: str, top_k: int, text_index: str | None, as_json: bool) -> None:
@@ -197,24 +328,28 @@ def search(query: str, top_k: int, text_index: str | None, as_json: bool) -> Non
     from atomr_local.catalog.starter import find_embedder
     from atomr_local.indexing.embedding.embedder import SentenceEmbedder
     from atomr_local.indexing.starter import ensure_index
-    from atomr_local.indexing.store import resolve
+    from atomr_local.indexing.store import index_names, resolve
+    from atomr_local.sources.place_words import place_words
     from atomr_local.sources.protocol import Request
-    from atomr_local.sources.text import TextSource
+    from atomr_local.sources.registry import open_texts
     from atomr_local.system.threads import prepare_threads
 
     prepare_threads()
     settings = load_settings(text_index=text_index)
     embedder = SentenceEmbedder(find_embedder(settings.embedder))
-    name = resolve("text", settings.text_index, note)
-    directory = ensure_index("text", name, lambda: embedder)
-    with closing(TextSource(directory, embedder)) as source:
+    names = index_names(resolve("text", settings.text_index, note))
+    directories = [ensure_index("text", name, lambda: embedder) for name in names]
+    with closing(open_texts(directories, embedder)) as source:
         found = source.retrieve(Request(query, query, top_k=top_k), Cancellation()).evidence
     if as_json:
         print_json([{"title": e.title, "text": e.text, "score": e.score, "locator": dict(e.locator)} for e in found])
         return
     for item in found:
-        section = f" › {item.locator['section']}" if item.locator.get("section") else ""
-        place = f"({item.locator['passage']})"
+        words = place_words(item.locator)
+        section = f" › {item.locator['section']}" if item.locator.get("section") and not words else ""
+        place = f"({words or item.locator['passage']})"
+        if index := item.locator.get("index"):
+            place = f"({index}: {place[1:]}"
         click.echo(f"{item.score:.4f}  {sanitize_line(item.title + section)}  {sanitize_line(place)}")
         click.echo(f"        {sanitize_line(item.text)}")
     if not found:

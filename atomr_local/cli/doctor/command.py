@@ -17,6 +17,7 @@ from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
 
 if TYPE_CHECKING:
+    from atomr_local.indexing.store import IndexEntry
     from atomr_local.settings.schema import Settings
 
 _PACKAGES = ("llama-cpp-python", "lancedb", "pyoxigraph", "sentence-transformers", "torch", "textual", "ddgs")
@@ -206,7 +207,7 @@ def _tried_out(settings: Settings) -> Finding | None:
     from atomr_local.backbone.llama.probe.verdict import read_verdict, verdict_file
     from atomr_local.catalog.find import find_adapter, find_model
     from atomr_local.cli.doctor.findings import model_run
-    from atomr_local.parts import probe_task
+    from atomr_local.model_loading import probe_task
 
     try:
         path = find_model(settings.model)
@@ -215,6 +216,14 @@ def _tried_out(settings: Settings) -> Finding | None:
         return None
     verdict = read_verdict(file) if file is not None else None
     return model_run(verdict, path) if verdict is not None else None
+
+
+def _vectors(entry: IndexEntry) -> str:
+    """What a text index lacks of its vectors; "" if nothing."""
+    from atomr_local.indexing.text_index.vector_state import vector_state
+
+    told = vector_state(entry.manifest, entry.path).told() if entry.kind == "text" and entry.manifest else ""
+    return f"{told} (`atomr text embed {entry.name}` makes them)" if told else ""
 
 
 def _indexes() -> Iterator[Finding]:
@@ -242,4 +251,4 @@ def _indexes() -> Iterator[Finding]:
         elif damage := opening_problem(entry.path):
             yield Finding(part, "broken", damage, damage_hint(entry.kind, entry.path))
         else:
-            yield Finding(part, "ok", str(entry.path))
+            yield Finding(part, "ok", "; ".join(filter(None, (str(entry.path), _vectors(entry)))))

@@ -45,7 +45,7 @@ def _model(settings: Settings) -> Iterator[Finding]:
     from atomr_local.backbone.llama.probe.runner import probe, run_probe
     from atomr_local.backbone.llama.probe.verdict import keep_verdict, verdict_file
     from atomr_local.catalog.find import find_adapter, find_model
-    from atomr_local.parts import probe_task
+    from atomr_local.model_loading import probe_task
 
     path = find_model(settings.model)
     task = probe_task(settings, path, find_adapter(settings.adapter, path))

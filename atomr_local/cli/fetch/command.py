@@ -23,6 +23,7 @@ from atomr_local.cli.fetch.console import (
     interruptible,
     size_argument,
 )
+from atomr_local.cli.fetch.labels import LabelsWish, build_with_labels, fetch_labels, lacking
 from atomr_local.cli.output import note_text
 from atomr_local.errors import InputError
 from atomr_local.fetching.client import Client, Limiter, checked_url, shown
@@ -221,6 +222,12 @@ class WikidataWish:
     help="Download facts about these entities: a file with one Q-id per line.",
 )
 @click.option(
+    "--labels-for",
+    metavar="NAME",
+    default="",
+    help="Download only the labels that this graph index lacks; with --build NAME, build it again with them.",
+)
+@click.option(
     "--to",
     metavar="FILE",
     type=click.Path(path_type=Path),
@@ -244,7 +251,7 @@ class WikidataWish:
 @_BUILD
 @_CONTACT
 @_YES
-def wikidata(contact: str | None, build: str, **wanted: Any) -> None:
+def wikidata(contact: str | None, build: str, labels_for: str, **wanted: Any) -> None:
     """Download the facts of Wikidata about the articles of a text index, or about a list of entities.
 
     Articles are looked up in Wikidata's API by their Wikidata id, or by their title on --site. Then the names and types
@@ -252,6 +259,9 @@ def wikidata(contact: str | None, build: str, **wanted: Any) -> None:
 
     Example: atomr fetch wikidata --text-index simple --site simplewiki --build simple
     """
+    if labels_for:
+        _labels(contact, build, labels_for, **wanted)
+        return
     wish = wikidata_wish(**wanted)
     if build:
         check_name(build)
@@ -275,6 +285,37 @@ def wikidata(contact: str | None, build: str, **wanted: Any) -> None:
     files = [shlex.quote(str(file)) for file in found]
     other = f" --language {language}" if language != "en" else ""
     click.echo(f"atomr graph build {files[0]} --entities {files[1]} --name {wish.stem}{other}")
+
+
+def _labels(contact: str | None, build: str, name: str, **wanted: Any) -> None:
+    """Download the labels that a graph index lacks.
+
+    Raises:
+        UsageError: an option goes with facts alone, or another index is to be built.
+        AtomrError: there is no such index, or something cannot be fetched, written or built.
+    """
+    if wanted["text_index"] or wanted["entities"] is not None or wanted["all_statements"]:
+        raise click.UsageError(
+            "--labels-for downloads labels alone: leave out --text-index, --entities, --all-statements"
+        )
+    if build and build != check_name(name):
+        raise click.UsageError(f"--labels-for {name} can only build {name} again: --build {name}")
+    kept = {key: wanted[key] for key in ("to", "languages", "yes", "rate", "base_url")}
+    wish = LabelsWish(name=check_name(name), **kept)
+    with interruptible():
+        found = lacking(wish)
+        if found is None:
+            return
+        if "en" in wish.languages and found.language not in wish.languages:
+            wish.languages = [found.language, *wish.languages]
+        target: Path | None = wish.target
+        if build and wish.target.is_file():
+            note_text(f"{wish.target} already exists and is used. Move it away to download it again.")
+        else:
+            with _client(contact, base_url="" if wish.base_url == WIKIDATA else wish.base_url) as client:
+                target = fetch_labels(client, wish, found)
+    if target is not None:
+        build_with_labels(found, target, build=bool(build))
 
 
 def wikidata_wish(*, text_index: str, entities: Path | None, to: Path | None, **wanted: Any) -> WikidataWish:

@@ -135,7 +135,7 @@ def step_lines(trace: Trace, node: NodeTrace) -> list[str]:
     if node.computation:
         lines.append(f"Computed: {_clean(computation_text(node.computation))}")
     if node.supported is not None:
-        lines.append(f"Check: {check_text(node.supported)}.")
+        lines.append(f"Check: {check_text(node.supported, node.cited)}.")
     if node.misfit:
         lines.append(f"Check: {MISFIT}.")
     lines += [f"It rests on {_source(item)}." for item in _cited(trace, node.id)]
@@ -151,7 +151,8 @@ def evidence_lines(trace: Trace, node: NodeTrace) -> list[str]:
     lines = []
     for place, item in enumerate((by_id[name] for name in wanted if name in by_id), start=1):
         cited = ", cited" if item.id in node.cited else ""
-        lines.append(f"Evidence {place} of {len(wanted)}{cited}, from the {_source(item)}.")
+        index = f", index {_clean(str(item.locator['index']))}" if item.locator.get("index") else ""
+        lines.append(f"Evidence {place} of {len(wanted)}{cited}, from the {_source(item)}{index}.")
         lines.append(_clean(item.text))
         if url := item.locator.get("url"):
             lines.append(f"Address: {_clean(str(url))}")

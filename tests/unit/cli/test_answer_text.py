@@ -87,3 +87,14 @@ def test_hostile_text_of_a_step_stays_text() -> None:
     plain, hostile = answer_text(grown_trace(), verbose=True), answer_text(grown_trace(told=EVIL), verbose=True)
     assert not {"\x1b", "\x07", "\u202e"} & set(hostile)
     assert len(hostile.splitlines()) == len(plain.splitlines())
+
+
+def test_on_request_the_graph_query_of_the_evidence_is_told() -> None:
+    where = {"sparql": f"ASK {{\n}} {EVIL}", "rows": [{"x": "1"}], "sketch": "ask: Ann | knows | Bob"}
+    found = EvidenceTrace("e1", "graph", str(where["sketch"]), "Yes.", 1.0, str(where["sketch"]), where)
+    node = NodeTrace(0, None, "Does she?", "root", "Does she?", answer="yes", answers=["yes"], cited=["e1"])
+    trace = Trace("Does she?", "cok", {}, "answered", "Yes.", ["yes"], nodes=[node], evidence=[found])
+    assert "  [e1] graph: ask: Ann | knows | Bob: Yes." in answer_text(trace).splitlines()
+    assert "query:" not in answer_text(trace)
+    told = answer_text(trace, verbose=True).splitlines()
+    assert [line.strip() for line in told if line.startswith("       ")] == ["query: ASK { } xy z", "rows: 1"]

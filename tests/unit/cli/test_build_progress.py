@@ -6,7 +6,7 @@ import pytest
 
 from atomr_local.cli import progress as progress_module
 from atomr_local.cli.output import note
-from atomr_local.cli.progress import Pace, build_progress, report_skipped
+from atomr_local.cli.progress import Pace, build_progress, report_lost, report_skipped
 from atomr_local.fetching.estimates import duration
 
 
@@ -100,3 +100,11 @@ def test_skipped_records_are_called_what_the_reader_counts(
     of = dict(zip("ab", kinds, strict=False))
     report_skipped({"count": count, "samples": [[file, 7, "torn"] for file in of]}, lambda file: of[file])
     assert capsys.readouterr().err.splitlines() == lines
+
+
+def test_what_limits_left_out_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    report_lost({})
+    report_lost(None)
+    assert capsys.readouterr().err == ""
+    report_lost({"tables": 1, "table rows": 20})
+    assert capsys.readouterr().err.endswith("too large: 20 table rows, 1 tables\n")

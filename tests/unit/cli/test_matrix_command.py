@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.eval_fakes import FakeAssistant, read_lines, write_lines
+from support.graph_world import open_world
 
 from atomr_local.cli.main import main
+from atomr_local.indexing import store
 
 SETS = """
 [[sets]]
@@ -34,6 +37,34 @@ options = { top_k = 1 }
 name = "atomr-no-rival"
 strategy = "atomr"
 settings.features.rival = false
+"""
+
+CHECKED = """
+[[sets]]
+name = "own"
+questions = "questions.jsonl"
+text_index = "starter"
+
+[[sets]]
+name = "lost"
+questions = "questions.jsonl"
+text_index = "absent"
+graph_index = "world"
+
+[[sets]]
+name = "broken"
+questions = "questions.jsonl"
+graph_index = "damaged"
+
+[[sets]]
+name = "world"
+questions = "questions.jsonl"
+graph_index = "world"
+
+[[ablations]]
+name = "detllm-no-facts"
+strategy = "detllm"
+options = { facts = false }
 """
 
 
@@ -216,6 +247,66 @@ def test_an_index_that_is_not_built(
     assert status != 0
     assert "there is no text index named 'absent'" in err
     assert assistant.opened == 0
+
+
+def test_every_set_and_strategy_is_checked_before_anything_is_loaded(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, own_home: Path, assistant: Fake, sets: Path
+) -> None:
+    """One message: what is missing where and for whom, and the command that helps."""
+    open_world(own_home).close()  # a graph without facts as text
+    damaged = store.index_path("graph", "damaged")
+    shutil.copytree(store.index_path("graph", "world"), damaged)
+    next(damaged.glob("*.sqlite")).unlink()
+    sets.write_text(CHECKED, encoding="utf-8")
+    arguments = ("matrix", "--sets", sets, "--out", tmp_path / "out", "--strategies")
+    status, _, err = atomr(capsys, *arguments, "rag,closed-book,detllm,detllm-no-facts,roht")
+    assert (status, assistant.opened, (tmp_path / "out").exists()) == (1, 0, False)
+    lines = [line.strip() for line in err.splitlines()]
+    assert any(
+        line.startswith(
+            "set lost, strategies rag, detllm, detllm-no-facts, roht: there is no text index named 'absent'"
+        )
+        and "`atomr text build`" in line
+        for line in lines
+    ), err
+    assert any(
+        line.startswith("set broken, strategies rag, detllm, detllm-no-facts, roht: the graph index") for line in lines
+    ), err
+    assert (
+        "set world, strategy detllm: the strategy detllm searches facts as text: the graph index world has no facts as "
+        "text → Run `atomr graph linearise world`." in lines
+    ), err
+    assert "set own" not in err, "what is there is not told"
+    assert atomr(capsys, *arguments, "rag,closed-book,detllm-no-facts", "--only", "world")[0] == 0
+
+
+def test_a_strategy_that_needs_pages_names_the_index_that_has_none(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, assistant: Fake, sets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("atomr_local.strategies.requirements.pages_missing", lambda _: "the index has no pages")
+    arguments = ("matrix", "--sets", sets, "--out", tmp_path / "out", "--only", "one", "--strategies")
+    status, _, err = atomr(capsys, *arguments, "rag,react")
+    assert (status, assistant.opened) == (1, 0)
+    assert "set one, strategy react: the strategy react needs pages of a text index: the index has no pages" in err
+    assert "Build the index again" in err
+
+
+def test_a_strategy_set_to_a_source_that_a_set_has_not(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, assistant: Fake, sets: Path
+) -> None:
+    arguments = ("matrix", "--sets", sets, "--out", tmp_path / "out", "--strategies", "rag,self-ask")
+    status, _, err = atomr(capsys, *arguments, "--set", "self-ask.source=text")
+    assert (status, assistant.opened) == (1, 0)
+    assert "set facts, strategy self-ask: the strategy self-ask is set to ask the source text only" in err
+
+
+def test_what_a_set_has_no_source_for_is_left_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, assistant: Fake, sets: Path
+) -> None:
+    arguments = ("matrix", "--sets", sets, "--out", tmp_path / "out", "--only", "facts", "--strategies", "rag,react")
+    status, _, err = atomr(capsys, *arguments)
+    assert status == 0
+    assert "facts/react is left out: the strategy react needs pages of a text index, and the source text is off" in err
 
 
 def test_an_ablation_cannot_have_a_strategys_name(

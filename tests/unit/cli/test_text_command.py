@@ -129,12 +129,12 @@ def error_of(capsys: Capture) -> tuple[str, str]:
 def test_errors_in_plain_words(
     embedder: None, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    story = tmp_path / "story.txt"
+    story = tmp_path / "story.data"
     story.write_text("Once upon a time\n")
     assert atomr("text", "build", str(story), "--name", "mine") == 1
     message, hint = error_of(capsys)
     assert message.startswith(f"Input not usable: {story}, line 1: ")
-    assert '"title"' in hint
+    assert "JSON lines" in hint
 
     assert atomr("text", "build", str(story), "--name", "../evil") == 1
     assert error_of(capsys)[0] == "Input not usable: '../evil' cannot name an index"

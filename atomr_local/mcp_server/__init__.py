@@ -1,0 +1,1 @@
+"""The assistant for programs that speak the Model Context Protocol."""

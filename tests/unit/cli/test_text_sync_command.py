@@ -1,0 +1,282 @@
+"""`atomr text sync`, once and following the folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.fake_embedder import FakeEmbedder
+from support.places import PYTHONPATH, ROOT
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.catalog.starter import starter_embedder_path
+from atomr_local.cli.commands import text_sync
+from atomr_local.cli.main import main
+from atomr_local.errors import Cancelled, KnowledgeIndexError, MissingPartError
+from atomr_local.indexing import store
+from atomr_local.indexing.embedding import embedder as embedding
+from atomr_local.indexing.text_index.document_catalog import listed_documents
+from atomr_local.indexing.text_index.documents import SyncReport, build_documents_index, sync_documents_index
+from atomr_local.indexing.text_index.table import TABLE, connect
+from atomr_local.indexing.verify import verify_indexes
+
+Capture = pytest.CaptureFixture[str]
+_PATIENCE = 240.0
+
+
+def atomr(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main(list(arguments))
+    return int(stop.value.code or 0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(embedding, "SentenceEmbedder", lambda *_, **__: FakeEmbedder())
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "bees.txt").write_text("Bees make honey.")
+    (root / "lakes.txt").write_text("Lakes are deep.")
+    return root
+
+
+def build(folder: Path) -> None:
+    build_documents_index([folder], "notes", embedder=FakeEmbedder())
+
+
+def paths() -> list[str]:
+    return [document.path for document in listed_documents(store.index_path("text", "notes"))]
+
+
+def test_a_sync_tells_what_changed(folder: Path, capsys: Capture) -> None:
+    assert atomr("text", "build", str(folder), "--name", "notes") == 0
+    assert "atomr text sync notes" in capsys.readouterr().err
+    assert atomr("text", "sync", "notes") == 0
+    assert capsys.readouterr().out == "notes: nothing has changed\n"
+    (folder / "new\x1b[2J.txt").write_text("Mountains are high.")
+    (folder / "bees.txt").write_text("Bees make wax.")
+    (folder / "lakes.txt").rename(folder / "waters.txt")
+    (folder / "data.bin").write_bytes(b"\x00\x01" * 9)
+    assert atomr("text", "sync", "notes") == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("notes: 3 passages of 3 documents, ")
+    assert "2 added: data.bin, new.txt\n" in out
+    assert "1 changed: bees.txt\n" in out
+    assert "1 moved: lakes.txt → waters.txt\n" in out
+    assert "1 file could not be read:\n  data.bin: it is neither text nor" in err
+    assert "\x1b" not in out + err
+
+
+def test_what_cannot_be_synced_is_told(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert atomr("text", "sync", "notes") == 1
+    assert "there is no text index named 'notes'" in capsys.readouterr().err
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"id": "1", "title": "Como", "text": "Lake Como is deep."}\n')
+    assert atomr("text", "build", str(corpus), "--name", "mine") == 0
+    assert atomr("text", "sync", "mine") == 1
+    assert "was not built from a folder" in capsys.readouterr().err
+    build(folder)
+    folder.rename(tmp_path / "elsewhere")
+    assert atomr("text", "sync", "notes") == 1
+    err = capsys.readouterr().err
+    assert "cannot be read" in err
+    assert "Traceback" not in err
+    assert paths() == ["bees.txt", "lakes.txt"]
+
+
+def test_watching_needs_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    build(folder)
+    (folder / "new.txt").write_text("Mountains are high.")
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    assert atomr("text", "sync", "notes", "--watch") == 1
+    err = capsys.readouterr().err
+    assert "--watch needs the extra `documents`" in err
+    assert "pip install 'atomr-local[documents]'" in err
+    assert paths() == ["bees.txt", "lakes.txt"]  # told before anything is done
+    monkeypatch.setitem(sys.modules, "pathspec", None)
+    assert atomr("text", "build", str(folder), "--name", "other", "--exclude", "*.log") == 1
+    err = capsys.readouterr().err
+    assert "--exclude needs the extra `documents`" in err
+    assert "pip install 'atomr-local[documents]'" in err
+
+
+def following(
+    monkeypatch: pytest.MonkeyPatch, steps: list[Callable[[], None]], once: Callable[[], SyncReport] | None = None
+) -> None:
+    """Follow the folder; a step is what happens before each change that is told."""
+
+    def changes(_roots: list[Path], _stop: Cancellation) -> Iterator[object]:
+        for step in steps:
+            step()
+            yield ()
+
+    monkeypatch.setattr(text_sync, "_watcher", lambda: changes)
+    text_sync._follow("notes", once or (lambda: sync_documents_index("notes", embedder=FakeEmbedder())))
+
+
+def test_a_folder_that_is_gone_for_a_moment_ends_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    build(folder)
+    away = tmp_path / "away"
+
+    def comes_back() -> None:
+        away.rename(folder)
+        (folder / "new.txt").write_text("Mountains are high.")
+
+    following(monkeypatch, [lambda: folder.rename(away) and None, lambda: None, comes_back, lambda: None])
+    out, err = capsys.readouterr()
+    assert err.count("cannot be read") == 1  # told once
+    assert out.count("1 added: new.txt") == 1
+    assert paths() == ["bees.txt", "lakes.txt", "new.txt"]
+
+
+def test_another_process_that_builds_the_index_ends_nothing_and_an_index_that_is_removed_does(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    build(folder)
+    said: list[KnowledgeIndexError | None] = [None, KnowledgeIndexError("another process is building it"), None]
+
+    def once() -> SyncReport:
+        error = said.pop(0)
+        if error is not None:
+            raise error
+        return sync_documents_index("notes", embedder=FakeEmbedder())
+
+    following(monkeypatch, [lambda: None] * 2, once)
+    assert "another process is building it" in capsys.readouterr().err
+
+    def remove() -> None:
+        assert atomr("indexes", "remove", "text", "notes", "--yes") == 0
+
+    with pytest.raises(KnowledgeIndexError, match="no text index named"):
+        following(monkeypatch, [remove])
+
+
+def test_a_stop_while_it_syncs_is_a_cancelled_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build(folder)
+    done = sync_documents_index("notes", embedder=FakeEmbedder())
+    said: list[SyncReport | None] = [done, None]
+
+    def once() -> SyncReport:
+        report = said.pop(0)
+        if report is None:
+            raise Cancelled
+        return report
+
+    with pytest.raises(Cancelled):
+        following(monkeypatch, [lambda: None], once)
+
+
+def test_where_the_system_tells_of_no_changes_the_folder_is_looked_at(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    watchfiles = pytest.importorskip("watchfiles")
+
+    def refuses(*_: Any, **__: Any) -> Iterator[object]:
+        raise OSError("OS file watch limit reached.")
+        yield
+
+    monkeypatch.setattr(watchfiles, "watch", refuses)
+    monkeypatch.setattr(text_sync, "_LOOK_AGAIN_MS", 10)
+    stop = Cancellation()
+    seen = 0
+    for _ in text_sync._watcher()([folder], stop):
+        seen += 1
+        if seen == 3:
+            stop.cancel()
+    assert seen == 3
+    assert "OS file watch limit reached" in capsys.readouterr().err
+
+
+class Reader(threading.Thread):
+    """Reads the whole index again and again, as it is opened anew."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.seen: set[tuple[str, ...]] = set()
+        self.problems: list[str] = []
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        directory = store.index_path("text", "notes")
+        while not self.ended.wait(0.02):
+            try:
+                counts = store.read_manifest(directory).counts
+                rows = connect(directory).open_table(TABLE).to_arrow().to_pylist()
+                again = store.read_manifest(directory).counts
+            except Exception:
+                # Replaced while it was read: those who read notice, and open the new one.
+                continue
+            if counts != again:
+                continue
+            if len(rows) != counts["passages"]:
+                self.problems.append(f"{len(rows)} of {counts['passages']} passages")
+            self.seen.add(tuple(sorted(row["text"] for row in rows)))
+
+
+def wait_for(holds: Callable[[], bool], process: subprocess.Popen[str], told: list[str]) -> None:
+    until = time.monotonic() + _PATIENCE
+    while not holds():
+        assert process.poll() is None, "".join(told)
+        assert time.monotonic() < until, "".join(told)
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_a_folder_is_followed_until_ctrl_c(tmp_path: Path) -> None:
+    pytest.importorskip("watchfiles")
+    try:
+        starter_embedder_path()
+    except MissingPartError as error:
+        pytest.skip(f"no embedder: {error}")
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "bees.txt").write_text("Bees make honey.")
+    command = [sys.executable, "-m", "atomr_local", "text"]
+    environment = os.environ | {"PYTHONPATH": PYTHONPATH, "NO_COLOR": "1"}
+    subprocess.run([*command, "build", str(root), "--name", "notes"], check=True, env=environment, cwd=ROOT)
+    process = subprocess.Popen(
+        [*command, "sync", "notes", "--watch"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, cwd=ROOT,
+    )  # fmt: skip
+    told: list[str] = []
+
+    def hear() -> None:
+        assert process.stdout is not None
+        told.extend(process.stdout)  # line by line
+
+    listener = threading.Thread(target=hear, daemon=True)
+    listener.start()
+    reader = Reader()
+    try:
+        wait_for(lambda: any(line.startswith("Watching") for line in told), process, told)
+        reader.start()
+        (root / "lakes.txt").write_text("Lakes are deep.")
+        (root / "hills.txt").write_text("Hills are high.")  # taken in together with the one before
+        wait_for(lambda: any("2 added: hills.txt, lakes.txt" in line for line in told), process, told)
+        (root / "bees.txt").unlink()
+        wait_for(lambda: any("1 removed: bees.txt" in line for line in told), process, told)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+        reader.ended.set()
+    listener.join(10)
+    reader.join(10)
+    assert "Traceback" not in "".join(told)
+    assert not reader.problems
+    states = {("Bees make honey.",), ("Bees make honey.", "Hills are high.", "Lakes are deep.")}
+    assert states | {("Hills are high.", "Lakes are deep.")} >= reader.seen
+    assert len(reader.seen) > 1
+    (report,) = verify_indexes("notes")
+    assert report.good, report.problems
