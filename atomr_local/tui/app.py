@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
-from textual.actions import parse
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.widgets import TextArea
 
 from atomr_local.errors import AtomrError
-from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.registry import SOURCES, SourceType
+from atomr_local.tui.background import in_background
 from atomr_local.tui.colours import ReadableColours
+from atomr_local.tui.idle_embedding import ALL, LOOK_EVERY, IdleEmbedding, lacking_vectors
 from atomr_local.tui.index_changes import IndexChanges
 from atomr_local.tui.internal_errors import internal_error
 from atomr_local.tui.jobs import Job, Jobs, JobState
@@ -95,6 +94,12 @@ class AtomrApp(App[None]):
         self._startup = Startup(self, assistant)
         self._indexes = IndexChanges(self, partial(self._startup.load, again=True))
         self._opened: Assistant | None = None
+        self.idle_embedding = IdleEmbedding(
+            self.jobs,
+            lambda: self._opened.settings if self._opened is not None else None,
+            lambda: self.ask_screen.state.running,
+            self._find_lacking,
+        )
         self._sources: Mapping[str, SourceType] = SOURCES
         self._first_run_open = False  # the first start's choice is open
         self.readable = ReadableColours()
@@ -118,6 +123,8 @@ class AtomrApp(App[None]):
         self._startup.open()
 
     def use_assistant(self, assistant: Assistant) -> None:
+        if self._opened is None:
+            self.set_interval(LOOK_EVERY, self.idle_embedding.look)
         self._opened = assistant
         self._follow_settings()
         self.ask_screen.attach(assistant)
@@ -185,9 +192,10 @@ class AtomrApp(App[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Screens are opened from the main one alone, and once the assistant is there."""
-        return self._possible(action, self.screen)
+        return self.possible(action, self.screen)
 
-    def _possible(self, action: str, screen: Screen[Any]) -> bool | None:
+    def possible(self, action: str, screen: Screen[Any]) -> bool | None:
+        """Whether a key of the app does something on this screen now; None: it is dimmed."""
         if action in {"history", "settings", "library", "examples", "console", "toggle_source"}:
             return screen is self.ask_screen and (self._opened is not None or None)
         if action == "focus_next" and isinstance(self.focused, TextArea):
@@ -216,6 +224,28 @@ class AtomrApp(App[None]):
             self._first_run_open = False
             self.ask_screen.welcome.end_first_run()
             self._remember({"ui.first_run_done": True})
+
+    # Embedding while nothing else is done
+
+    def _find_lacking(self, names: Sequence[str], found: Callable[[str], None]) -> None:
+        in_background(self, partial(lacking_vectors, names), found, group="idle", exclusive=True)
+
+    @on(AskScreen.QuestionBegins)
+    def _question_begins(self) -> None:
+        self.idle_embedding.stop()
+
+    def _embed_idle(self, name: str) -> None:
+        """Embed the passages of this index while no question runs, or do so no longer."""
+        names = self.idle_embedding.names
+        left = [item for item in names if item not in {name, ALL}]
+        changed = ",".join(left if self.idle_embedding.chosen(name) else [*names, name])
+        try:
+            self.assistant.reconfigure(ui={"embed_idle": changed})
+        except AtomrError as error:  # a question runs
+            self.ask_screen.show_notice(error.message)
+            return
+        self._remember({"ui.embed_idle": changed})
+        self.idle_embedding.look()
 
     # The windows
 
@@ -261,7 +291,7 @@ class AtomrApp(App[None]):
     def action_library(self) -> LibraryScreen:
         from atomr_local.tui.screens.library.screen import LibraryScreen
 
-        library = LibraryScreen(lambda: self.assistant.settings, self.jobs, self._use)
+        library = LibraryScreen(lambda: self.assistant.settings, self.jobs, self._use, self._embed_idle)
         self.push_screen(library)
         return library
 
@@ -288,8 +318,11 @@ class AtomrApp(App[None]):
         self._indexes.job_ended(job)
         if isinstance(self.screen, LibraryScreen):
             self.screen.job_changed(job)
-        elif job.state is not JobState.RUNNING:
+        elif job.state is not JobState.RUNNING and not self._is_pause(job):
             self.ask_screen.show_notice(f"{job.title}: {job.state}. {job.last_line}")
+
+    def _is_pause(self, job: Job) -> bool:
+        return job.state is JobState.STOPPED and self.idle_embedding.owns(job)
 
     def action_examples(self) -> None:
         from atomr_local.tui.screens.examples import ExamplesScreen
@@ -305,33 +338,10 @@ class AtomrApp(App[None]):
         self.push_screen(JumpScreen(self.screen))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """The command palette: everything that a key does now, then what every Textual program has; each once."""
-        told = set[str]()
-        for command in self._commands(screen):
-            if command.title not in told:
-                told.add(command.title)
-                yield command
+        """The command palette: everything that a key does now, then what every Textual program has."""
+        from atomr_local.tui.commands import commands
 
-    def _commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        for binding in self.BINDINGS:
-            if isinstance(binding, Binding) and not binding.system and self._possible(parse(binding.action)[1], screen):
-                yield self._command(binding, self)
-        if screen is self.ask_screen:
-            for binding in chain.from_iterable(GROUPS.values()):
-                _, action, parameters = parse(binding.action)
-                if screen.check_action(action, parameters):
-                    yield self._command(binding, screen)
-            for name, source in self._sources.items():
-                if name not in SOURCES:
-                    title = sanitize_line(f"Turn {source.label} on or off")
-                    yield SystemCommand(title, "A source", partial(self.action_toggle_source, name))
-        for command in super().get_system_commands(screen):
-            if command.title not in {"Quit", "Keys"}:  # ours say more
-                yield command
-
-    def _command(self, binding: Binding, owner: App[Any] | Screen[Any]) -> SystemCommand:
-        key = f"Key {self.get_key_display(binding)}"
-        return SystemCommand(binding.tooltip or binding.description, key, partial(owner.run_action, binding.action))
+        yield from commands(self, screen, self._sources, super().get_system_commands(screen))
 
     def action_help(self) -> None:
         from atomr_local.tui.screens.help import Group, HelpScreen
@@ -349,12 +359,13 @@ class AtomrApp(App[None]):
         self.push_screen(HelpScreen(groups, keys))
 
     async def action_quit(self) -> None:
-        if not self.jobs.running:
+        others = [job for job in self.jobs.running if not self.idle_embedding.owns(job)]
+        if not others:
             self._leave()
             return
         from atomr_local.tui.screens.confirm import confirm
 
-        titles = "\n".join(job.title for job in self.jobs.running)
+        titles = "\n".join(job.title for job in others)
         text = f"{titles}\n\nStopped builds and downloads resume when you start them again."
         confirm(self, "Stop what runs in the background?", text, self._leave, yes="Stop and quit", no="Stay")
 

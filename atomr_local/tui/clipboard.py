@@ -173,6 +173,8 @@ def _whole(piece: Evidence) -> str:
 def _places(piece: Evidence) -> list[str]:
     locator = piece.locator
     places = [sanitize_line(str(piece.source))]
+    if locator.get("index"):
+        places.append(f"index {sanitize_line(str(locator['index']))}")
     if "passage" in locator:
         places.append(f"passage {sanitize_line(str(locator['passage']))}")
     if locator.get("section"):

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from atomr_local.errors import AtomrError
+from atomr_local.indexing.store import KINDS
 from atomr_local.sources.registry import SOURCES
 from atomr_local.tui.background import in_background
 from atomr_local.tui.jobs import Job, JobState
@@ -29,10 +30,20 @@ class IndexChanges:
         if job.state is not JobState.DONE or "--unfinished" in job.arguments:
             return
         match job.arguments:
-            case ("indexes", "remove", "text" | "graph" as kind, *_) | ("text" | "graph" as kind, "build", *_):
-                settings = self._app.assistant.settings
-                chosen = settings.text_index if kind == "text" else settings.graph_index
-                in_background(self._app, partial(_problem, kind, chosen), partial(self._looked, kind), group="indexes")
+            case ("indexes", "remove", "text" | "graph" as kind, *_) | (
+                "text" | "graph" as kind,
+                "build" | "sync",
+                *_,
+            ):
+                self._look(kind)
+            case ("indexes", "import", *_):
+                for one in KINDS:
+                    self._look(one)
+
+    def _look(self, kind: IndexKind) -> None:
+        settings = self._app.assistant.settings
+        chosen = settings.text_index if kind == "text" else settings.graph_index
+        in_background(self._app, partial(_problem, kind, chosen), partial(self._looked, kind), group="indexes")
 
     def _looked(self, kind: IndexKind, problem: str) -> None:
         app, label = self._app, SOURCES[kind].label

@@ -75,6 +75,7 @@ class Jobs:
         self._changed = changed
         self._clock = clock
         self._jobs: list[Job] = []
+        self._numbered = 0
         self._closing = False
 
     def __iter__(self) -> Iterator[Job]:
@@ -90,7 +91,8 @@ class Jobs:
 
     def start(self, title: str, arguments: Sequence[str]) -> Job:
         """Run `atomr ARGUMENTS` in the background."""
-        job = Job(len(self._jobs) + 1, title, tuple(arguments), started=self._clock())
+        self._numbered += 1
+        job = Job(self._numbered, title, tuple(arguments), started=self._clock())
         self._jobs.append(job)
         environment = os.environ | {"ATOMR_PROGRESS_EVERY": "1", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
         try:
@@ -106,6 +108,11 @@ class Jobs:
             return job
         threading.Thread(target=self._follow, args=(job, job._process), name=f"job-{job.number}", daemon=True).start()
         return job
+
+    def forget(self, job: Job) -> None:
+        """Take a job that has ended out of the list."""
+        if job.state is not JobState.RUNNING and job in self._jobs:
+            self._jobs.remove(job)
 
     def stop(self, job: Job) -> None:
         """Interrupt the command as Ctrl-C does; it is killed when it does not end by itself."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-FORMER_IDS = {"focus.slash": "focus.question"}  # "/" searches everywhere now
+FORMER_IDS = {
+    "focus.slash": "focus.question",  # "/" searches everywhere now
+    **{f"{name}.{way}": f"dialog.{way}" for name in ("confirm", "unsaved", "busy") for way in ("previous", "next")},
+}
 
 
 def current_keys(table: Mapping[str, str]) -> dict[str, str]:

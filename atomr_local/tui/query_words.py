@@ -17,14 +17,16 @@ _PROPERTY = re.compile(r"<http://www\.wikidata\.org/prop/(?:direct/|statement/)?
 
 
 def query_in_words(locator: Mapping[str, Any], title: str, text: str) -> str:
-    """What the query of a piece of evidence asked, on one line, sanitised.
+    """What the query of a piece of evidence asked, on one line, sanitised; the sketch that it was made of if it was.
 
     Args:
         title: of the piece, the thing that was asked about.
         text: of the piece; its first sentence names the property as the index does.
     """
     sparql, name = str(locator.get("sparql", "")), sanitize_line(title)
-    if _ALL_OF_IT.search(sparql):
+    if sketch := sanitize_line(str(locator.get("sketch", ""))[:2_000]):
+        said = sketch
+    elif _ALL_OF_IT.search(sparql):
         said = f"everything about {name}"
     elif _RELATION.search(sparql):
         said = f"how {name} is related to another"

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from atomr_local.sanitize import sanitize, sanitize_line
+from atomr_local.sources.place_words import place_words
 
 _LONGEST = 300  # characters of a text in one line; a trace from elsewhere may hold a million
 _ROWS_SHOWN = 20
@@ -108,11 +109,15 @@ def highlighted(sparql: str) -> Text:
 
 def place_text(locator: Mapping[str, Any]) -> Text:
     """The place in words, sanitised; empty for a graph query."""
+    if words := place_words(locator):
+        return Text(sanitize_line(words), "dim")
     if "passage" in locator:
         place = f"passage {sanitize_line(str(locator['passage']))}"
         span = locator.get("span")
         if isinstance(span, list | tuple) and len(span) == 2:
             place += f", characters {sanitize_line(str(span[0]))}–{sanitize_line(str(span[1]))}"
+        if locator.get("index"):
+            place = f"index {sanitize_line(str(locator['index']))}, {place}"
         return Text(place, "dim")
     if "url" in locator:
         return coloured(sanitize_line(f"{locator['url']}, retrieved {locator.get('retrieved_at', '')}"), "blue")

@@ -8,10 +8,12 @@ import pytest
 from support.tui.hostile import FORBIDDEN, HOSTILE
 from support.tui.screens import screen_text, until
 from textual.app import App
-from textual.widgets import Input
+from textual.widgets import Button, Input
 
 from atomr_local.errors import InputError
-from atomr_local.tui.screens.confirm import Confirm
+from atomr_local.tui.key_names import current_keys
+from atomr_local.tui.screens.ask.question_dialogs import BusyScreen
+from atomr_local.tui.screens.confirm import Confirm, UnsavedChanges
 from atomr_local.tui.screens.error import ErrorScreen
 from atomr_local.tui.screens.path_dialog import PathDialog, completed, path_from
 
@@ -60,7 +62,7 @@ async def test_hostile_and_endless_text_leaves_the_buttons_in_sight(size: tuple[
         await app.push_screen(Confirm(HOSTILE, HOSTILE + " word" * 2000, yes="Delete", no="Keep"))
         await until(pilot, lambda: "Keep (n)" in screen_text(app))
         assert not FORBIDDEN.search(screen_text(app).replace("\n", ""))
-        app.screen.query_one("#confirm").scroll_home(animate=False)
+        app.screen.query_one("#dialog").scroll_home(animate=False)
         await pilot.pause()
         text = screen_text(app)
         assert not FORBIDDEN.search(text.replace("\n", ""))
@@ -124,3 +126,23 @@ async def test_what_is_pasted_is_clean_and_escape_gives_nothing() -> None:
         await pilot.press("escape")
         await until(pilot, lambda: bool(given))
     assert given == [None]
+
+
+async def test_a_long_question_that_runs_is_shown_and_every_answer_is_in_reach() -> None:
+    """The three dialogs are one: arrows, the letters on the buttons, Escape, at 80 columns."""
+    app, given = Bare(), list[str | None]()
+    async with app.run_test(size=(80, 24)) as pilot:
+        for keys in (("right", "enter"), ("down", "down", "enter"), ("s",), ("escape",)):
+            await app.push_screen(BusyScreen("Who " + "ran " * 100, HOSTILE), given.append)
+            right = max(button.region.right for button in app.screen.query(Button))
+            assert right < app.screen.query_one("#dialog").region.right
+            await pilot.press(*keys)
+        for keys in (("enter",), ("left", "enter"), ("d",), ("escape",)):
+            await app.push_screen(UnsavedChanges(2), given.append)
+            await pilot.press(*keys)
+        await until(pilot, lambda: len(given) == 8)
+    assert given == ["stop", "back", "stop", "back", "save", "stay", "discard", "stay"]
+
+
+def test_keys_of_the_dialogs_with_an_earlier_id_keep_their_effect() -> None:
+    assert current_keys({"busy.next": "j", "confirm.previous": "k"}) == {"dialog.next": "j", "dialog.previous": "k"}

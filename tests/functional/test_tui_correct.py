@@ -10,9 +10,12 @@ from textual.widgets import Checkbox, Input, Select, TextArea
 
 from atomr_local import paths
 from atomr_local.planning.examples import read_examples
+from atomr_local.settings.schema import load_settings
 from atomr_local.tree.compact import parse_compact, to_compact
+from atomr_local.tree.natural import is_natural
 from atomr_local.tui.app import AtomrApp
-from atomr_local.tui.screens.ask.plan_editor import NodeEditor, PlanEditor
+from atomr_local.tui.question.state import NodeView
+from atomr_local.tui.screens.ask.plan_editor import NodeEditor, PlanEditor, StepChange
 from atomr_local.tui.screens.examples import ExamplesScreen
 
 SIZE = (120, 40)
@@ -90,6 +93,27 @@ async def test_one_step_is_edited_its_sources_and_answer_too() -> None:
         assert revision.sources == {4: ("text",)}
         assert revision.answers == {4: ("Thea von Harbou", "Fritz Lang")}
         assert revision.rerun == frozenset({4})
+
+
+async def test_a_plan_of_questions_alone_offers_no_operators() -> None:
+    """Methods with such plans drop operators."""
+    plan = "1. Who directed Metropolis?\n2. Where was [1] born?"
+    app = AtomrApp(FakeAssistant())
+    changes: list[StepChange | None] = []
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app.ask_screen.loading_stage == "")
+        tree = parse_compact(plan, QUESTION)
+        limits = load_settings().limits
+        app.push_screen(NodeEditor(tree, NodeView(tree.node(1)), limits, ["text"]), changes.append)
+        await until(pilot, lambda: "✓ can be run" in screen_text(app))
+        assert not app.screen.query(Select) and "What the step does" not in screen_text(app)
+        app.screen.query_one("#step-question", Input).value = "Who made Metropolis?"
+        await pilot.pause()
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: bool(changes))
+    [change] = changes
+    assert change is not None and is_natural(change.tree)
+    assert change.tree.node(1).question == "Who made Metropolis?"
 
 
 @pytest.mark.slow

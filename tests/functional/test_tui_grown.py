@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.grown_steps import grown_events, grown_trace
+from support.fake_parts import FakeBackbone, FakeSource, Run, Said, passages
+from support.grown_steps import GROWN_QUESTION, grown_events, grown_trace
 from support.tui.fake_assistant import FakeAssistant
 from support.tui.hostile import assert_harmless, hostile
 from support.tui.screens import SIZES, ask, done, screen_text, until
 from textual.pilot import Pilot
 
-from atomr_local.reasoning.trace.events import NodeAdded
+from atomr_local.reasoning.trace.events import AnswerReady, NodeAdded
 from atomr_local.tui.app import AtomrApp
+from atomr_local.tui.screens.ask.keys import NOT_IN_PLAN
 from atomr_local.tui.widgets.reasoning_tree import ReasoningTree
 
 
@@ -135,6 +137,31 @@ async def test_keys_that_need_a_plan_are_off_and_say_why(strategy: str, told: st
             await pilot.pause()
             assert len(app.screen_stack) == 1
             assert [note.message for note in app._notifications] == [told]
+
+
+async def test_a_step_that_was_added_to_a_plan_is_not_edited_or_run_again() -> None:
+    """The plan's own steps are; the added one says why it is not."""
+    plan, asked = '1. Who made Metropolis? = Relate("Metropolis", "director")\n', "Who directed Metropolis?"
+    film = passages(("Metropolis", "Metropolis is a film by Fritz Lang."))
+    replies = (Said("Metropolis [1]", 0.01), asked, Said("Fritz Lang [1]", 0.99), "Done")
+    source = FakeSource("text", {"Metropolis director": film, asked: film})
+    made = Run(GROWN_QUESTION, plan, FakeBackbone(*replies), source, style="lean", knows_next=True)
+    made.tools.recorder.emit(AnswerReady(status="answered", answer="Fritz Lang.", answers=("Fritz Lang",)))
+    trace = made.tools.recorder.finish()
+    assert [node.label for node in trace.nodes if node.kind == "step"] == ["follow-up"]
+    app = AtomrApp(FakeAssistant(made.events, trace=trace))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await answered(pilot)
+        app.ask_screen.view.select(2)
+        app.ask_screen.action_focus_tree()
+        for key in ("e", "r"):
+            await pilot.press(key)
+            await pilot.pause()
+            assert len(app.screen_stack) == 1
+            assert [note.message for note in app._notifications] == [NOT_IN_PLAN]
+        app.ask_screen.view.select(1)
+        await pilot.press("e")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
 
 
 async def test_hostile_text_of_steps_is_text() -> None:

@@ -44,6 +44,7 @@ from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, PlanTra
 from atomr_local.settings.file import save_settings
 from atomr_local.settings.schema import Settings, load_settings
 from atomr_local.sources.protocol import Evidence, SourceName
+from atomr_local.strategies.processes.store import shipped
 from atomr_local.tree.nodes import Literal, Node, Operator, OperatorCall, Tree
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import Job, Jobs, JobState
@@ -52,6 +53,7 @@ from atomr_local.tui.screens.ask.calls import CallsScreen
 from atomr_local.tui.screens.ask.compare import CompareScreen
 from atomr_local.tui.screens.ask.evidence import EvidenceScreen
 from atomr_local.tui.screens.ask.plan_editor import NodeEditor, PlanEditor
+from atomr_local.tui.screens.ask.process_editor import ProcessEditor
 from atomr_local.tui.screens.ask.question_dialogs import BusyScreen, RecallScreen, RewordScreen
 from atomr_local.tui.screens.confirm import Confirm
 from atomr_local.tui.screens.console import ConsoleScreen
@@ -63,7 +65,9 @@ from atomr_local.tui.screens.history.screen import HistoryScreen
 from atomr_local.tui.screens.library.build import BuildScreen
 from atomr_local.tui.screens.library.downloads import TextIndex
 from atomr_local.tui.screens.library.fetch import FetchScreen
+from atomr_local.tui.screens.library.items import LibraryItem
 from atomr_local.tui.screens.library.screen import LibraryScreen
+from atomr_local.tui.screens.library.transfer import ExportIndexScreen, ImportIndexScreen
 from atomr_local.tui.screens.path_dialog import PathDialog
 from atomr_local.tui.screens.settings.choices import SettingChoice
 from atomr_local.tui.screens.settings.screen import SettingsScreen
@@ -419,12 +423,17 @@ SCREENS: dict[str, Fed] = {
     "console": Fed(lambda: ConsoleScreen(GRAPH, hostile("zsparqlz")), ("zsparqlz",), ("ctrl+s",), ("zcolz", "zcellz")),
     "console-error": Fed(lambda: ConsoleScreen(GRAPH, "bad"), (), ("ctrl+s",), ("ztitlez", "zmsgz", "zhintz")),
     "plan": Fed(lambda: PlanEditor(hostile("zquestionz"), TREE, LIMITS), ("zquestionz", "zstepz")),
+    "process": Fed(lambda: ProcessEditor(shipped()[0].model_copy(update={"question": hostile("zquestionz")}),
+                                         lambda process: process, lambda: None), ("zquestionz",)),
     "step": Fed(lambda: NodeEditor(TREE, NodeView(TREE.node(1), result=finished(1, hostile("zanswerz"))), LIMITS,
                                    ["text"]), ("zstepz", "zdoz", "zanswerz")),
     "export": Fed(lambda: ExportScreen(KEPT), ("zquestionz",)),
     "busy": Fed(lambda: BusyScreen(hostile("zfirstz"), hostile("zsecondz")), ("zfirstz", "zsecondz")),
     "path": Fed(lambda: PathDialog(hostile("zheadz"), hostile("zmsgz"), yes=hostile("zyz")), ("zheadz", "zmsgz", "zyz")),
     "build": Fed(lambda: BuildScreen([hostile("zindexz")]), ()),
+    "export-index": Fed(lambda: ExportIndexScreen(LibraryItem("text", hostile("zindexz"), "", 0, "", (), private=True)),
+                        ("zindexz",), ("ctrl+s",)),
+    "import-index": Fed(lambda: ImportIndexScreen(), (), ("ctrl+s",)),  # noqa: PLW0108
     "fetch": Fed(lambda: FetchScreen(find=lambda: [TextIndex(hostile("zindexz"), 3, hostile("zsitez"))]), (), ("end",),
                  ("zindexz",)),
     "reword": Fed(lambda: RewordScreen(hostile("zquestionz"), hostile("zmeantz")), ("zquestionz",), ("home",),
@@ -450,7 +459,7 @@ async def test_a_screen_given_hostile_text_is_harmless(name: str, size: tuple[in
             assert_harmless(app, *(fed.then if size == LARGE else ()))
 
 
-ENTERED = ["console", "plan", "step", "export", "path", "build"]
+ENTERED = ["console", "plan", "step", "export", "path", "build", "export-index", "import-index"]
 
 
 @pytest.mark.slow
@@ -571,6 +580,6 @@ def test_every_screen_is_given_hostile_text_somewhere_here() -> None:
         if isinstance(kind, type) and issubclass(kind, Screen) and kind.__module__.startswith(room.__name__)
     }
     # Those that show nothing from outside, and those that are tested as the screen that they are a part of.
-    found -= {"JumpScreen", "UnsavedChanges", "AskScreen", "_PickOne"}
+    found -= {"JumpScreen", "UnsavedChanges", "AskScreen", "_PickOne", "_TransferScreen", "ChoiceDialog"}
     missing = {name for name in found if f"{name}(" not in source and f", {name})" not in source}
     assert not missing, f"no hostile text is shown to {missing}"

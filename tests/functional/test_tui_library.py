@@ -6,18 +6,19 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from support.tui.fake_assistant import FakeAssistant
-from support.tui.screens import check_labels, screen_text, until
+from support.tui.screens import ask, check_labels, done, screen_text, until
 from textual import events
 from textual.keys import _character_to_key as character_key
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Select, TextArea
 
 from atomr_local import __version__
+from atomr_local.settings.schema import load_settings
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.jobs import Command, Job, Jobs, JobState
 from atomr_local.tui.screens.library.build import BuildScreen
@@ -151,6 +152,83 @@ async def test_verify_means_the_index_under_the_cursor_and_not_one_of_the_same_n
         assert started == [("indexes", "verify", "--kind", "graph", "mine")]
 
 
+@pytest.mark.slow
+async def test_passages_are_embedded_in_the_background_and_stopped_with_one_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = AtomrApp(FakeAssistant())
+    command = ("text", "embed", "wiki", "--background")
+    job = Job(1, "embed wiki", command)
+    stopped: list[Job] = []
+    monkeypatch.setattr(app.jobs, "start", lambda title, arguments: app.jobs._jobs.append(job))
+    monkeypatch.setattr(app.jobs, "stop", stopped.append)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        screen = LibraryScreen(lambda: app.assistant.settings, app.jobs, lambda *_: None)
+        app.push_screen(screen)
+        await until(pilot, lambda: bool(screen.is_mounted and screen._items))
+        whole = LibraryItem("text", "notes", "OK", 5, "", (), "text_index")
+        first = LibraryItem("text", "wiki", "OK", 5, "", ("words first",), "text_index", fillable=True)
+        screen.call_later(screen._show_items, [whole, first])
+        await until(pilot, lambda: len(screen._items) == 2)
+        await pilot.press("l")
+        assert not app.jobs.running
+        screen.query_one(DataTable).move_cursor(row=1)
+        await pilot.pause()
+        await pilot.press("l")
+        assert [running.arguments for running in app.jobs.running] == [command]
+        await pilot.press("l")
+        assert stopped == [job]
+
+
+@pytest.mark.slow
+async def test_an_index_is_embedded_while_no_question_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    items = [
+        LibraryItem("text", "notes", "OK", 5, "", (), "text_index"),
+        LibraryItem("text", "wiki", "OK", 5, "", ("words first",), "text_index", fillable=True),
+    ]
+    monkeypatch.setattr("atomr_local.tui.screens.library.screen.library_items", lambda _settings: items)
+    monkeypatch.setattr("atomr_local.tui.app.lacking_vectors", lambda names: "wiki" if "wiki" in names else "")
+    monkeypatch.setattr("atomr_local.tui.idle_embedding._QUIET", 0.0)
+    fake = FakeAssistant(hold=4)
+    app = AtomrApp(fake)
+    started: list[Job] = []
+
+    def start(title: str, arguments: Sequence[str]) -> Job:
+        started.append(Job(len(started) + 1, title, tuple(arguments)))
+        app.jobs._jobs.append(started[-1])
+        return started[-1]
+
+    monkeypatch.setattr(app.jobs, "start", start)
+    monkeypatch.setattr(app.jobs, "stop", lambda job: setattr(job, "state", JobState.STOPPED))
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None and app.ask_screen.loading_stage == "")
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and "wiki" in screen_text(app))
+        await pilot.press("L")  # of an index with all vectors it does nothing
+        assert not fake.settings.ui.embed_idle
+        app.screen.query_one(DataTable).move_cursor(row=1)
+        await pilot.pause()
+        await pilot.press("L")
+        await until(pilot, lambda: len(started) == 1)
+        assert fake.settings.ui.embed_idle == load_settings().ui.embed_idle == "wiki"
+        assert started[0].arguments == ("text", "embed", "wiki", "--background")
+        await until(pilot, lambda: "embed wiki while idle" in screen_text(app))
+
+        await pilot.press("escape")
+        await ask(pilot)
+        await until(pilot, lambda: started[0].state is JobState.STOPPED)
+        app.idle_embedding.look()
+        assert len(started) == 1, "a question runs"
+        fake.released.set()
+        await until(pilot, lambda: done(app))
+        app.idle_embedding.look()
+        await until(pilot, lambda: len(started) == 2)
+        started[1].state = JobState.RUNNING
+        await pilot.press("ctrl+q")  # without a word: it goes on another day
+    assert app.return_code == 0
+
+
 async def test_an_empty_path_names_a_file_that_can_be_built_from() -> None:
     app = AtomrApp(FakeAssistant())
     async with app.run_test(size=SIZE) as pilot:
@@ -269,3 +347,32 @@ async def test_quitting_while_something_is_built_is_asked_about(monkeypatch: pyt
         await until(pilot, lambda: app.screen is app.ask_screen)
         job.state = JobState.DONE
         await pilot.press("ctrl+q")
+
+
+@pytest.mark.slow
+async def test_a_folder_is_built_and_synced(tmp_path: Path, own_home: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.txt").write_text("Bees make honey in their hives.")
+    app = AtomrApp(FakeAssistant())
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app._opened is not None)
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, LibraryScreen))
+        screen = app.screen
+        assert isinstance(screen, LibraryScreen)
+        await pilot.press("b")
+        await until(pilot, lambda: isinstance(app.screen, BuildScreen))
+        app.screen.query_one("#build-file", Input).value = str(folder)
+        app.screen.query_one("#build-name", Input).value = "notes"
+        await pilot.press("ctrl+s")
+        await slowly(pilot, ended(screen._jobs))
+        await until(pilot, lambda: any(item.name == "notes" and item.follows for item in screen._items))
+        (folder / "b.bin").write_bytes(b"\x00\x01" * 9)
+        table = screen.query_one(DataTable)
+        table.move_cursor(row=next(i for i, item in enumerate(screen._items) if item.name == "notes"))
+        await until(pilot, lambda: bool(screen.check_action("sync", ())))
+        await pilot.press("U")
+        await slowly(pilot, lambda: len(list(screen._jobs)) == 2 and not screen._jobs.running)
+        await until(pilot, lambda: "1 could not be read" in screen_text(app))
+        assert "b.bin: it is neither text nor of a kind that is read" in screen_text(app)

@@ -10,7 +10,8 @@ from atomr_local.reasoning.trace.events import AnswerReady, Event, NodeJudged
 from atomr_local.reasoning.trace.schema import Guess
 from atomr_local.tui.app import AtomrApp
 from atomr_local.tui.widgets.answer_panel import AnswerPanel
-from atomr_local.tui.widgets.reasoning_tree import MARKS
+from atomr_local.tui.widgets.reasoning_tree import MARKS, label_of
+from atomr_local.tui.widgets.step_text import verdict
 
 REASON = "Metropolis is in the graph; nothing there says who directed it."
 
@@ -73,6 +74,23 @@ async def test_each_outcome_has_a_mark_and_a_word() -> None:
         ):
             assert told in text
     assert {"found", "computed", "from the model's own knowledge", "not found"} <= {str(state) for state in MARKS}
+
+
+async def test_a_step_is_not_told_as_sure_where_the_question_was_declined_with_its_answer() -> None:
+    """The step found it, and is sure by itself; what was declined is not shown with the sign of a sure answer."""
+    events = declined()
+    events[9] = finished(1, "vienna", ("e1",), outcome="found", confidence=0.93)
+    events[10] = finished(2, "Fritz Lang", ("e1",), outcome="found", confidence=0.91)
+    app = AtomrApp(FakeAssistant(events))
+    async with app.run_test(size=(200, 50)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: done(app))
+        lines = {number: label_of(view).plain for number, view in app.ask_screen.state.nodes.items()}
+        assert "⚠ declined" in lines[1] and "✓" not in lines[1]
+        assert "✓" in lines[2] and "declined" not in lines[2], "what is another answer stays as sure as it is"
+        assert "vienna" in screen_text(app) and "⚠ declined" in screen_text(app)
+        told = verdict(app.ask_screen.state.nodes[1]).plain
+        assert told.startswith("⚠ declined as the answer to the question · by itself 0.93")
 
 
 async def test_no_key_offers_a_guess_where_there_is_none() -> None:

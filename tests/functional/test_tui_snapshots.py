@@ -64,7 +64,7 @@ STRATEGIES = [Offered("atomr", "plan, then answer each step"), Offered("rag", "r
 LIBRARY = [
     LibraryItem("model", "starter", "OK", 98_362_432, "", ("135 million parameters, Q4_1",), "model", True),
     LibraryItem("adapter", "smollm2-135m-atomr", "OK", 7_185_152, "", ("4 million parameters, F16",), "adapter", True),
-    LibraryItem("text", "simple-wiki", "OK", 5_000_000, "2026-01-02", ("20,000 articles",), "text_index"),
+    LibraryItem("text", "simple-wiki", "OK", 5_000_000, "2026-01-02", ("20,000 articles",), "text_index", private=True),
     LibraryItem("graph", "half", "half-built", 1_000, "", ("The command that began it goes on.",), unfinished=True),
 ]
 
@@ -189,6 +189,15 @@ def after(*keys: str, node: int | None = None, first: Before = end) -> Before:
     return pressed
 
 
+async def exporting(pilot: Pilot[None]) -> None:
+    await after("f5", first=ready)(pilot)
+    for key in ("down", "down", "x"):
+        await pilot.press(key)
+        await pilot.pause()
+    await until(pilot, lambda: bool(pilot.app.screen.query("#transfer-share")))
+    await pilot.pause()
+
+
 async def weighed(pilot: Pilot[None]) -> None:
     await end(pilot)
     pilot.app.ask_screen.view.select(3)
@@ -212,11 +221,19 @@ async def asked_about(pilot: Pilot[None]) -> None:
 
 async def steady(pilot: Pilot[None]) -> None:
     """No cursor blinks in a picture, and nothing is still being laid out."""
-    for entry in (*pilot.app.screen.query(Input), *pilot.app.screen.query(TextArea)):
-        entry.cursor_blink = False
+    _keep_cursors(pilot)
     pilot.app.clear_notifications()
     seen: list[str] = []
     await until(pilot, lambda: seen.append(screen_text(pilot.app)) or (len(seen) > 5 and len(set(seen[-5:])) == 1))
+    _keep_cursors(pilot)  # on a busy machine the focus may have come only now
+    await pilot.pause()
+
+
+def _keep_cursors(pilot: Pilot[None]) -> None:
+    for entry in (*pilot.app.screen.query(Input), *pilot.app.screen.query(TextArea)):
+        entry.cursor_blink = False
+        if entry.has_focus:
+            entry._pause_blink(visible=True)
 
 
 BROKEN = ModelError("model.gguf is cut short", hint="Download it again.")
@@ -241,6 +258,8 @@ WINDOWS: dict[str, tuple[Callable[[], Assistant], Before]] = {
     "step": (lambda: Assistant(answered()), after("e", node=4)),
     "examples": (Assistant, after("f6", first=ready)),
     "library": (Assistant, after("f5", first=ready)),
+    "export-index": (Assistant, exporting),
+    "import-index": (Assistant, after("f5", "i", first=ready)),
     "help": (Assistant, after("f1", first=ready)),
     "jump": (lambda: Assistant(answered()), after("ctrl+g")),
     "error": (lambda: Assistant(failure=BROKEN), failure),

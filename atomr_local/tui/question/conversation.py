@@ -41,10 +41,12 @@ class ShownTurn:
 
     Attributes:
         state: as it is shown; None for one of the history that was not looked at yet.
+        tries: runs of the same question that were cancelled or failed, so that its earlier answer stays.
     """
 
     trace: Trace
     state: QuestionState | None = None
+    tries: list[Trace] = field(default_factory=list)
 
     @property
     def question(self) -> str:
@@ -111,8 +113,12 @@ class ComparedAnswers:
 
 
 def asked_words(trace: Trace) -> str:
-    """What tells the question from others, however it was typed: as it was understood, without case and blanks."""
-    return " ".join((trace.understood_as or trace.question).casefold().split())
+    """What tells the question from others, without case and blanks: as it was typed, and what it took from others.
+
+    How a plan reads the question does not count: strategies would not be compared where one of them misreads it.
+    """
+    meant = trace.understood_as if trace.took_from else ""
+    return " ".join((meant or trace.question).casefold().split())
 
 
 @dataclass
@@ -141,6 +147,7 @@ class ShownConversation:
         self.compared.take(state.trace)
         turn, place = ShownTurn(state.trace, state), self.place(again)
         if place is not None and not turn.counts and self.turns[place].counts:
+            self.turns[place].tries.append(turn.trace)
             return  # the earlier answer stays
         if place is None:
             self.turns.append(turn)
@@ -149,7 +156,14 @@ class ShownConversation:
 
     def place(self, trace: Trace | None) -> int | None:
         """Where the question stands; None if it is none of these."""
-        return next((place for place, turn in enumerate(self.turns) if turn.trace is trace), None)
+        return next(
+            (
+                place
+                for place, turn in enumerate(self.turns)
+                if turn.trace is trace or any(one is trace for one in turn.tries)
+            ),
+            None,
+        )
 
     def context(self, again: Trace | None = None) -> Conversation | None:
         """What the next question may refer to; None if nothing was answered before.

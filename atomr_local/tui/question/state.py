@@ -56,6 +56,7 @@ class NodeView:
     result: NodeFinished | None = None
     calls: list[ModelCalled] = field(default_factory=list)
     by_user: bool = False  # the user gave the answer, to this step or to the one that it is taken from as it is
+    declined: bool = False  # the whole question was declined with this step's answer, however sure the step is
 
     @property
     def answer(self) -> str:
@@ -76,6 +77,7 @@ class QuestionState:
     question: str = ""
     strategy: str = ""
     understood_as: str = ""  # the question so that it stands alone; "" before that is known
+    meant: str = ""  # as the conversation or the user says that it is meant, before a plan was read from it
     conversation: str = ""  # of a follow-up question: the trace id of the first question of the conversation
     took_from: tuple[str, ...] = ()  # trace ids of the earlier questions that gave what this one left out
     running: bool = False
@@ -118,6 +120,11 @@ class QuestionState:
         return self.generated_tokens / self.generation_seconds if self.generation_seconds > 0 else None
 
     @property
+    def unfinished(self) -> list[NodeView]:
+        """The steps that have no result yet, or have got none."""
+        return [view for view in self.nodes.values() if view.result is None]
+
+    @property
     def citations(self) -> list[str]:
         """The ids of the pieces that the answer cites, or the guess where that is shown."""
         root = self.nodes.get(0)
@@ -152,6 +159,11 @@ class QuestionState:
         """The steps whose answers the user gave."""
         return [number for number, view in self.nodes.items() if view.result is not None and view.result.by_user]
 
+    @property
+    def declined_steps(self) -> list[int]:
+        """The steps with whose answer the whole question was declined."""
+        return [number for number, view in self.nodes.items() if view.declined]
+
     def rank_of(self, evidence_id: str) -> int:
         """The place of a piece among all that its source found for the same query, from 1."""
         item = self.evidence[evidence_id]
@@ -176,6 +188,7 @@ class QuestionState:
                 self._draft_ended = False
             case events.QuestionUnderstood():
                 self.understood_as, self.took_from = event.understood_as, event.took_from
+                self.meant = event.understood_as
                 self.conversation = event.conversation
             case events.PlanReady():
                 self.tree, self.origin = event.tree, event.origin
@@ -201,6 +214,7 @@ class QuestionState:
                 self.warnings.append(event.message)
             case events.AnswerReady():
                 self.answer = event
+                self._tell_declined(event.status == "unknown")
             case events.Finished():
                 self._end(event.trace)
             case _:
@@ -247,9 +261,8 @@ class QuestionState:
         self.running = False
         self.stage = ""
         self.seconds = trace.totals.seconds
-        for view in self.nodes.values():
-            if view.result is None:
-                view.state = NodeState.STOPPED
+        for view in self.unfinished:
+            view.state = NodeState.STOPPED
         for node in trace.nodes:
             if node.id in self.nodes:
                 self.nodes[node.id].plan_confidence = node.plan_confidence
@@ -260,6 +273,20 @@ class QuestionState:
         if event.parent in self.nodes and event.node_id not in self.nodes:
             node = Node(event.node_id, event.question)
             self.nodes[node.id] = NodeView(node, event.parent, event.label, resolved_question=node.question)
+
+    def _tell_declined(self, declined: bool) -> None:
+        for view in self.nodes.values():
+            view.declined = declined and self._answers_as_the_root(view)
+
+    def _answers_as_the_root(self, view: NodeView) -> bool:
+        """Whether the step, which is not the root, gives the answers that the root gives, as answers are compared."""
+        from atomr_local.language.answer_key import answer_key
+
+        root = self.nodes.get(0)
+        if root is None or root.result is None or view is root or view.result is None:
+            return False
+        keys = [sorted(map(answer_key, result.answers)) for result in (root.result, view.result)]
+        return bool(keys[0]) and keys[0] == keys[1]
 
     def _is_given(self, event: NodeFinished) -> bool:
         from atomr_local.reasoning.trace.words import taken_from_step

@@ -8,6 +8,8 @@ from functools import cache
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
 
+# Whose steps can be kept as a worked process.
+LEAVE_A_PROCESS = frozenset({"humaniq", "react"})
 _LONGEST_NAME = 40  # characters; a trace from elsewhere may hold any
 
 

@@ -148,7 +148,7 @@ def _doubts(state: QuestionState) -> Iterable[str]:
     if result is not None and result.misfit:
         yield f"⚠ This is {MISFIT}."
     if result is not None and result.supported is False:
-        yield f"⚠ {check_text(False).capitalize()}."
+        yield f"⚠ {check_text(False, result.cited).capitalize()}."
 
 
 def _left_out(warnings: Iterable[str]) -> list[str]:

@@ -11,12 +11,12 @@ from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
 from atomr_local.reasoning.confidence.words import NOT_FOUND
-from atomr_local.reasoning.trace.step_details import bounded
+from atomr_local.reasoning.trace.step_details import bounded, corrected_text
 from atomr_local.reasoning.trace.words import YOUR_ANSWER, action_text, kind_text, rating_text
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tui.question.state import NodeState, NodeView, QuestionState
-from atomr_local.tui.widgets.step_text import sure_text
+from atomr_local.tui.widgets.step_text import DECLINED, sure_text
 
 if TYPE_CHECKING:
     from atomr_local.reasoning.trace.events import NodeFinished
@@ -38,6 +38,9 @@ _WORDS = {"computed": " (computed)", "memory": " (from memory)"}
 _ORIGINS = {"children": "steps below", "model": "own knowledge"}  # in few letters; the pane says them in full
 _LONGEST_THOUGHT = 300
 _LONGEST_ORIGIN = 20
+_LONGEST_BEFORE = 40
+_STRUCK = 24  # columns for the word and a piece of what was struck out
+_SECONDS = 6  # columns of the figure behind most lines
 _LEAST_QUESTION = 8  # columns below which a piece of a question tells nothing
 
 
@@ -146,12 +149,17 @@ def label_of(view: NodeView, width: int | None = None) -> Text:
     figures = Text()
     if result is not None:
         question = _done(view, question)
-        if not view.is_stage and not _is_said(result):
+        if new := corrected_text(result):
+            _append_statement(head, new, width)
+            question = _struck(question)
+        elif not view.is_stage and not _is_said(result):
             _append_answer(head, view)
             question = Text.assemble(" ← ", question, style="dim")
         lost = view.by_user or result.outcome == "not found"
         figures = Text(f"  {result.seconds:.1f}s", "dim")
-        if result.confidence is not None and not lost:
+        if view.declined and not lost:
+            figures = Text.assemble("  ", (DECLINED, "yellow"), figures)
+        elif result.confidence is not None and not lost:
             figures = Text.assemble("  ", _sure(result.confidence), figures)
     if width is not None:
         room = width - head.cell_len - figures.cell_len
@@ -175,10 +183,34 @@ def _append_answer(head: Text, view: NodeView) -> None:
         return
     nothing = result.outcome == "computed" and not result.answers
     head.append("none" if nothing else sanitize_line(result.answer), "bold green" if result.answers else "magenta")
-    origin = _winner(result) or _WORDS.get(result.outcome or "", "")
-    head.append(f" ({YOUR_ANSWER})" if view.by_user else origin, "dim")
+    if result.corrected_from is not None:
+        head.append_text(_corrected(result.corrected_from))
+    else:
+        origin = _winner(result) or _WORDS.get(result.outcome or "", "")
+        head.append(f" ({YOUR_ANSWER})" if view.by_user else origin, "dim")
     if result.supported is False or result.misfit:
         head.append(" ⚠", "yellow")
+
+
+def _append_statement(head: Text, new: str, width: int | None) -> None:
+    """What a statement was corrected to; some of the line is left for what was struck out."""
+    told = Text(new)
+    if width is not None:
+        room = width - head.cell_len - _SECONDS
+        told.truncate(max(_LEAST_QUESTION, room - max(_STRUCK, room // 3)), overflow="ellipsis")
+    head.append_text(told)
+
+
+def _corrected(before: str) -> Text:
+    """In a few words, and what the model had written struck through; the pane says it in full."""
+    if not before:
+        return Text(" ↻ completed", "cyan")
+    return _struck(Text(bounded(before, _LONGEST_BEFORE)))
+
+
+def _struck(before: Text) -> Text:
+    before.stylize("dim strike")
+    return Text.assemble((" ↻ corrected ", "cyan"), before)
 
 
 def _winner(result: NodeFinished) -> str:

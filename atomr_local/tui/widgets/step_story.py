@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from atomr_local.reasoning.trace.step_details import bounded
+from atomr_local.reasoning.trace.step_details import bounded, corrected_text
 from atomr_local.reasoning.trace.words import RATING_MEANS, action_text, origin_text, rating_text
 from atomr_local.sanitize import sanitize
 from atomr_local.tui.rendering import short_line
@@ -25,9 +25,14 @@ _CANDIDATES = 20
 
 
 def thought_and_action(result: NodeFinished) -> list[Text]:
-    """A line for each that there is."""
+    """A line for each that there is; of a statement that was corrected, what it was too."""
     lines = []
-    if result.thought:
+    if new := corrected_text(result):
+        lines += [
+            field("corrected", new, "bold"),
+            field("first written", bounded(result.corrected_from or ""), "strike"),
+        ]
+    elif result.thought:
         lines.append(field("thought", bounded(result.thought, _THOUGHT)))
     if result.action:
         lines.append(field("action", action_text(result.action), "bold"))

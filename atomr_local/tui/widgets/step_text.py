@@ -14,6 +14,7 @@ from atomr_local.reasoning.trace.words import (
     YOUR_ANSWER,
     check_text,
     computation_text,
+    correction_text,
     measures_text,
     method_text,
 )
@@ -35,6 +36,7 @@ STATES = {
     NodeState.REASONING: "thinking",
     NodeState.STOPPED: "not finished: the question ended before",
 }
+DECLINED = "⚠ declined"
 SURE_STYLES = {"✓": "green", "≈": "cyan", "⚠": "yellow"}
 _SHORT = 240  # characters of a passage that are shown without opening it
 
@@ -59,11 +61,9 @@ def verdict(view: NodeView) -> Text:
     if view.by_user:
         taken = "" if result.method is None else f" · {_way(result)}"
         return Text.assemble((f"✎ {YOUR_ANSWER}", "yellow"), taken)
-    parts: list[Text] = []
-    if result.confidence is not None and result.answers:
-        parts.append(Text.assemble(sure_text(result.confidence), (f" ({result.confidence:.2f})", "dim")))
-    elif not result.answers:
-        parts.append(Text(f"? {NOT_FOUND}", "magenta"))
+    parts = list(_sureness(view, result))
+    if result.corrected_from is not None:
+        parts.append(Text(f"↻ {correction_text(result.corrected_from)}", "cyan"))
     if result.method is not None:
         parts.append(Text(_way(result)))
     if result.kept:
@@ -72,8 +72,19 @@ def verdict(view: NodeView) -> Text:
         parts.append(Text(f"⚠ {MISFIT}", "yellow"))
     if result.supported is not None:
         mark, style = ("✓", "green") if result.supported else ("✗", "yellow")
-        parts.append(Text(f"{mark} {check_text(result.supported)}", style))
+        parts.append(Text(f"{mark} {check_text(result.supported, result.cited)}", style))
     return Text(" · ").join(parts)
+
+
+def _sureness(view: NodeView, result: NodeFinished) -> Iterable[Text]:
+    if view.declined:
+        yield Text(f"{DECLINED} as the answer to the question", "yellow")
+        if result.confidence is not None:
+            yield Text(f"by itself {result.confidence:.2f}", "dim")
+    elif not result.answers:
+        yield Text(f"? {NOT_FOUND}", "magenta")
+    elif result.confidence is not None:
+        yield Text.assemble(sure_text(result.confidence), (f" ({result.confidence:.2f})", "dim"))
 
 
 def _way(result: NodeFinished) -> str:
@@ -175,7 +186,7 @@ def excerpt(text: str, answers: Iterable[str]) -> str:
     """The sentences that hold the answers, or the beginning of a long text."""
     if len(text) <= _SHORT and "\n" not in text.strip():
         return text
-    from atomr_local.indexing.text_index.chunking import sentences
+    from atomr_local.language.sentences import sentences
 
     wanted = [answer.casefold() for answer in answers if answer.strip()]
     parts = [(start, text[start:end]) for start, end in sentences(text)]
@@ -186,9 +197,15 @@ def excerpt(text: str, answers: Iterable[str]) -> str:
     return f"{'… ' if held[0][0] > 0 else ''}{said}{' …' if held[-1] != parts[-1] or len(held) > 2 else ''}"
 
 
-def marked(text: str, answers: Iterable[str]) -> Text:
-    """The text, sanitised, with the answers reversed in it."""
+def marked(text: str, answers: Iterable[str], *, sentences_too: bool = False) -> Text:
+    """The text, sanitised, with the answers reversed in it; with `sentences_too`, their sentences underlined."""
     shown = Text(sanitize(text))
     words = [word for answer in answers if (word := sanitize_line(answer))]
+    if sentences_too:
+        from atomr_local.language.sentences import sentences
+
+        for start, end in sentences(shown.plain):
+            if any(word.casefold() in shown.plain[start:end].casefold() for word in words):
+                shown.stylize("underline", start, end)
     shown.highlight_words(words, "reverse", case_sensitive=False)
     return shown

@@ -33,3 +33,8 @@ def test_p_numbers_have_labels() -> None:
 
 def test_a_long_name_stays_on_one_line() -> None:
     assert len(query_in_words({"sparql": ""}, "E" * 5000, "")) == 120
+
+
+def test_a_query_that_a_model_sketched_is_told_by_its_sketch() -> None:
+    sketch = "count ?x: ?x | parent astronomical body | Mars"
+    assert query_in_words({"sparql": "SELECT …", "sketch": f"{sketch}\x1b[2J\n"}, "Emma", "2.") == sketch

@@ -47,6 +47,36 @@ def test_a_stopped_correction_leaves_the_earlier_answer_in_its_place() -> None:
     assert [(turn.trace.id, turn.status) for turn in talk.turns] == [("1", "well supported")]
 
 
+def test_what_is_asked_again_after_a_stopped_run_still_takes_the_first_ones_place() -> None:
+    talk = ShownConversation()
+    first, stopped, other = trace("a?", "1"), trace("a?", "2", "cancelled"), trace("a?", "3")
+    talk.take(ended(first))
+    talk.take(ended(stopped), first)
+    assert talk.context(stopped) is None, "the question is no follow-up of itself"
+    talk.take(ended(other), stopped)
+    assert [turn.trace.id for turn in talk.turns] == ["3"]
+
+
+def test_answers_are_compared_where_a_plan_reads_the_question_otherwise() -> None:
+    talk = ShownConversation()
+    plain = trace("How many moons has Mars?", "1")
+    planned = trace("How many moons has Mars?", "2", understood_as="What are the moons of Mars?")
+    planned.strategy = "roht"
+    follow_up = trace("And Venus?", "3", understood_as="How many moons has Venus?", took_from=["1"])
+    for one in (plain, planned, follow_up):
+        talk.take(ended(one))
+    assert talk.compared.of(plain) == [plain, planned]
+    assert talk.compared.of(follow_up) == [follow_up]
+
+
+def test_a_question_is_asked_again_as_it_was_meant_and_not_as_a_plan_reads_it() -> None:
+    state = QuestionState()
+    state.apply(QuestionUnderstood(understood_as="How many moons has Mars?", took_from=("1",), conversation="1"))
+    tree = parse_compact("0. What are the moons of Mars? = Answer(thing)", "And Mars?")
+    state.apply(PlanReady(tree=tree, compact="", origin="model", attempts=1, problems=()))
+    assert (state.understood_as, state.meant) == ("What are the moons of Mars?", "How many moons has Mars?")
+
+
 def test_an_answer_of_the_users_own_is_said_to_be_theirs() -> None:
     talk = ShownConversation()
     given = NodeTrace(0, None, "a?", "root", answers=["x"])

@@ -18,6 +18,7 @@ from textual.widgets.option_list import Option
 
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
+from atomr_local.sources.place_words import file_address, place_words
 from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.nodes import ROOT_ID
 from atomr_local.tui.background import in_background
@@ -49,7 +50,7 @@ class EvidenceScreen(ModalScreen[int | str | None]):
         Binding("escape,q", "dismiss", "Close", id="piece.close"),
         Binding("r", "run_again", "Run again", tooltip="Run the graph query again", id="piece.run"),
         Binding("f7", "console", "Console", tooltip="Open the query in the SPARQL console", id="piece.console"),
-        Binding("o", "open_page", "Open page", tooltip="Open the web page in the browser", id="piece.open"),
+        Binding("o", "open_page", "Open", tooltip="Open the web page in the browser, or the file", id="piece.open"),
         Binding("y", "copy", "Copy", tooltip="Copy the evidence", id="piece.copy"),
     ]
 
@@ -78,6 +79,12 @@ class EvidenceScreen(ModalScreen[int | str | None]):
         return str(self._evidence.locator.get("sparql", ""))
 
     @property
+    def _file(self) -> str:
+        text = self._evidence.text.casefold()
+        found = [at for answer in self._answers if answer and (at := text.find(answer.casefold())) >= 0]
+        return file_address(self._evidence.locator, min(found, default=0))
+
+    @property
     def _url(self) -> str:
         return str(self._evidence.locator.get("url", ""))
 
@@ -88,7 +95,7 @@ class EvidenceScreen(ModalScreen[int | str | None]):
             yield Static(field("source", item.source if self._sparql else f"{item.source}, rank {self._rank}"))
             yield Static(field("asked for", item.query))
             with VerticalScroll(id="piece-body"):
-                yield Static(marked(item.text, self._answers))
+                yield Static(marked(item.text, self._answers, sentences_too=bool(place_words(item.locator))))
                 if self._sparql:
                     yield Static(Text(""))
                     yield Static(highlighted(self._sparql))
@@ -113,7 +120,7 @@ class EvidenceScreen(ModalScreen[int | str | None]):
         if action in {"run_again", "console"}:
             return bool(self._sparql)
         if action == "open_page":
-            return _is_page(self._url)
+            return _is_page(self._url) or bool(self._file)
         return True
 
     @on(OptionList.OptionSelected, "#piece-users")
@@ -125,7 +132,7 @@ class EvidenceScreen(ModalScreen[int | str | None]):
 
     def action_copy(self) -> None:
         item = self._evidence
-        place = self._sparql or self._url or str(item.locator.get("passage", ""))
+        place = self._sparql or self._url or place_words(item.locator) or str(item.locator.get("passage", ""))
         self.notify(copy_text(self.app, f"{item.title}\n{item.text}\n{place}"), markup=False)
 
     def action_run_again(self) -> None:
@@ -147,7 +154,12 @@ class EvidenceScreen(ModalScreen[int | str | None]):
         self.query_one("#piece-status", Static).update(Text(text, "dim"))
 
     def action_open_page(self) -> None:
-        """Open the page, after asking: what was found there may have changed, and the browser goes online."""
+        """Open the page or the file, after asking: it may have changed, and the browser goes online."""
+        if file := self._file:
+            locator = self._evidence.locator
+            shown = sanitize_line(f"{place_words(locator)}, in {locator['folder']}")
+            confirm(self.app, "Open this file?", shown, partial(self.app.open_url, file), yes="Open", no="Do not open")
+            return
         open_page = partial(self.app.open_url, self._url)
         shown = sanitize_line(self._url)
         confirm(self.app, "Open this page in the browser?", shown, open_page, yes="Open", no="Do not open")

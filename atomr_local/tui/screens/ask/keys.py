@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from textual.actions import parse
 from textual.binding import Binding
 
-from atomr_local.tui.question.strategies import why_no_plan
+from atomr_local.tui.question.strategies import LEAVE_A_PROCESS, why_no_plan
 
 if TYPE_CHECKING:
     from atomr_local.tui.question.state import QuestionState
@@ -17,6 +17,7 @@ _STEP = 5  # percent that a key moves the bar between the panes
 GUESS_KEY, REWORD_KEY = "answer.guess", "question.reword"  # ids of keys that texts on the screen name
 COMPARE_KEY = "question.compare"
 REWORD, COMPARE = "w", "a"
+NOT_IN_PLAN = "This step is not in the plan: it followed from the ones before. Edit the plan, or ask again."
 BUSY, STARTING = "A question is being answered.", "The program is starting."
 
 LOOKING = [
@@ -51,6 +52,8 @@ CORRECTING = [
             id="step.rerun"),
     Binding(COMPARE, "window('ask_again_with')", "Ask again", show=False,
             tooltip="Ask again with another strategy, and compare the answers", id=COMPARE_KEY),
+    Binding("K", "window('keep_process')", "Keep process", show=False,
+            tooltip="Correct the steps of a tool-using answer, and keep them as a worked process", id="process.keep"),
     Binding("m", "window('open_calls')", "Prompts", tooltip="What the model was shown for this step, and what it wrote",
             id="step.calls"),
     Binding("y", "window('copy', 'answer')", "Copy", tooltip="Copy the answer with its citations", id="copy.answer"),
@@ -78,6 +81,7 @@ def possible(action: str, screen: AskScreen) -> bool | None:
     ended = state.trace is not None
     nothing = None if state.question else False  # no question to do it with: the key is not shown at all
     can_correct = state.can_correct or nothing
+    in_plan = can_correct and (_in_plan(screen) or None)
     return {
         "cancel": state.running,
         "focus_tree": screen.has_question or None,
@@ -88,14 +92,21 @@ def possible(action: str, screen: AskScreen) -> bool | None:
         "next_user": screen.focused is not None and screen.focused.id == "evidence",
         "guess": state.has_guess,
         "reword": ended,
-        "edit_step": can_correct,
+        "edit_step": in_plan,
         "edit_plan": can_correct,
-        "rerun": can_correct,
+        "rerun": in_plan,
         "ask_again_with": ended or nothing,
+        "keep_process": (ended and state.strategy in LEAVE_A_PROCESS) or nothing,
         "copy": ended or nothing,
         "export": ended or nothing,
         "open_calls": state.tree is not None or nothing,
     }.get(action, True)
+
+
+def _in_plan(screen: AskScreen) -> bool:
+    """Whether the step that is shown is one of the plan's; others were added while the question was answered."""
+    tree, selected = screen.state.tree, screen.view.selected
+    return tree is not None and any(node.id == selected for node in tree.nodes())
 
 
 def _reason(action: str, state: QuestionState) -> str:
@@ -110,8 +121,9 @@ def _reason(action: str, state: QuestionState) -> str:
     if not state.question:
         return "Ask a question first."
     if action in {"edit_step", "edit_plan", "rerun"} and state.trace is not None and state.tree is not None:
-        return why_no_plan(state.strategy, grown=state.origin == "steps")
+        return NOT_IN_PLAN if state.can_correct else why_no_plan(state.strategy, grown=state.origin == "steps")
     return {
+        "keep_process": f"Only {' and '.join(sorted(LEAVE_A_PROCESS))} leave steps that can be kept as a process.",
         "next_citation": "The answer cites nothing.",
         "guess": "There is no guess to show.",
         "edit_step": "This question has no plan.",

@@ -21,6 +21,7 @@ from atomr_local.planning.examples import check_example, keep_example
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tree.compact import to_compact
 from atomr_local.tree.errors import TreeError
+from atomr_local.tree.natural import is_natural
 from atomr_local.tree.nodes import ROOT_ID, Operator, Tree
 from atomr_local.tree.operations import Operation
 from atomr_local.tui.question.correction import DIRECT, CheckedPlan, check_plan, check_tree, operation_of, with_step
@@ -161,6 +162,7 @@ class NodeEditor(ModalScreen[StepChange | None]):
         self._limits = limits
         self._sources = list(sources)
         self._checked = CheckedPlan(tree, ())
+        self._natural = is_natural(tree)  # methods whose plans are questions alone would drop an operator
 
     def compose(self) -> ComposeResult:
         node = self._view.node
@@ -169,7 +171,7 @@ class NodeEditor(ModalScreen[StepChange | None]):
             body.border_title = "The answer" if node.id == ROOT_ID else f"Step {node.id}"
             yield Label("Question ([1] stands for the answer of step 1)")
             yield CleanInput(sanitize_line(node.question), id="step-question", select_on_focus=False)
-            if not node.children and node.id != ROOT_ID:
+            if not node.children and node.id != ROOT_ID and not self._natural:
                 yield Label("What the step does")
                 yield Select(
                     [
@@ -216,6 +218,8 @@ class NodeEditor(ModalScreen[StepChange | None]):
             self._checked = check_tree(tree, self._limits)
         except TreeError as error:
             self._checked = CheckedPlan(None, (str(error),))
+        if self._natural and self._checked.tree is not None:
+            self._checked = CheckedPlan(self._checked.tree, ())  # that it has no operator is no weakness
         self.query_one("#step-check", Static).update(_findings(self._checked, "can be run"))
 
     def action_run(self) -> None:

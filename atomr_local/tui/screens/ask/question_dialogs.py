@@ -9,9 +9,9 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Button, Input, OptionList, Static
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from atomr_local.errors import AtomrError
@@ -19,6 +19,7 @@ from atomr_local.history.recording import recall
 from atomr_local.sanitize import sanitize_line
 from atomr_local.tui.background import in_background
 from atomr_local.tui.rendering import short_line
+from atomr_local.tui.screens.choice_dialog import ChoiceDialog
 from atomr_local.tui.widgets.clean_text import CleanInput
 
 Busy = Literal["wait", "stop", "back"]
@@ -126,39 +127,25 @@ class RewordScreen(ModalScreen[str | None]):
             self.dismiss(meant)
 
 
-class BusyScreen(ModalScreen[Busy]):
+class BusyScreen(ChoiceDialog[Busy]):
     """Asked when a question is asked while another one runs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "dismiss('wait')", "Ask after it", tooltip="The question waits its turn", id="busy.wait"),
         Binding("s", "dismiss('stop')", "Stop and ask", tooltip="Stop the running question", id="busy.stop"),
         Binding("escape", "dismiss('back')", "Back", tooltip="Leave it in the box", id="busy.back"),
-        Binding("left,up", "app.focus_previous", show=False, tooltip="The answer before", id="busy.previous"),
-        Binding("right,down", "app.focus_next", show=False, tooltip="The next answer", id="busy.next"),
     ]
-    DEFAULT_CSS = """
-    BusyScreen { align: center middle; }
-    BusyScreen > #busy { width: 74; max-width: 95%; height: auto; padding: 1 2; background: $surface; border: round $accent; }
-    BusyScreen Horizontal { height: auto; margin-top: 1; }
-    BusyScreen Button { margin-right: 1; min-width: 12; }
-    """  # noqa: E501
+    DEFAULT_CSS = "BusyScreen > #dialog { width: 76; border: round $accent; }"
 
     def __init__(self, running: str, asked: str) -> None:
-        super().__init__()
-        self._first = short_line(running, _LONGEST)
-        self._second = short_line(asked, _LONGEST)
-
-    def compose(self) -> ComposeResult:
-        with Vertical(id="busy"):
-            yield Static(Text("A question is being answered", "bold"))
-            yield Static(Text(self._first, "dim"))
-            yield Static(Text(f"Next: {self._second}"))
-            with Horizontal():
-                yield Button("Ask after it (a)", id="wait", variant="primary")
-                yield Button("Stop it, ask now (s)", id="stop")
-                yield Button("Back (Esc)", id="back")
-
-    @on(Button.Pressed)
-    def _pressed(self, message: Button.Pressed) -> None:
-        choices: dict[str, Busy] = {"wait": "wait", "stop": "stop"}
-        self.dismiss(choices.get(message.button.id or "", "back"))
+        text = Text.assemble((short_line(running, _LONGEST), "dim"), f"\nNext: {short_line(asked, _LONGEST)}")
+        super().__init__(
+            "A question is being answered",
+            text,
+            {"wait": "wait", "stop": "stop", "back": "back"},
+            (
+                ("wait", "Ask after it (a)", "primary"),
+                ("stop", "Stop it, ask now (s)", "default"),
+                ("back", "Back (Esc)", "default"),
+            ),
+        )

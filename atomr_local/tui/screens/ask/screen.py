@@ -54,6 +54,9 @@ class AskScreen(Screen[None]):
     class WidgetsMounted(Message):
         """All of the screen is there."""
 
+    class QuestionBegins(Message):
+        """A question is about to run."""
+
     class AnswerFinished(Message):
         """A question has ended; its trace is complete."""
 
@@ -192,6 +195,7 @@ class AskScreen(Screen[None]):
             self.conversation.turns.clear()
         conversation = self.conversation.context(asked.again)
         self._enter(QuestionState(question=question, running=True, stage="starting"))
+        self.post_message(self.QuestionBegins())
         self.view.show_plan(None)
         if not waited:
             self.set_focus(self.view.steps)
@@ -243,7 +247,11 @@ class AskScreen(Screen[None]):
             case events.Finished():
                 self._answer.show(state)
                 self._end(event.trace)
-            case events.AnswerReady() | events.WarningRaised() | events.TextGenerated() | events.LeavesMachine():
+            case events.AnswerReady():
+                self._answer.show(state)
+                for number in state.declined_steps:
+                    self.view.refresh_node(number)
+            case events.WarningRaised() | events.TextGenerated() | events.LeavesMachine():
                 self._answer.show(state)
             case events.QuestionUnderstood():
                 self.show_conversation()
@@ -260,6 +268,8 @@ class AskScreen(Screen[None]):
             self.loading_stage = ""  # whatever failed to load before is there now
         if state.tree is None:
             self.view.evidence.show(None, state)
+        for view in state.unfinished:
+            self.view.refresh_node(view.node.id)
         if trace is not None:
             self.conversation.take(state, self._again)
             self.turns.tell_compared(trace, self._again)

@@ -121,11 +121,27 @@ class QuestionWindows:
         if state.trace is None:
             return
         revision = Revision(base=state.trace, sources=sources or {}, answers=answers or {}, rerun=frozenset(rerun))
-        meant = state.understood_as if state.conversation else None
+        meant = state.meant or None
         asked = QuestionRequest(
             state.question, tree, "user", revision, again=state.trace, understood=meant, strategy=state.strategy
         )
         self._screen.begin(asked)
+
+    def keep_process(self) -> None:
+        """Correct the steps with tools, and keep them as a worked process."""
+        from atomr_local.errors import InputError
+        from atomr_local.strategies.processes.from_trace import process_of
+        from atomr_local.tui.screens.ask.process_editor import ProcessEditor
+
+        screen, trace = self._screen, self._screen.state.trace
+        if trace is None:
+            return
+        try:
+            process = process_of(trace)
+        except InputError as error:
+            screen.show_notice(error.message)
+            return
+        screen.app.push_screen(ProcessEditor(process, screen.assistant.do_again, screen.assistant.cancel))
 
     def reword(self) -> None:
         """Let the user say what the question means, and ask it again."""
@@ -153,7 +169,7 @@ class QuestionWindows:
             if choice is not None and choice.opened is not None:
                 screen.turns.show_answer(choice.opened)
             elif choice is not None:
-                meant = state.understood_as if state.conversation else None
+                meant = state.meant or None
                 screen.begin(QuestionRequest(state.question, again=trace, understood=meant, strategy=choice.strategy))
 
         screen.app.push_screen(CompareScreen(trace, screen.conversation.compared.of(trace)), chosen)

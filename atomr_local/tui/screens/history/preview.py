@@ -12,7 +12,7 @@ from atomr_local.history.entries import QuestionSummary, StoredQuestion
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, status_word
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, understood
 from atomr_local.reasoning.trace.step_details import step_title
-from atomr_local.reasoning.trace.words import OWN, warning_text
+from atomr_local.reasoning.trace.words import OWN, correction_text, warning_text
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.tui.rendering import coloured, short_line
 
@@ -112,7 +112,8 @@ def _step(node: NodeTrace) -> str:
     """A step that no plan has, with its answer where it has one."""
     title = step_title(node, node.label, node.resolved_question or node.question)
     answer = short_line(node.answer) if node.answers and node.outcome != "not found" else ""
-    return f"{node.id}. {title}" + (f" → {answer}" if answer else "")
+    mended = f" ({correction_text(node.corrected_from)})" if answer and node.corrected_from is not None else ""
+    return f"{node.id}. {title}" + (f" → {answer}{mended}" if answer else "")
 
 
 def _not_found(trace: Trace) -> Iterator[RenderableType]:

@@ -52,7 +52,7 @@ class BuildScreen(ModalScreen[Command | None]):
                 [("text: articles to search and quote", "text"), ("graph: facts to look up", "graph")],
                 value="text", allow_blank=False, id="build-kind",
             )  # fmt: skip
-            yield Label("File: dump, Parquet, ZIM, JSONL, N-Triples, Turtle, Wikidata JSON")
+            yield Label("File: dump, Parquet, ZIM, JSONL, N-Triples, Turtle, Wikidata JSON; or a folder of documents")
             yield CleanInput(id="build-file", suggester=PathSuggester(Path.cwd()), placeholder="→ completes")
             yield Label("Format")
             yield Select(_formats(self._article_formats), value="auto", allow_blank=False, id="build-format")
@@ -91,8 +91,9 @@ class BuildScreen(ModalScreen[Command | None]):
 
     def _made(self) -> Command:
         path = path_from(self.query_one("#build-file", Input).value, Path.cwd(), such_as="articles.jsonl")
-        if not path.is_file():
-            raise InputError(f"{path} is not a file", hint="Name a file that is there.")
+        if not path.is_file() and not (path.is_dir() and self._kind == "text"):
+            what = "not a file" if self._kind == "graph" else "neither a file nor a folder"
+            raise InputError(f"{path} is {what}", hint="Name one that is there.")
         name = check_name(self.query_one("#build-name", Input).value.strip())
         kind, chosen = self._kind, self.query_one("#build-format", Select).value
         arguments = [kind, "build", str(path), "--name", name, "--format", str(chosen)]

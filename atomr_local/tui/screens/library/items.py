@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from atomr_local.tui.idle_embedding import ALL
 
 if TYPE_CHECKING:
     from atomr_local.indexing.store import IndexEntry
     from atomr_local.settings.schema import Settings
 
 Kind = Literal["model", "adapter", "embedder", "text", "graph"]
+_UNREAD_SHOWN = 3
 
 
 @dataclass(frozen=True)
 class LibraryItem:
-    """One thing that is available, as shown. `setting` is the key that chooses it, empty if it cannot be chosen."""
+    """One thing that is available, as shown.
+
+    Attributes:
+        setting: the key that chooses it, empty if it cannot be chosen.
+        follows: it is an index of a folder, which a sync brings up to date.
+        fillable: whether it is a text index whose passages do not all have a vector.
+        idle: whether its passages are embedded while no question runs.
+        private: whether it must not leave this machine without the user's word.
+    """
 
     kind: Kind
     name: str
@@ -26,6 +37,10 @@ class LibraryItem:
     setting: str = ""
     chosen: bool = False
     unfinished: bool = False
+    follows: bool = False
+    fillable: bool = False
+    idle: bool = False
+    private: bool = False
 
     @property
     def is_index(self) -> bool:
@@ -62,14 +77,24 @@ def _models(settings: Settings) -> list[LibraryItem]:
 def _indexes(settings: Settings) -> list[LibraryItem]:
     from atomr_local.errors import AtomrError
     from atomr_local.indexing.builds.publishing import list_unfinished
-    from atomr_local.indexing.store import KINDS, list_indexes, resolve
+    from atomr_local.indexing.store import KINDS, index_names, list_indexes, resolve
     from atomr_local.indexing.verify import unfinished_report
 
-    chosen = set()
+    chosen: set[tuple[str, str]] = set()
     for kind in KINDS:
         with contextlib.suppress(AtomrError):
-            chosen.add((kind, resolve(kind, settings.text_index if kind == "text" else settings.graph_index)))
-    found = [_index(entry, (entry.kind, entry.name) in chosen) for entry in list_indexes()]
+            names = resolve(kind, settings.text_index if kind == "text" else settings.graph_index)
+            chosen.update((kind, name) for name in index_names(names))
+    private, idle = index_names(settings.privacy.indexes), index_names(settings.ui.embed_idle)
+    found = [
+        _index(
+            entry,
+            chosen=(entry.kind, entry.name) in chosen,
+            private=entry.name in private,
+            idle=entry.kind == "text" and (entry.name in idle or ALL in idle),
+        )
+        for entry in list_indexes()
+    ]
     for item in list_unfinished():
         report = unfinished_report(item)
         details = (str(item.path), *report.problems, report.hint)
@@ -77,8 +102,9 @@ def _indexes(settings: Settings) -> list[LibraryItem]:
     return found
 
 
-def _index(entry: IndexEntry, chosen: bool) -> LibraryItem:
+def _index(entry: IndexEntry, *, chosen: bool, private: bool, idle: bool) -> LibraryItem:
     from atomr_local.indexing.store import directory_size
+    from atomr_local.indexing.text_index.vector_state import vector_state
 
     kind, manifest = entry.kind, entry.manifest
     if manifest is None:
@@ -89,7 +115,10 @@ def _index(entry: IndexEntry, chosen: bool) -> LibraryItem:
         return LibraryItem(kind, entry.name, "not usable", size, "", (str(entry.path), entry.problem or ""))
     counts = ", ".join(f"{count:,} {what}" for what, count in manifest.counts.items())
     files = ", ".join(item.path for item in manifest.inputs)
-    details = (str(entry.path), counts, f"from {files}")
+    told = vector_state(manifest, entry.path).told() if kind == "text" else ""
+    told += ", embedded while no question runs" if told and idle else ""
+    counts = "; ".join(part for part in (counts, told, "private" if private else "") if part)
+    details = (str(entry.path), counts, f"from {files}", *_folder_details(manifest.settings))
     return LibraryItem(
         kind,
         entry.name,
@@ -99,4 +128,20 @@ def _index(entry: IndexEntry, chosen: bool) -> LibraryItem:
         details,
         f"{kind}_index",
         chosen,
+        follows="folders" in manifest.settings,
+        fillable=bool(told),
+        idle=idle,
+        private=private,
     )
+
+
+def _folder_details(settings: dict[str, Any]) -> list[str]:
+    """When the folders of an index were last read, how many files, and the first that could not be."""
+    documents = settings.get("documents")
+    if not isinstance(documents, dict):
+        return []
+    unread = documents.get("unread") or {}
+    count = unread.get("count", 0)
+    last = str(settings.get("last_sync", ""))[:16].replace("T", " ")
+    lines = [f"last sync {last}: {documents.get('files', 0)} files read, {count} could not be read"]
+    return [*lines, *(f"  {path}: {reason}" for path, reason in unread.get("samples", ())[:_UNREAD_SHOWN])]

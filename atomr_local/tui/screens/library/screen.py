@@ -41,23 +41,37 @@ class LibraryScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "Close", id="library.close"),
         Binding("enter", "use", "Use", tooltip="Use the model or index from now on", priority=True, id="library.use"),
-        Binding("b", "build", "Build", tooltip="Build an index from files", id="library.build"),
+        Binding("b", "build", "Build", tooltip="Build an index from files or a folder", id="library.build"),
+        Binding("U", "sync", "Sync", tooltip="Bring the index up to date with its folder", id="library.sync"),
         Binding("f", "pull", "Get", tooltip="Download a model, a Wikipedia or a Wikidata slice", id="library.pull"),
+        Binding("l", "embed", "Embed", tooltip="Embed passages while the machine is idle; again to stop",
+                id="library.embed"),
+        Binding("L", "idle", "When idle", tooltip="Embed the index whenever no question runs; again: no longer",
+                id="library.idle"),
         Binding("v", "verify", "Verify", tooltip="Check the index or model for damage",
                 id="library.verify"),
+        Binding("x", "export", "Export", tooltip="Write the index to a file for others", id="library.export"),
+        Binding("i", "import", "Import", tooltip="Take in an index that was exported elsewhere", id="library.import"),
         Binding("d,delete", "remove", "Remove", tooltip="Remove the index and free its space", id="library.remove"),
         Binding("k", "stop", "Stop job", tooltip="Stop the job; start it again to resume", id="library.stop"),
     ]  # fmt: skip
 
-    def __init__(self, settings: Callable[[], Settings], jobs: Jobs, use: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        settings: Callable[[], Settings],
+        jobs: Jobs,
+        use: Callable[[str, str], None],
+        embed_idle: Callable[[str], None] = lambda _: None,
+    ) -> None:
         """Make the screen.
 
         Args:
             settings: gives those that hold now.
             use: called with the name of a setting and the thing that it shall choose.
+            embed_idle: called with the name of an index that shall be embedded while no question runs, or no longer.
         """
         super().__init__()
-        self._use = use
+        self._use, self._embed_idle = use, embed_idle
         self._settings = settings
         self._jobs = jobs
         self._items: list[LibraryItem] = []
@@ -111,15 +125,19 @@ class LibraryScreen(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         item = self._current if self.is_mounted else None
-        if action == "use":
-            return (item is not None and bool(item.setting) and not item.unfinished) or None
-        if action == "remove":
-            return item is not None or None  # of what is no index it tells so
-        if action == "verify":
-            return (item is not None and item.kind != "embedder") or None
         if action == "stop":
             return bool(self._jobs.running)
-        return True
+        if action == "sync":
+            return item is not None and item.follows
+        if action in {"embed", "idle"}:
+            return item is not None and (item.fillable or (action == "idle" and item.idle))
+        possible = {
+            "use": item is not None and bool(item.setting) and not item.unfinished,
+            "remove": item is not None,  # of what is no index it tells so
+            "verify": item is not None and item.kind != "embedder",
+            "export": item is not None and item.is_index and bool(item.setting),
+        }
+        return possible.get(action, True) or None
 
     def show_jobs(self) -> None:
         """Show the latest jobs; called at every change and every second."""
@@ -158,10 +176,44 @@ class LibraryScreen(Screen[None]):
         names = [item.name for item in self._items if item.kind == "text" and not item.unfinished]
         self.app.push_screen(BuildScreen(names), self._start)
 
+    def action_sync(self) -> None:
+        item = self._current
+        if item is not None and item.follows:
+            self._start(Command(f"sync {item.name}", ("text", "sync", item.name)))
+
     def action_pull(self) -> None:
         from atomr_local.tui.screens.library.fetch import FetchScreen
 
         self.app.push_screen(FetchScreen(), self._start)
+
+    def action_embed(self) -> None:
+        item = self._current
+        if item is None or not item.fillable:
+            return
+        command = Command(f"embed {item.name}", ("text", "embed", item.name, "--background"))
+        running = [job for job in self._jobs.running if job.arguments == command.arguments]
+        if running:
+            self._jobs.stop(running[-1])
+        else:
+            self._start(command)
+
+    def action_export(self) -> None:
+        from atomr_local.tui.screens.library.transfer import ExportIndexScreen
+
+        item = self._current
+        if item is not None and item.is_index and item.setting:
+            self.app.push_screen(ExportIndexScreen(item), self._start)
+
+    def action_import(self) -> None:
+        from atomr_local.tui.screens.library.transfer import ImportIndexScreen
+
+        self.app.push_screen(ImportIndexScreen(), self._start)
+
+    def action_idle(self) -> None:
+        item = self._current
+        if item is not None and (item.fillable or item.idle):
+            self._embed_idle(item.name)
+            self.refresh_list()
 
     def action_verify(self) -> None:
         item = self._current

@@ -94,14 +94,15 @@ def _embedder(value: str) -> None:
 
 
 def _index(kind: str, value: str) -> None:
-    from atomr_local.indexing.store import STARTER, check_name, list_indexes
+    from atomr_local.indexing.store import STARTER, check_name, index_names, list_indexes
 
-    if value in {"", STARTER}:
-        return
-    check_name(value)
+    names = index_names(value)
+    if kind != "text" and len(names) > 1:
+        raise AtomrError(f"{value!r} names several {kind} indexes", hint="Name one.")
     built = [index.name for index in list_indexes() if index.kind == kind]
-    if value not in built:
-        raise AtomrError(f"there is no {kind} index named {value!r}", hint=f"Built: {', '.join(built) or 'none'}.")
+    for name in names:
+        if name != STARTER and check_name(name) not in built:
+            raise AtomrError(f"there is no {kind} index named {name!r}", hint=f"Built: {', '.join(built) or 'none'}.")
 
 
 def _is_file(path: Path) -> None:
