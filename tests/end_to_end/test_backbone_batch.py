@@ -66,11 +66,11 @@ def widths(backbone: LlamaBackbone, monkeypatch: pytest.MonkeyPatch, calls: int)
     """Collects how many sequences each batch holds; the first is evaluated when all calls have come."""
     decode, seen = backbone._engine.decode, list[int]()
 
-    def watched(parts: Sequence[Part], flag: AbortFlag | None) -> list[int]:
+    def watched(parts: Sequence[Part], flag: AbortFlag | None, task: str = "") -> list[int]:
         if not seen:
             wait_for(lambda: len(backbone._scheduler._calls) == calls)
         seen.append(len(parts))
-        return decode(parts, flag)
+        return decode(parts, flag, task)
 
     monkeypatch.setattr(backbone._engine, "decode", watched)
     return seen

@@ -230,11 +230,11 @@ def test_cancel_while_the_prompt_is_read(backbone: LlamaBackbone, monkeypatch: p
     decode = backbone._engine.decode
     batches: list[int] = []
 
-    def cancel_in_the_third(parts: Sequence[Part], flag: AbortFlag | None) -> list[int]:
+    def cancel_in_the_third(parts: Sequence[Part], flag: AbortFlag | None, task: str = "") -> list[int]:
         batches.append(sum(len(part.tokens) for part in parts))
         if len(batches) == 3:
             cancellation.cancel()
-        return decode(parts, flag)
+        return decode(parts, flag, task)
 
     monkeypatch.setattr(backbone._engine, "decode", cancel_in_the_third)
     fragments: list[str] = []

@@ -23,12 +23,16 @@ from atomr_local.tree.validation import check
 @pytest.fixture(scope="module")
 def vocabulary() -> Iterator[Any]:
     """The starter's vocabulary without its weights; all that a grammar needs of an engine."""
+    import numpy as np
+
     api = library()
     parameters = api.llama_model_default_params()
     parameters.vocab_only = True
     model = api.llama_model_load_from_file(str(starter_model_path()).encode(), parameters)
     assert model
-    yield SimpleNamespace(api=api, vocab=api.llama_model_get_vocab(model))
+    vocab = api.llama_model_get_vocab(model)
+    markers = np.zeros(api.llama_vocab_n_tokens(vocab), dtype=bool)
+    yield SimpleNamespace(api=api, vocab=vocab, markers=markers)
     api.llama_model_free(model)
 
 

@@ -16,6 +16,7 @@ from atomr_local.errors import MissingPartError
 from atomr_local.reasoning.trace.events import Event, NodeFinished, NodeStarted
 from atomr_local.reasoning.trace.schema import Trace
 from atomr_local.tree.compact import parse_compact
+from atomr_local.tree.nodes import ROOT_ID
 
 Both = tuple[dict[str, "Asked"], dict[str, "Asked"]]
 # Comparisons of two or three chains: dates, numbers, and dates of directors.
@@ -39,10 +40,11 @@ class Asked:
 
 
 def most_at_once(events: Iterable[Event]) -> int:
+    """How many steps ran at once; not the whole question, which asks on within its own step."""
     running: set[int] = set()
     most = 0
     for event in events:
-        if isinstance(event, NodeStarted):
+        if isinstance(event, NodeStarted) and event.node_id != ROOT_ID:
             running.add(event.node_id)
         elif isinstance(event, NodeFinished):
             running.discard(event.node_id)

@@ -5,22 +5,19 @@ The moments are drawn from a seed, over the time that an undisturbed build takes
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
 import os
 import random
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.places import PYTHONPATH, TESTS
+from support.build_process import BuildProcess
 
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
@@ -31,41 +28,9 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="builds are fork
 MOMENTS = int(os.environ.get("ATOMR_KILLS", "6"))
 
 
-class Builder:
-    """The helper process of build_process.py."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, str(TESTS / "support" / "build_process.py")],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "PYTHONPATH": PYTHONPATH},
-        )  # fmt: skip
-        assert self._line() == "ready"
-
-    def run(self, mode: str, name: str, *files: Path, kill_after: float | None = None) -> int:
-        """The exit status of a build, -9 when it was killed so many seconds after it began."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps([mode, name, *map(str, files)]) + "\n")
-        self._process.stdin.flush()
-        pid = int(self._line())
-        if kill_after is not None:
-            time.sleep(kill_after)
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        return int(self._line().removeprefix("ended "))
-
-    def _line(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-
 @pytest.fixture
-def builder() -> Iterator[Builder]:
-    builder = Builder()
+def builder() -> Iterator[BuildProcess]:
+    builder = BuildProcess()
     yield builder
     builder.close()
 
@@ -109,7 +74,7 @@ def by_id(index: dict[str, Any]) -> dict[str, Any]:
     return index | {"articles": articles, "passages": sorted(index["passages"], key=lambda row: row["id"])}
 
 
-def test_a_build_killed_again_and_again_equals_an_undisturbed_one(builder: Builder, tmp_path: Path) -> None:
+def test_a_build_killed_again_and_again_equals_an_undisturbed_one(builder: BuildProcess, tmp_path: Path) -> None:
     files = corpus(tmp_path)
     begun = time.monotonic()
     assert builder.run("build", "whole", *files) == 0
@@ -132,7 +97,7 @@ def test_a_build_killed_again_and_again_equals_an_undisturbed_one(builder: Build
         assert hidden() == []
 
 
-def test_adding_killed_again_and_again_equals_adding_undisturbed(builder: Builder, tmp_path: Path) -> None:
+def test_adding_killed_again_and_again_equals_adding_undisturbed(builder: BuildProcess, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
         folder.mkdir()

@@ -15,6 +15,7 @@ from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.ranking import Ranking
+from atomr_local.reasoning.reading.reader import SpanJudge
 from atomr_local.reasoning.results import Result
 from atomr_local.reasoning.trace.events import Event
 from atomr_local.reasoning.trace.recorder import Recorder
@@ -30,7 +31,7 @@ from atomr_local.tree.validation import Limits
 
 Reply = str | Exception | Callable[[Prompt], str]
 PROBABILITY = 0.8
-_WORD = re.compile(r"\s*\S+(?:\s+$)?")
+_WORD = re.compile(r"(?<!\s)\s*\S+(?:\s+$)?")  # not begun anew inside white space: linear
 
 
 def reply(*answers: str, evidence: Iterable[int] = ()) -> str:
@@ -109,6 +110,17 @@ class FakeBackbone:
         return [prompt.messages[-1].content for prompt in self.prompts]
 
 
+def cancelling(cancellation: Cancellation) -> Callable[[Prompt], str]:
+    """A reply of :class:`FakeBackbone` in which the question is cancelled."""
+
+    def cancel(_prompt: Prompt) -> str:
+        cancellation.cancel()
+        cancellation.check()
+        raise AssertionError
+
+    return cancel
+
+
 class FakeSource:
     """Finds by query; an exception is raised, an unknown query finds nothing."""
 
@@ -162,6 +174,8 @@ def toolbox(
     cancellation: Cancellation | None = None,
     calibration: Calibration | None = None,
     verifies: bool = False,
+    knows_next: bool = False,
+    span_reader: SpanJudge | None = None,
     style: Style = "full",
     options: StrategyOptions | None = None,
     ranking: Ranking | None = None,
@@ -175,7 +189,16 @@ def toolbox(
     planner = Planner(backbone, ExampleLibrary.shipped(), Limits())
     by_name = {source.name: source for source in sources}
     parts = (backbone, by_name, planner, recorder, cancellation or Cancellation(), chosen)
-    return Toolbox(*parts, style=style, options=options, calibration=calibration, verifies=verifies, ranking=ranking)
+    return Toolbox(
+        *parts,
+        style=style,
+        options=options,
+        calibration=calibration,
+        verifies=verifies,
+        knows_next=knows_next,
+        span_reader=span_reader,
+        ranking=ranking,
+    )
 
 
 class Run:

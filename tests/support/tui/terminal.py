@@ -77,15 +77,26 @@ class Terminal:
         return self.wait_until(lambda screen: any(text in screen for text in texts), f"none of {texts} came", seconds)
 
     def wait_until(self, holds: Callable[[str], bool], told: str, seconds: float = STEP) -> str:
-        """The screen, as soon as it is so."""
+        """The screen, as soon as it is so and, where it stays so, painted to its end."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             screen = self.screen()
             if holds(screen):
+                screen = self._painted(screen, holds)
                 assert "Traceback" not in screen
                 return screen
             time.sleep(0.05)
         raise AssertionError(f"{told}:\n{self.screen()}")
+
+    def _painted(self, screen: str, holds: Callable[[str], bool]) -> str:
+        """The screen once it stands still: widgets are painted one after the other. At most a second, for what keeps moving."""
+        for _ in range(10):
+            time.sleep(0.1)
+            later = self.screen()
+            if later == screen or not holds(later):
+                return screen
+            screen = later
+        return screen
 
     def ready(self) -> str:
         return self.wait_for(" ready ", seconds=START)

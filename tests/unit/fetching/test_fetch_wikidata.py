@@ -140,7 +140,9 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def arguments(options: list[str]) -> WikidataWish:
     params = wikidata.make_context("wikidata", list(options)).params
-    return wikidata_wish(**{name: value for name, value in params.items() if name not in ("contact", "build")})
+    return wikidata_wish(
+        **{name: value for name, value in params.items() if name not in ("contact", "build", "labels_for")}
+    )
 
 
 def given(server: FaultyServer, tmp_path: Path, *options: str, ids: str = "Q1 Q2 Q3 Q4 Q5 Q6 Q7 Q8 Q9") -> WikidataWish:

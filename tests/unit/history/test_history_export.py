@@ -96,7 +96,7 @@ def with_text(text: str) -> Trace:
     ]
     nodes[1] = replace(
         nodes[1], error={"title": text, "message": text}, label=text, thought=text,
-        action={"name": text, "input": text}, observation=text,
+        action={"name": text, "input": text}, observation=text, corrected_from=text,
         candidates=[{"answer": text, "score": -0.5, "origin": text, "evidence": ["e1"]}],
     )  # fmt: skip
     places: list[dict[str, Any]] = [

@@ -90,6 +90,7 @@ def nested(depth: int) -> Any:
         (lambda d: d["nodes"][1].update(label=7), r"nodes\[1\].label: not a text"),
         (lambda d: d["nodes"][1].update(thought=["x"]), r"nodes\[1\].thought: not a text"),
         (lambda d: d["nodes"][1].update(observation="x" * 1_000_001), r"nodes\[1\].observation: 1000001 char"),
+        (lambda d: d["nodes"][1].update(corrected_from=7), r"nodes\[1\].corrected_from: not a text"),
         (lambda d: d["nodes"][1].update(action="search"), r"nodes\[1\].action: not an object"),
         (lambda d: d["nodes"][1].update(action={"input": "x"}), r"nodes\[1\].action.name: missing"),
         (lambda d: d["nodes"][1].update(action={"name": "x", "input": 1}), r"nodes\[1\].action.input: not a text"),
@@ -153,7 +154,7 @@ def test_a_file_holds_one_trace_or_json_lines_of_them(tmp_path: Path) -> None:
     [
         (b"", "not valid JSON"),
         (b"\n\n", "not valid JSON"),
-        (b"\xff\xfe", "not UTF-8"),
+        (b"\xff\xfe", "UTF-16"),
         (b"[]", "not an object"),
         (b"{", "not valid JSON"),
         (b'{\n"schema": }', "Expecting value"),

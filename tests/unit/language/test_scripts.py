@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from atomr_local.backbone.gbnf import word_runs
-from atomr_local.indexing.text_index.chunking import passages, sentences
+from atomr_local.indexing.text_index.chunking import passages
 from atomr_local.language.names import comparable, phrase, words
 from atomr_local.language.scripts import first_words, pieces, size_in_words, terms, unspaced
+from atomr_local.language.sentences import sentences
 from atomr_local.reasoning.asking.extractive_compression import cut_passage
 from atomr_local.reasoning.operators import overlap_coefficient
 from atomr_local.reasoning.reading.citation_verification import holds

@@ -50,6 +50,29 @@ def test_a_date_is_not_cut_down_to_its_day() -> None:
     assert plan("In which year did Ann Lee die?", "year", year, "when")[-1].endswith('Part([1], "year")')
 
 
+@pytest.mark.parametrize("listed", ["thing, several", "work, several"])
+def test_how_many_counts_what_the_steps_list(listed: str) -> None:
+    made = plan("What are the operas of Verdi?", listed, OPERAS.splitlines()[0], "How many operas did Verdi write?")
+    assert made[0] == "0. How many operas did Verdi write? = Answer(number)"
+    assert made[-1] == "2. How many are in [1]? = Count([1])"
+    dated = OPERAS + '3. Which after 1850? = Select([2], "1850", "later")'
+    made = plan("Which operas?", listed, dated, "How many operas did Verdi write after 1850?")
+    assert made[-1] == "4. How many are in [3]? = Count([3])"
+
+
+@pytest.mark.parametrize(
+    ("typed", "expects", "steps"),
+    [
+        ("What are the operas of Verdi?", "work, several", OPERAS.splitlines()[0]),
+        ("How many people live in Turin?", "number", '1. How many? = Relate("Turin", "population")'),
+        ("How many people live in Turin?", "thing", '1. How many? = Relate("Turin", "population")'),
+        ("How many operas did Verdi write?", "number", OPERAS.splitlines()[0] + "\n2. How many? = Count([1])"),
+    ],
+)
+def test_only_a_list_that_is_to_be_counted_is(typed: str, expects: str, steps: str) -> None:
+    assert plan(typed, expects, steps, typed)[1:] == steps.splitlines()
+
+
 @pytest.mark.parametrize(
     ("typed", "steps", "last"),
     [

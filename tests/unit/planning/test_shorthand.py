@@ -7,9 +7,10 @@ from support.fake_parts import FakeBackbone
 
 from atomr_local.planning.examples import ExampleLibrary
 from atomr_local.planning.planner import Planner
-from atomr_local.planning.shorthand import find_name, renumbered, with_searches
+from atomr_local.planning.shorthand import find_name, with_searches
 from atomr_local.tree.compact import parse_compact, to_compact
 from atomr_local.tree.nodes import Tree
+from atomr_local.tree.renumbering import renumbered
 from atomr_local.tree.validation import Limits, validate
 
 

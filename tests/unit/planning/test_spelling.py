@@ -6,7 +6,7 @@ import pytest
 from support.fake_parts import FakeBackbone, FakeSource, passages, toolbox
 
 from atomr_local.planning.spelling import Respelt, respelt
-from atomr_local.strategies.plans import make_plan
+from atomr_local.strategies.shared.plans import make_plan
 from atomr_local.tree.compact import parse_compact
 
 TYPED = "hartley lobbans birthplace"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from atomr_local.cancellation import Cancellation
 from atomr_local.errors import Cancelled, QueryError, SourceError
 from atomr_local.planning.planner import fallback_tree
 from atomr_local.reasoning.graph_access import GraphAccess, told
+from atomr_local.reasoning.parallel import run_each
 from atomr_local.reasoning.trace.events import Event, EvidenceFound, PlanReady, RetrievalStarted
 from atomr_local.sources.protocol import Linked, PropertyOffer, QueryRows, Value, ValueKind
 from atomr_local.strategies.protocol import Toolbox
@@ -110,7 +112,7 @@ def test_a_failing_graph_and_a_cancelled_question() -> None:
 def test_a_step_that_may_not_use_the_graph_runs_no_query() -> None:
     source = FakeGraph()
     graph = access(tools_of(source))
-    graph.allowed = {ROOT_ID: frozenset({"text"})}
+    graph.access.allowed = {ROOT_ID: frozenset({"text"})}
     assert graph.query(ROOT_ID, "ASK {}").problem == "the graph is not to be used in this step"
     assert source.ran == []
 
@@ -135,3 +137,29 @@ def test_rows_are_told_in_short_sentences() -> None:
     assert told(QueryRows("SELECT ?x", ("x",), many)).endswith("19. And 5 more.")
     assert told(QueryRows("SELECT ?x", ("x",), many, cut=True)).endswith("And at least 5 more.")
     assert told(QueryRows("SELECT ?x", ("x",), many[:2], cut=True)) == "0. 1. And more."
+
+
+def test_queries_of_a_question_run_one_at_a_time() -> None:
+    class Slow(FakeGraph):
+        at_once = most = 0
+
+        def query(self, *args: Any, **given: Any) -> QueryRows:
+            self.at_once += 1
+            self.most = max(self.most, self.at_once)
+            time.sleep(0.01)
+            self.at_once -= 1
+            return super().query(*args, **given)
+
+    source = Slow()
+    graph = access(tools_of(source))
+    run_each(lambda number: graph.query(ROOT_ID, f"SELECT ?x{number}"), range(4), 4)
+    assert (source.most, len(source.ran)) == (1, 4)
+
+
+def test_a_query_that_was_sketched_is_shown_by_its_sketch() -> None:
+    events: list[Event] = []
+    queried = access(tools_of(FakeGraph(), events)).query(ROOT_ID, "SELECT ?x", asked="select ?x: A | b | ?x\x1b[2J\n")
+    assert [event.query for event in events if isinstance(event, RetrievalStarted)] == ["select ?x: A | b | ?x"]
+    assert queried.evidence is not None
+    shown = (queried.evidence.title, queried.evidence.query, queried.evidence.locator["sketch"])
+    assert shown == ("select ?x: A | b | ?x",) * 3

@@ -173,7 +173,7 @@ def test_a_failing_source_is_an_error_of_the_step() -> None:
 def test_a_step_that_may_not_use_the_source_opens_nothing() -> None:
     source = FakePages({"Marie Curie": CURIE})
     reader = reader_of(tools_of(source))
-    reader.allowed = {ROOT_ID: frozenset({"web"})}
+    reader.access.allowed = {ROOT_ID: frozenset({"web"})}
     assert reader.open(ROOT_ID, "Marie Curie") is None
     assert source.opened == []
 

@@ -70,6 +70,11 @@ def test_ties_keep_the_order_given_and_what_is_no_number_comes_last() -> None:
     assert titles(Ranking(embedder=Vectors()).ranked("Which?", pieces, 5, Cancellation())) == "CBFE"
 
 
+def test_the_nearest_are_told_by_the_embedder_alone_though_there_is_a_cross_encoder() -> None:
+    ranking = Ranking(lambda: Scores(0.9, 0.5, 0.1), Vectors())
+    assert titles(ranking.nearest("Which?", PIECES[:3], 2, Cancellation())) == "CB"
+
+
 def test_the_cross_encoder_decides_where_there_is_one() -> None:
     scores = Scores(0.1, 0.9, 0.9)
     ranking = Ranking(lambda: scores, Vectors())
@@ -85,6 +90,13 @@ def test_without_either_the_order_given_stays_and_duplicates_go() -> None:
     assert (
         Ranking().ranked("Which?", [], 3, Cancellation()) == Ranking().ranked("Which?", pieces, 0, Cancellation()) == []
     )
+
+
+def test_together_only_several_sources_are_ranked() -> None:
+    ranking = Ranking(embedder=Vectors())
+    alone, several = PIECES[:3], [piece("A", "far"), piece("B", "near", "graph"), piece("C", "nearer")]
+    assert titles(ranking.together("Which?", alone, Cancellation())) == "ABC"
+    assert titles(ranking.together("Which?", several, Cancellation())) == "CBA"
 
 
 def test_the_cross_encoder_is_not_asked_for_before_there_is_something_to_rank() -> None:

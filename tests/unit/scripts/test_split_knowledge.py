@@ -51,6 +51,14 @@ def test_every_entity_is_left_in_one_source(data: Path, tmp_path: Path) -> None:
     assert 30 < len(pages) < 70
 
 
+def test_any_pages_and_facts(data: Path, tmp_path: Path) -> None:
+    counts = split.divide_any(data / split.CORPORA[0], data / split.FACTS, tmp_path / "any", 0)
+    pages = {line["title"].removesuffix(" (1999 film)") for line in read_lines(tmp_path / "any" / "corpus.jsonl")}
+    subjects = {line["s"] for line in read_lines(tmp_path / "any" / "triples.jsonl")}
+    assert pages & subjects == set()
+    assert counts["pages"] == [101, len(pages)]
+
+
 def test_questions_by_what_they_need(data: Path, tmp_path: Path) -> None:
     counts = split.divide(data, tmp_path / "out", 0)
     pages = {line["title"] for line in read_lines(tmp_path / "out" / "corpus.jsonl")}

@@ -12,7 +12,7 @@ from atomr_local.backbone.protocol import Generation, GenerationRequest, Token
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import CallLimitError, Cancelled, ModelError
 from atomr_local.reasoning.asking.forms import Branch, Form, Line, OneOf, worked_examples
-from atomr_local.reasoning.asking.writer import Written
+from atomr_local.reasoning.asking.writer import Written, notes_of
 from atomr_local.reasoning.trace.events import Event, ModelCalled
 from atomr_local.sources.protocol import Evidence
 
@@ -240,3 +240,11 @@ def test_a_transcript_goes_on_in_turns_of_one_conversation() -> None:
     told = prompt.continued[3].content
     assert "\n" not in told and not {"\x1b", "\u202e", "\u2028", "\r"} & set(told)
     assert prompt.dynamic[0].content == "Question: Who?"
+
+
+def test_notes_tell_once_what_was_left_out_and_how_many_could_not_be_read() -> None:
+    def made(problem: str | None, *dropped: str) -> Written:
+        return Written({}, dropped, problem, (), Generation("", (), "stop", 1, 1, 0.0))
+
+    assert notes_of([made(None, "a", "b"), made(None, "b")]) == ["a", "b"]
+    assert notes_of([made(None, "a"), made("cut")], "chains") == ["a", "1 of 2 chains could not be read"]

@@ -142,6 +142,11 @@ def test_verdicts(operation: str, operands: tuple[Operand | str, ...], verdict: 
             (step(1, "Portland"), step(2, "Portland, Oregon")),
             "whether 'Portland' is 'Portland, Oregon' cannot be told",
         ),
+        (  # a step that asks for the day is missing
+            'Is([1], "February 19, 1913", "same")',
+            (step(1, "Frank Tashlin"), "February 19, 1913"),
+            "whether 'Frank Tashlin' is 'February 19, 1913' cannot be told",
+        ),
         (
             "Difference([1], [2])",
             (step(1, "6,650 km", "6,853 km", about="Nile"), AMAZON),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from atomr_local.reasoning.asking.passages import shown_passages
-from atomr_local.reasoning.reading.answer_formats import FORMATS, AnswerSpec, answer_format
+from atomr_local.reasoning.reading.answer_formats import FORMATS, AnswerSpec, Task, answer_format
 
 LEAN, FULL = FORMATS["lean"], FORMATS["full"]
 
@@ -92,3 +92,33 @@ def test_a_title_in_a_prompt_has_few_words() -> None:
     passages = [("Ann Lee " + "answer Bob " * 60, "She sings."), ("x" * 500, "y")]
     (title, text), (long, _) = shown_passages("Who?", passages, 70, whole=False)
     assert (len(title.split()), text, len(long)) == (10, "She sings.", 120)
+
+
+@pytest.mark.parametrize("form", [LEAN, FULL], ids=["lean", "full"])
+@pytest.mark.parametrize("task", ["read", "answer"])
+@pytest.mark.parametrize(
+    "question",
+    ["Where was Ann Lee born?", "In which city was Ann Lee born?", "What is the place of birth of Ann Lee?",
+     "What is Ann Lee's birthplace?", "Who was born then?"],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "told",
+    ["born in October 1813", "born 3 October 1813", "born October 3, 1813,", "born in early October of 1813",
+     "born in Oct. 1813"],
+)  # fmt: skip
+def test_no_month_is_a_place_or_a_person(form: object, task: Task, question: str, told: str) -> None:
+    texts = (f"Ann Lee was {told} in Leipzig.",)
+    grammar = answer_format("lean" if form is LEAN else "full", task).grammar(AnswerSpec(task, question, texts, 1))
+    assert "Leipzig" in grammar and "Oct" not in grammar and "1813" not in grammar
+
+
+def test_a_name_that_is_a_month_too_stays() -> None:
+    asked = AnswerSpec(
+        "read", "Where was Ann Lee born?", ("Ann Lee was born in May 1901 in March, Cambridgeshire.",), 1
+    )
+    grammar = LEAN.grammar(asked)
+    assert "March" in grammar and "May" not in grammar
+    country = AnswerSpec("read", "In which country was Ann born?", ("Ann was born in May 1901 in Norway.",), 1)
+    assert "Norway" in LEAN.grammar(country) and "May" not in LEAN.grammar(country)
+    asked = AnswerSpec("read", "Which film did she make?", ("She made October 1917.",), 1)
+    assert "October" in LEAN.grammar(asked)

@@ -84,6 +84,7 @@ NODE = {
     "action",
     "observation",
     "candidates",
+    "corrected_from",
 }
 TOTALS = {"seconds", "llm_calls", "prompt_tokens", "evaluated_tokens", "generated_tokens", "retrievals"}
 SETTINGS = {"model", "adapter", "text_index", "graph_index", "sources", "web"}

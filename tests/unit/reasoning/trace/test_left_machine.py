@@ -55,7 +55,7 @@ class Elsewhere:
 def ask(model: Elsewhere, strategy: str) -> Trace:
     with Assistant(load_settings(sources=("text",)), model) as assistant:
         assistant.parts.sources = {}
-        assistant.parts.load = lambda *_: None  # type: ignore[method-assign]
+        assistant.parts.load = lambda *_, **__: None  # type: ignore[method-assign]
         assistant.parts.chosen = lambda *_: {}  # type: ignore[method-assign]
         for event in assistant.ask("Who wrote Ivanhoe?", strategy=strategy):
             model.told.append(event)

@@ -9,8 +9,10 @@ from atomr_local.reasoning.trace.schema import Method, NodeTrace, Trace
 from atomr_local.reasoning.trace.words import (
     MEASURES,
     METHODS,
+    check_text,
     computation_text,
     measures_text,
+    rating_text,
     taken_from_step,
     warning_text,
 )
@@ -19,6 +21,12 @@ from atomr_local.reasoning.trace.words import (
 def test_every_method_has_words_and_none_of_them_is_its_own_name() -> None:
     assert set(METHODS) == set(get_args(Method))
     assert not any(word in text for text in METHODS.values() for word in ("RAG", "operator", "child", "symbolic"))
+
+
+def test_where_nothing_is_cited_no_cited_passage_is_blamed() -> None:
+    assert check_text(False, ["e1"]) == "the cited passage does not contain this answer"
+    assert check_text(False, []) == "no passage is cited for this answer"
+    assert check_text(True, ["e1"]) == "the cited passage contains this answer"
 
 
 def test_computations_are_told_without_the_programs_inner_words() -> None:
@@ -57,3 +65,7 @@ def test_an_answer_taken_from_the_users_own_is_the_users() -> None:
     trace = Trace("a?", "atomr", {}, "answered", "x", ["x"], nodes=nodes)
     assert trace.by_user
     assert [trace.is_given(node) for node in nodes] == [True, True, True, False, False]
+
+
+def test_a_rating_near_zero_has_no_minus() -> None:
+    assert [rating_text(score) for score in (-0.001, -0.21, 0.8, None)] == ["0.00", "-0.21", "0.80", "–"]

@@ -256,6 +256,7 @@ def test_judging_changes_no_trace() -> None:
         ("asdf qwer zxcv", ["qwer zxcv"]),
         ("Who is the mother of Mary Shelley?", ["Mary Shelley"]),
         ("who wrote emma?", ["Emma"]),
+        ("Which is longer, the Nile or the Amazon?", ["the Nile or the Amazon"]),
     ],
 )
 def test_an_answer_that_repeats_the_question_is_none(question: str, answers: list[str]) -> None:
@@ -315,3 +316,11 @@ def test_questions_inside_a_sentence(question: str, said: str) -> None:
 )
 def test_names_are_mentioned_word_by_word(name: str, there: bool) -> None:
     assert mentioned(name, [PAGE]) is there
+
+
+def test_the_answers_of_a_chain_are_told_where_its_rounds_have_none() -> None:
+    """Below the root stands a round, below it the query, below that the next round."""
+    rounds = [node(i, "step", parent=i - 1, label=f"round {i}", thought="1. …") for i in (1, 3)]
+    query = node(2, "step", parent=1, label="query 1", answers=["Rosa"], method="direct_rag")
+    verdict = judged(root("Rosa", confidence=0.1), *rounds, query, strategy="searchain")
+    assert verdict.reason.startswith("The answers of the earlier steps (“Rosa”) do not ")

@@ -1,0 +1,46 @@
+"""Runs of strategies that take plans, on fakes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from atomr_local.reasoning.results import Result
+from atomr_local.reasoning.revision import Revision
+from atomr_local.reasoning.trace.schema import PlanOrigin, Trace
+from atomr_local.strategies.options import StrategyOptions
+from atomr_local.strategies.protocol import Toolbox
+from atomr_local.strategies.registry import find_strategy
+from atomr_local.tree.compact import parse_compact
+from atomr_local.tree.nodes import Tree
+from support.fake_parts import FakeBackbone, FakeSource, toolbox
+
+Planned = tuple[Result, Trace, Toolbox, FakeBackbone]
+
+
+def run_planned(
+    strategy: str,
+    options: StrategyOptions,
+    question: str,
+    plan: str | Tree | None,
+    replies: Sequence[Any],
+    *sources: FakeSource,
+    origin: PlanOrigin = "file",
+    settings: dict[str, Any] | None = None,
+    revision: Revision | None = None,
+    earlier: Toolbox | None = None,
+) -> Planned:
+    """Answer the question by the plan; without one the model writes it. Every reply must be asked for.
+
+    Args:
+        earlier: the tools of the run whose answer `revision` corrects.
+    """
+    backbone = FakeBackbone(*replies)
+    tools = toolbox(question, backbone, *sources, options=options, **({"llm": {"parallel": 1}} | (settings or {})))
+    tools.revision = revision
+    if earlier is not None:
+        tools.earlier = earlier.cache
+    tree = parse_compact(plan, question) if isinstance(plan, str) else plan
+    result = find_strategy(strategy).run(question, tree, origin if plan else "model", tools)
+    assert not backbone.replies, "the model was asked less often than expected"
+    return result, tools.recorder.trace, tools, backbone

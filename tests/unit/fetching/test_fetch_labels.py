@@ -1,0 +1,148 @@
+"""`atomr fetch wikidata --labels-for`, against an API on this machine; and what an index without labels says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import click
+import pytest
+import support.faulty_server as faulty
+from support.faulty_server import FaultyServer
+
+from atomr_local.cancellation import Cancellation
+from atomr_local.cli.main import main
+from atomr_local.fetching.labels import unlabelled_in
+from atomr_local.indexing.graph_index.index import build_graph_index
+from atomr_local.indexing.store import index_path
+from atomr_local.sources.graph import GraphSource
+from atomr_local.sources.protocol import Request, Value
+from atomr_local.tree.nodes import Operator
+
+API = "/w/api.php"
+NAMES = {"Q239": "Brussels", "Q11570": "kilogram", "P36": "capital", "P2067": "mass"}
+FACTS = """
+<http://www.wikidata.org/entity/Q31> <http://www.w3.org/2000/01/rdf-schema#label> "Belgium"@en .
+<http://www.wikidata.org/entity/Q31> <http://www.wikidata.org/prop/direct/P36> <http://www.wikidata.org/entity/Q239> .
+<http://base.example/entity/Q7> <http://www.wikidata.org/prop/direct/P36> <http://www.wikidata.org/entity/Q239> .
+"""
+
+
+def api(handler: faulty.Handler) -> bytes:
+    asked = {name: values[0] for name, values in parse_qs(handler.path.partition("?")[2]).items()}
+    assert set(asked["props"].split("|")) == {"info", "labels", "descriptions", "aliases", "datatype"}
+    entities = {}
+    for identifier in asked["ids"].split("|"):
+        kind = "item" if identifier[0] == "Q" else "property"
+        label = {"en": {"language": "en", "value": NAMES[identifier]}}
+        entities[identifier] = {"type": kind, "id": identifier, "labels": label}
+    return json.dumps({"entities": entities}).encode()
+
+
+@pytest.fixture
+def server() -> Iterator[FaultyServer]:
+    with faulty.faulty_server() as found:
+        found.pages[API] = api
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATOMR_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> Path:
+    file = tmp_path / "facts.nt"
+    file.write_text(FACTS, encoding="utf-8")
+    return file
+
+
+def run(arguments: list[str]) -> int:
+    try:
+        main(arguments)
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return 0
+
+
+def capital() -> tuple[list[str], str]:
+    with closing(GraphSource.open(index_path("graph", "t"))) as source:
+        wanted = (Value("Belgium"), Value("capital"))
+        request = Request("What is the capital of Belgium?", "Belgium capital", Operator.RELATE, wanted)
+        found = source.retrieve(request, Cancellation())
+    return [value.text for value in found.values], "\n".join([*found.dropped, *(e.text for e in found.evidence)])
+
+
+def test_the_labels_that_lack_are_fetched_and_built_in(
+    facts: Path, server: FaultyServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["graph", "build", str(facts), "--name", "t"]) == 0
+    told = capsys.readouterr().err
+    assert "3 entities, units and properties have no label in en, such as Q7, Q239, P36" in told
+    assert "atomr fetch wikidata --labels-for t" in told
+    answers, notes = capital()
+    assert answers == ["Q239 (no label)"], "an id is no name"
+    assert "Belgium — capital: Q239 (no label)." in notes
+    assert "Q239: no label in this graph: `atomr fetch wikidata --labels-for t` adds labels" in notes
+
+    options = ["--base-url", server.url + API, "--yes", "--build", "t", "--contact", "you@example.org"]
+    assert run(["fetch", "wikidata", "--labels-for", "t", *options]) == 0
+    assert [request[0] for request in server.requests] == ["GET", "GET"], "one for items, one for properties"
+    assert "1 without a label are not Wikidata's" in capsys.readouterr().err
+    answers, notes = capital()
+    assert answers == ["Brussels"]
+    assert "no label" not in notes
+    found = unlabelled_in("t")
+    assert (len(found.items), len(found.properties), found.others) == (0, 0, 1)
+
+    assert run(["fetch", "wikidata", "--labels-for", "t", *options]) == 0
+    assert len(server.requests) == 2, "nothing lacks any more"
+
+
+def test_without_build_the_command_is_told(
+    facts: Path, server: FaultyServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build_graph_index([facts], "t")
+    target = tmp_path / "labels.jsonl"
+    options = ["--base-url", server.url + API, "--yes", "--to", str(target)]
+    assert run(["fetch", "wikidata", "--labels-for", "t", *options]) == 0
+    assert capsys.readouterr().out == f"atomr graph build {facts} {target} --name t\n"
+    assert [json.loads(line)["id"] for line in target.read_text().splitlines()] == ["Q239", "P36"]
+
+
+def test_what_cannot_be_done_is_told_before_anything_is_asked(
+    facts: Path, server: FaultyServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = ["fetch", "wikidata", "--base-url", server.url + API, "--yes", "--labels-for"]
+    assert run([*base, "none"]) == 1
+    assert "no graph index named 'none'" in capsys.readouterr().err
+    assert run([*base, "t", "--entities", str(facts)]) == 2
+    assert run([*base, "t", "--build", "other"]) == 2
+    assert not server.requests
+
+
+def test_units_without_a_label_are_counted(tmp_path: Path) -> None:
+    amount = {"type": "quantity", "value": {"amount": "+3", "unit": "http://www.wikidata.org/entity/Q999"}}
+    snak = {"snaktype": "value", "property": "P2067", "datavalue": amount}
+    item = {"type": "item", "id": "Q1", "labels": {"en": {"language": "en", "value": "thing"}}}
+    file = tmp_path / "a.jsonl"
+    file.write_text(json.dumps(item | {"claims": {"P2067": [{"mainsnak": snak, "rank": "normal", "id": "Q1$1"}]}}))
+    manifest = build_graph_index([file], "t")
+    assert manifest.settings["unlabelled"]["count"] == 2
+    found = unlabelled_in("t")
+    assert (list(found.items), list(found.properties)) == ([999], [2067])
+
+
+def test_a_lower_number_of_tries_leaves_a_part_that_is_gone_on_with(
+    facts: Path, server: FaultyServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build_graph_index([facts], "t")
+    server.faults[API] = [faulty.status(403)]
+    options = ["--base-url", server.url + API, "--yes"]
+    assert run(["fetch", "wikidata", "--labels-for", "t", *options]) == 1
+    assert "status 403" in click.unstyle(capsys.readouterr().err)
+    assert run(["fetch", "wikidata", "--labels-for", "t", *options]) == 0
