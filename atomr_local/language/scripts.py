@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from itertools import pairwise
 
 # For a character class: blocks of the Unicode standard, without their punctuation.
 UNSPACED = (
@@ -11,9 +13,18 @@ UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"  # Chinese characters
 )
 _ANY = re.compile(f"[{UNSPACED}]")
-_CHARACTERS = re.compile(f"([{UNSPACED}])")
+# Combining marks of these scripts: vowels, tones, voicing. They belong to the character before them.
+_MARKS = "".join(
+    chr(code)
+    for first, last in ((0x0E01, 0x0EFF), (0x0F40, 0x109F), (0x1780, 0x17DF), (0x3041, 0x30FF))
+    for code in range(first, last + 1)
+    if unicodedata.category(chr(code)).startswith("M")
+)
+_CHARACTER = f"[{UNSPACED}][{_MARKS}]*"
+_CHARACTERS = re.compile(f"({_CHARACTER})")
+_EACH = re.compile(_CHARACTER)
 _BETWEEN = re.compile(f"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
-_RUN = re.compile(f"[{UNSPACED}]+")
+_RUN = re.compile(f"(?:{_CHARACTER})+")
 # How many characters of such a script say about as much as one word.
 CHARACTERS_A_WORD = 2
 _LETTER_OR_WORD = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
@@ -42,8 +53,9 @@ def terms(text: str) -> list[str]:
         return text.split()
     found: list[str] = []
     for piece in _RUN.sub(lambda match: f" {match[0]} ", text).split():
-        if _ANY.match(piece) and len(piece) > 1:
-            found += [piece[at : at + 2] for at in range(len(piece) - 1)]
+        characters = _EACH.findall(piece) if _ANY.match(piece) else []
+        if len(characters) > 1:
+            found += map("".join, pairwise(characters))
         else:
             found.append(piece)
     return found

@@ -25,6 +25,7 @@ class Words:
     Attributes:
         stop: those that say nothing by themselves.
         small: those that stand in small letters inside names.
+        asking: those with which facts are asked for ("directed", "birthplace"), which say nothing of anybody.
         told_by: what asks for something → what tells it in prose ("born" → "birth", "native").
         kinds: a word → the kind of things that it names; nothing is of two of these kinds.
         among: kinds that count as a broader one ("novel" as "book").
@@ -32,6 +33,7 @@ class Words:
 
     stop: frozenset[str]
     small: frozenset[str]
+    asking: frozenset[str]
     told_by: dict[str, tuple[str, ...]]
     kinds: dict[str, str]
     among: dict[str, tuple[str, ...]]
@@ -47,6 +49,8 @@ class NumberWords:
         amounts: words that a count may open with and that are no number by themselves ("several", "dozen").
         ordinals: "third" → 3.
         months: names and abbreviations → 1 to 12.
+        seasons: their names.
+        before_dates: words after which a date is a time and no part of a name ("in October 1813").
     """
 
     numbers: dict[str, int]
@@ -54,6 +58,8 @@ class NumberWords:
     amounts: frozenset[str]
     ordinals: dict[str, int]
     months: dict[str, int]
+    seasons: tuple[str, ...]
+    before_dates: frozenset[str]
 
     def opens_number(self, word: str) -> bool:
         """Whether a number may begin with the word: digits, or a word such as "seven", "twenty-one" or "several"."""
@@ -123,6 +129,7 @@ def english() -> Words:
     return Words(
         stop=frozenset(data["stop"]),
         small=frozenset(data["small"]),
+        asking=frozenset(data["asking"]),
         told_by=data["told_by"],
         kinds={word: kind for kind, words in data["kinds"].items() for word in words},
         among=data["among"],
@@ -133,7 +140,10 @@ def english() -> Words:
 def number_words() -> NumberWords:
     """Words of numbers and months, read once."""
     data = _lists("numbers")
-    return NumberWords(data["numbers"], data["scales"], frozenset(data["amounts"]), data["ordinals"], data["months"])
+    return NumberWords(
+        data["numbers"], data["scales"], frozenset(data["amounts"]), data["ordinals"], data["months"],
+        tuple(data["seasons"]), frozenset(data["before_dates"]),
+    )  # fmt: skip
 
 
 @cache

@@ -2,7 +2,7 @@
 
 A small model often plans the right steps but ends in the wrong form. If the question is unambiguous, the last step is
 corrected: "Is A or B the larger?" is a comparison and not yes or no, a date is not reduced to its day, "in feet"
-converts to feet, and "in the 1860s" is not "before the 1860s".
+converts to feet, "in the 1860s" is not "before the 1860s", and "how many" counts what the steps list.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from atomr_local.language.answer_type import expected_type
 from atomr_local.language.literals import unit_name
 from atomr_local.language.periods import parse_period
 from atomr_local.language.words import any_of, condition_words
-from atomr_local.planning.shorthand import renumbered
 from atomr_local.planning.superlatives import comparative, direction_of
 from atomr_local.tree.answer_types import AnswerType, Expects
 from atomr_local.tree.nodes import Literal, Node, References, Tree
 from atomr_local.tree.operations import DIRECTIONS, Operation, OperationCall
+from atomr_local.tree.renumbering import renumbered
 
 _WORDS = condition_words()
 _UNIT = re.compile(rf"\b{any_of(_WORDS.into_unit)}\s+(?P<unit>(?:square |cubic )?[^\W\d_]{{2,}})\b", re.IGNORECASE)
@@ -26,6 +27,9 @@ _OF_TIME = {"larger": "later", "smaller": "earlier"}
 _AMOUNTS = {"more", "less"}  # "more recent" and "less known" are not about amounts
 # The direction of a condition on a point in time, by the sign of the words before it.
 _ORDERS = {"=": "same", "<": "earlier", "≤": "earlier", ">": "later", "≥": "later"}
+# What a list of things can end with.
+_LISTING = {Operation.SELECT, Operation.UNION, Operation.INTERSECT, Operation.EXCEPT}
+_FIGURES = {AnswerType.NUMBER, AnswerType.QUANTITY, AnswerType.DATE, AnswerType.YEAR, AnswerType.YES_NO}
 
 
 def in_asked_form(tree: Tree, typed: str = "") -> Tree:
@@ -43,7 +47,7 @@ def in_asked_form(tree: Tree, typed: str = "") -> Tree:
         changed = repair(tree, steps[-1], asked)
         if changed is not None:
             return renumbered(changed)
-    return _direction_asked_for(tree, steps[-1], typed) or tree
+    return _counted(tree, steps[-1], typed) or _direction_asked_for(tree, steps[-1], typed) or tree
 
 
 def _choice_of_two(tree: Tree, last: Node, asked: str) -> Tree | None:
@@ -112,6 +116,22 @@ def _period_itself(tree: Tree, last: Node, asked: str) -> Tree | None:
     if len(said) != 1 or call.direction in (said[0], None):
         return None
     return _ending(tree, replace(last, operation=replace(call, words=(said[0],))))
+
+
+def _counted(tree: Tree, last: Node, asked: str) -> Tree | None:
+    """A plan that lists several things, where the user asks how many they are, counts them."""
+    expects = tree.expects
+    if expects is None or not expects.several or expects.type in _FIGURES:
+        return None
+    if last.operation is not None and last.operation.operation not in _LISTING:
+        return None
+    if not asked or not expected_type(asked).surely(AnswerType.NUMBER):
+        return None
+    number = max(node.id for node in tree.nodes()) + 1
+    count = OperationCall(Operation.COUNT, (References((last.id,)),))
+    step = Node(number, f"How many are in [{last.id}]?", operation=count)
+    steps = (*tree.root.children, step)
+    return Tree(replace(tree.root, question=asked, children=steps, expects=Expects(AnswerType.NUMBER)))
 
 
 def _direction_asked_for(tree: Tree, last: Node, asked: str) -> Tree | None:

@@ -3,8 +3,8 @@
 A plan depends on the shape of the question, "Who is the father of the director of NAME?", and not on the name. So
 similarity is the cosine of IDF vectors over words and word pairs with names masked, combined with the cosine of the
 plans' operator sequences. Examples are chosen as the greedy maximum of a determinantal point process: relevant to the
-question and different from each other (Kulesza and Taskar, 2012; greedy MAP inference by incremental Cholesky factors,
-Chen, Zhang and Zhou, NeurIPS 2018; for examples of decompositions: HumanIQ, section 2).
+question and different from each other (:mod:`atomr_local.planning.dpp`; for examples of decompositions: HumanIQ,
+section 2).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from atomr_local.errors import InputError
-from atomr_local.input_files import read_text
+from atomr_local.kept_lines import KeptLines
 from atomr_local.language.names import name_key
-from atomr_local.output_files import exclusive, not_written, put
+from atomr_local.planning.dpp import greedy
 from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.validation import Limits, validate
@@ -36,7 +36,6 @@ _OPERATOR = re.compile(r"= ?([A-Z][a-z]+)\(|(\n)")
 # Quality of an example: exp(SHARPNESS · relevance). Larger values favour relevance over diversity.
 _SHARPNESS = 3.0
 _SHAPE_SHARE = 0.7
-_LEAST_GAIN = 1e-9
 # Kinds of questions, each with its menu of examples: few, so that the prefix cache can keep what was read of each.
 _KINDS = 12
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -107,30 +106,11 @@ def read_examples(path: Path) -> tuple[list[Example], list[str]]:
     Raises:
         InputError: the file cannot be read.
     """
-    found, problems = [], []
-    for number, line in enumerate(example_lines(path), 1):
-        if not line.strip():
-            continue
-        try:
-            found.append(read_example(line))
-        except InputError as error:
-            problems.append(f"{path}, line {number}: {error.message}")
-    return found, problems
+    return _kept(path).items()
 
 
-def example_lines(path: Path) -> list[str]:
-    """The raw lines of the user's file; empty if there is no file.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
-    try:
-        # Not splitlines: it also breaks at characters that may stand inside JSON text.
-        return read_text(path, _FILE_BYTES).removesuffix("\n").split("\n")
-    except FileNotFoundError:
-        return []
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}", hint="Correct or move the file.") from error
+def _kept(path: Path) -> KeptLines[Example]:
+    return KeptLines(path, read_example, _FILE_BYTES)
 
 
 def read_example(line: str) -> Example:
@@ -155,7 +135,7 @@ def keep_example(path: Path, example: Example) -> None:
     Raises:
         InputError: the file cannot be read or written.
     """
-    _change(path, lambda: [*_lines_without(path, example.question), example_line(example)])
+    _kept(path).change(lambda one: one.question == example.question, lambda lines: [*lines, example_line(example)])
 
 
 def drop_example(path: Path, question: str) -> None:
@@ -164,29 +144,7 @@ def drop_example(path: Path, question: str) -> None:
     Raises:
         InputError: the file cannot be read or written.
     """
-    _change(path, lambda: _lines_without(path, question))
-
-
-def _change(path: Path, make: Callable[[], Sequence[str]]) -> None:
-    """Replace the file's lines by those that `make` returns, under a lock against other processes."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with exclusive(path):
-            put(path, "".join(f"{line}\n" for line in make()).encode())
-    except OSError as error:
-        raise not_written(path, error) from error
-
-
-def _lines_without(path: Path, question: str) -> list[str]:
-    """The file's raw lines without the examples with this question; lines that hold no example stay."""
-
-    def is_meant(line: str) -> bool:
-        try:
-            return read_example(line).question == question
-        except InputError:
-            return False
-
-    return [line for line in example_lines(path) if not is_meant(line)]
+    _kept(path).change(lambda one: one.question == question)
 
 
 def example_line(example: Example) -> str:
@@ -290,25 +248,8 @@ class ExampleLibrary:
         Args:
             take: called with the best index of each step; returns False to skip it.
         """
-        gains = [value * value for value in quality]
-        factors: list[list[float]] = [[] for _ in quality]
-        waiting = set(range(len(quality)))
-        chosen: list[int] = []
-        while waiting and len(chosen) < count:
-            best = max(waiting, key=lambda i: (gains[i], -i))
-            if gains[best] < _LEAST_GAIN:
-                break
-            waiting.remove(best)
-            if not take(best):
-                continue
-            chosen.append(best)
-            root = math.sqrt(gains[best])
-            for i in waiting:
-                kernel = quality[best] * self._similarity(best, i) * quality[i]
-                factor = (kernel - sum(a * b for a, b in zip(factors[best], factors[i], strict=True))) / root
-                factors[i].append(factor)
-                gains[i] -= factor * factor
-        return chosen
+        squares = [value * value for value in quality]
+        return greedy(squares, lambda i, j: quality[i] * self._similarity(i, j) * quality[j], count, take)
 
     def _similarity(self, one: int, other: int) -> float:
         (shape, operators), (other_shape, other_operators) = self._vectors[one], self._vectors[other]

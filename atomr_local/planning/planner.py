@@ -15,7 +15,7 @@ from typing import Literal
 
 from atomr_local.backbone.protocol import Backbone, Generation, GenerationRequest, Message, Prompt
 from atomr_local.backbone.structured_output import Grammar
-from atomr_local.backbone.templates import Style, render
+from atomr_local.backbone.templates import Style, in_style, render
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import ModelError
 from atomr_local.planning.answer_form import in_asked_form
@@ -223,7 +223,7 @@ class Planner:
         return tree if any(p.fatal for p in validate(whole, self.limits)) else whole
 
     def _prompt(self, question: str) -> Prompt:
-        template = "plan" if self.style == "full" else "lean_plan"
+        template = in_style("plan", self.style)
         bare = render(_PACKAGE, template, (), question=question)
         room = self.backbone.info.context_tokens - _MAX_TOKENS - self.backbone.count_tokens(bare)
         if room < 0:

@@ -14,7 +14,8 @@ from itertools import count
 
 from atomr_local.language.names import split_qualifier
 from atomr_local.language.words import english
-from atomr_local.tree.nodes import REFERENCE, Argument, Literal, Node, Operator, OperatorCall, References, Tree
+from atomr_local.tree.nodes import Literal, Node, Operator, OperatorCall, References, Tree
+from atomr_local.tree.renumbering import renumbered
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -90,33 +91,3 @@ def _is_name(text: str) -> bool:
     found = _WORD.findall(split_qualifier(text)[0])
     telling = [word for word in found if word.casefold() not in english().small]
     return bool(telling) and all(not word[0].islower() or word != word.lower() for word in telling)
-
-
-def renumbered(tree: Tree) -> Tree:
-    """The tree with its nodes numbered breadth first and all references adapted."""
-    numbers = {node.id: number for number, node in enumerate(tree.nodes())}
-
-    def text(written: str) -> str:
-        return REFERENCE.sub(lambda match: f"[{numbers.get(int(match[1]), int(match[1]))}]", written)
-
-    def argument(one: Argument) -> Argument:
-        if isinstance(one, Literal):
-            return Literal(text(one.text))
-        return References(tuple(numbers.get(i, i) for i in one.ids))
-
-    def again(node: Node) -> Node:
-        call = node.call and OperatorCall(node.call.operator, tuple(map(argument, node.call.arguments)))
-        question = node.question if node is tree.root else text(node.question)
-        children = tuple(map(again, node.children))
-        operation = node.operation and node.operation.with_operands(argument)
-        return replace(
-            node,
-            id=numbers[node.id],
-            question=question,
-            call=call,
-            children=children,
-            instruction=text(node.instruction),
-            operation=operation,
-        )
-
-    return Tree(again(tree.root))

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from atomr_local.language.words import any_of, condition_words
-from atomr_local.planning.shorthand import renumbered
 from atomr_local.tree.nodes import Literal, Node, Operator, OperatorCall, References, Tree
 from atomr_local.tree.operations import Operation, OperationCall
+from atomr_local.tree.renumbering import renumbered
 
 _WORDS = condition_words()
 _AMOUNTS = {"most": "larger", "fewest": "smaller", "least": "smaller"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from atomr_local.language.names import name_key, words
 from atomr_local.language.words import english
@@ -26,12 +27,14 @@ class EarlierTurn:
         question: as it was understood.
         answer: the answers, joined by semicolons; the best guess if nothing was found; "" if there is neither.
         entities: graph entity by the normal form of its name, for all answers of its steps.
+        settings: those of the trace, with the indexes that it read.
     """
 
     trace_id: str
     question: str
     answer: str
     entities: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ def turn_of(trace: Trace) -> EarlierTurn:
         for text, iri in zip(node.answers, node.entities, strict=False)
         if iri
     }
-    return EarlierTurn(trace.id, trace.understood_as or trace.question, "; ".join(answers), entities)
+    return EarlierTurn(trace.id, trace.understood_as or trace.question, "; ".join(answers), entities, trace.settings)
 
 
 def _words(text: str) -> set[str]:

@@ -26,6 +26,7 @@ from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.reasoning.trace.schema import Method
 from atomr_local.settings.schema import Settings
 from atomr_local.tree.answer_types import NO_QUESTION, AnswerType
+from atomr_local.tree.hierarchy import ends_in_last
 from atomr_local.tree.nodes import Node, Tree
 
 # The most values of a reference if a source looks them up together.
@@ -122,7 +123,7 @@ class Executor:
     def _concluded(self, node: Node, question: str, limit: CallLimitError) -> Result:
         """The root's answer from what is known when no model call is left: from its children, else from the evidence.
 
-        Nothing more is retrieved, and no direct answer competes.
+        Nothing more is retrieved, and no other answer competes.
         """
         note = f"{limit.message}; this is concluded from what was found until then"
         self.recorder.emit(WarningRaised(message=note))
@@ -132,7 +133,7 @@ class Executor:
                 result = self._over(node, question, [child.id for child in node.children], "child")
             found = [item for other in self.tree.nodes() for item in self.recorder.evidence_of(other.id)]
             add_evidence(result.evidence, found)
-            selection = replace(self.selection, direct=False)
+            selection = replace(self.selection, direct=False, ask_on=None)
             result = selection.final(self.tree, question, self._as_asked(), result, self._results)
         result.dropped.append(note)
         return result
@@ -217,17 +218,7 @@ class Executor:
     def _passed_up(self, node: Node) -> Result | None:
         """The last child's answer if it depends on all other children: the end of a chain is its answer."""
         last = node.children[-1]
-        resting: set[int] = set()
-        open_ids = [last.id]
-        while open_ids:
-            current = open_ids.pop()
-            if current in resting:
-                continue
-            resting.add(current)
-            below = self.tree.node(current)
-            open_ids.extend(below.references)
-            open_ids.extend(child.id for child in below.children)
-        if not {child.id for child in node.children} <= resting or not self._results[last.id].values:
+        if not ends_in_last(self.tree, node) or not self._results[last.id].values:
             return None
         end = self._results[last.id]
         return Result(

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
 from dataclasses import dataclass
+from typing import Any
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.errors import QueryError
-from atomr_local.reasoning.retrieval import may_use
-from atomr_local.reasoning.trace.events import EvidenceFound, RetrievalStarted
-from atomr_local.reasoning.trace.recorder import Recorder
+from atomr_local.reasoning.source_access import SourceAccess, SourcesAtHand
 from atomr_local.sanitize import sanitize_all, sanitize_line
 from atomr_local.sources.protocol import (
     Evidence,
     GraphTools,
-    KnowledgeSource,
     Linked,
     PropertyOffer,
     QueryRows,
+    QuerySessions,
     Value,
 )
 
@@ -26,17 +24,10 @@ NO_ROWS = "no rows"
 _ROWS_TOLD = 20
 
 
-def graph_access(
-    sources: Mapping[str, KnowledgeSource],
-    recorder: Recorder,
-    cancellation: Cancellation,
-    allowed: Mapping[int, frozenset[str]] | None = None,
-) -> GraphAccess | None:
+def graph_access(at_hand: SourcesAtHand) -> GraphAccess | None:
     """Access to the first source that is a graph to look around in; None if none is."""
-    for name, source in sources.items():
-        if isinstance(source, GraphTools):
-            return GraphAccess(str(name), source, recorder, cancellation, allowed or {})
-    return None
+    access: SourceAccess[GraphTools] | None = at_hand.first(lambda one: one if isinstance(one, GraphTools) else None)
+    return GraphAccess(access) if access is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,65 +57,84 @@ class GraphAccess:
 
     Attributes:
         source: the name of the source.
-        allowed: by node, the only sources that it may use; a node without an entry may use all.
+        access: the way to it.
     """
 
-    def __init__(
-        self,
-        source: str,
-        graph: GraphTools,
-        recorder: Recorder,
-        cancellation: Cancellation,
-        allowed: Mapping[int, frozenset[str]],
-    ) -> None:
-        self.source = source
-        self.allowed = allowed
-        self._graph = graph
-        self._recorder = recorder
-        self._cancellation = cancellation
+    def __init__(self, access: SourceAccess[GraphTools]) -> None:
+        self.source = access.source
+        self.access = access
+        self._running = threading.Lock()
+        offer = access.offer
+        self._session = offer.query_session() if isinstance(offer, QuerySessions) else None
+        self._queries = self._session or offer
+
+    def close(self) -> None:
+        """End the process of the question's queries: the question is over. Idempotent."""
+        if self._session is not None:
+            self._session.close()
+
+    def may_use(self, node_id: int) -> bool:
+        """Whether the step may use the graph."""
+        return self.access.may_use(node_id)
 
     def link(self, name: str, number: int, question: str = "") -> tuple[Linked, ...]:
         """See :class:`GraphTools`."""
-        self._cancellation.check()
-        return sanitize_all(self._graph.link(name, number, question))
+        self.access.cancellation.check()
+        return sanitize_all(self.access.offer.link(name, number, question))
 
     def entity_of(self, title: str, qid: str = "") -> Value | None:
         """See :class:`GraphTools`."""
-        self._cancellation.check()
-        return sanitize_all(self._graph.entity_of(title, qid))
+        self.access.cancellation.check()
+        return sanitize_all(self.access.offer.entity_of(title, qid))
 
     def properties(self, iri: str, question: str = "") -> tuple[PropertyOffer, ...]:
         """See :class:`GraphTools`."""
-        self._cancellation.check()
-        return sanitize_all(self._graph.properties(iri, question))
+        self.access.cancellation.check()
+        return sanitize_all(self.access.offer.properties(iri, question))
 
     def label(self, iri: str) -> str:
         """See :class:`GraphTools`."""
-        self._cancellation.check()
-        return sanitize_line(self._graph.label(iri))
+        self.access.cancellation.check()
+        return sanitize_line(self.access.offer.label(iri))
 
-    def query(self, node_id: int, sparql: str, *, seconds: float = SECONDS, most_rows: int = MOST_ROWS) -> Queried:
+    def query(
+        self,
+        node_id: int,
+        sparql: str,
+        *,
+        seconds: float = SECONDS,
+        most_rows: int = MOST_ROWS,
+        asked: str = "",
+    ) -> Queried:
         """Run a read-only query for the step; its rows are evidence. A query that is refused or stopped is told as a
-        problem, for a strategy may go on without it."""
-        self._cancellation.check()
-        if not may_use(self.allowed, node_id, self.source):
+        problem, for a strategy may go on without it. A question's queries run one at a time.
+
+        Args:
+            asked: the sketch that the query was made of, which is shown as what was asked for.
+        """
+        cancellation = self.access.cancellation
+        cancellation.check()
+        if not self.may_use(node_id):
             return Queried(problem="the graph is not to be used in this step")
-        self._recorder.emit(RetrievalStarted(node_id=node_id, source=self.source, query=sparql))
-        evidence: tuple[Evidence, ...] = ()
+        asked = sanitize_line(asked)
         found, problem = None, ""
-        try:
-            found = sanitize_all(self._graph.query(sparql, self._cancellation, seconds=seconds, most_rows=most_rows))
-            evidence = self._recorder.take_in([self._evidence(found)])
-        except QueryError as error:
-            problem = sanitize_line(error.message)
-        finally:
-            self._recorder.emit(EvidenceFound(node_id=node_id, source=self.source, evidence=evidence))
+        with self.access.retrieval(node_id, asked or sparql) as evidence:
+            try:
+                with self._running:
+                    cancellation.check()
+                    rows = self._queries.query(sparql, cancellation, seconds=seconds, most_rows=most_rows)
+                found = sanitize_all(rows)
+                evidence.extend(self.access.recorder.take_in([self._evidence(found, asked)]))
+            except QueryError as error:
+                problem = sanitize_line(error.message)
         return Queried(evidence[0] if evidence else None, found, problem)
 
-    def _evidence(self, found: QueryRows) -> Evidence:
-        locator = {"sparql": found.sparql, "rows": [dict(row) for row in found.rows]}
-        title = "query" if found.boolean is not None else ", ".join(f"?{name}" for name in found.columns)
-        return Evidence(self.source, title or "query", told(found), 1.0, found.sparql, locator)
+    def _evidence(self, found: QueryRows, asked: str) -> Evidence:
+        locator: dict[str, Any] = {"sparql": found.sparql, "rows": [dict(row) for row in found.rows]}
+        if asked:
+            locator["sketch"] = asked
+        columns = "query" if found.boolean is not None else ", ".join(f"?{name}" for name in found.columns)
+        return Evidence(self.source, asked or columns or "query", told(found), 1.0, asked or found.sparql, locator)
 
 
 def told(found: QueryRows) -> str:

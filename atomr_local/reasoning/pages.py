@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from atomr_local.cancellation import Cancellation
 from atomr_local.language.names import base_key, name_key, split_qualifier, words
-from atomr_local.reasoning.retrieval import may_use
+from atomr_local.reasoning.source_access import SourceAccess, SourcesAtHand
 from atomr_local.reasoning.trace.events import EvidenceFound, RetrievalStarted
-from atomr_local.reasoning.trace.recorder import Recorder
 from atomr_local.sanitize import sanitize_line
-from atomr_local.sources.protocol import Evidence, KnowledgeSource, Page, Pages, Sentence
+from atomr_local.sources.protocol import Evidence, Page, Pages, Sentence
 
 # How a page that only lists what its name may mean goes on after the name, by key: "Mercury may also refer to".
 _MEANINGS = re.compile(
@@ -25,17 +23,12 @@ _DISAMBIGUATION = "disambiguation"
 _MOST_FOLLOWED = 5
 
 
-def page_reader(
-    sources: Mapping[str, KnowledgeSource],
-    recorder: Recorder,
-    cancellation: Cancellation,
-    allowed: Mapping[int, frozenset[str]] | None = None,
-) -> PageReader | None:
+def page_reader(at_hand: SourcesAtHand) -> PageReader | None:
     """A reader of the first source that can open pages; None if none can."""
-    for name, source in sources.items():
-        if isinstance(source, Pages) and not source.pages_missing:
-            return PageReader(str(name), source, recorder, cancellation, allowed or {})
-    return None
+    access: SourceAccess[Pages] | None = at_hand.first(
+        lambda one: one if isinstance(one, Pages) and not one.pages_missing else None
+    )
+    return PageReader(access) if access is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +49,12 @@ class OpenPage:
         meanings: whether it only lists what its name may mean.
     """
 
-    def __init__(self, source: str, page: Page, recorder: Recorder, cancellation: Cancellation, node_id: int) -> None:
+    def __init__(self, access: SourceAccess[Pages], page: Page, node_id: int) -> None:
         self.title = sanitize_line(page.title)
         self.qid = sanitize_line(page.qid)
         self.meanings = is_of_meanings(page)
-        self._source = source
+        self._access = access
         self._page = page
-        self._recorder = recorder
-        self._cancellation = cancellation
         self._node_id = node_id
         self._words = ""
         self._found: list[Sentence] = []
@@ -82,13 +73,20 @@ class OpenPage:
         read = self._page.sentences[:number]
         return self._cited(read, self.title, node_id) if read else None
 
+    def passages(self, most: int, node_id: int | None = None) -> list[Evidence]:
+        """Its passages in order, the first so many, each a piece of evidence."""
+        by_passage: dict[str, list[Sentence]] = {}
+        for sentence in self._page.sentences:
+            by_passage.setdefault(sentence.passage, []).append(sentence)
+        return [self._cited(read, self.title, node_id) for read in list(by_passage.values())[:most]]
+
     def lookup(self, words: str, node_id: int | None = None) -> Looked | None:
         """The next sentence that holds these words; None if there are no more. Other words begin anew.
 
         Capitals and punctuation do not matter; a word may go on ("discover" is in "discovered"). If no sentence has the
         words beside each other, those that have all of them count.
         """
-        self._cancellation.check()
+        self._access.cancellation.check()
         key = _key(words)
         if key != self._words:
             self._words, self._next = key, 0
@@ -105,10 +103,13 @@ class OpenPage:
         locator: dict[str, object] = {"passage": passages[0], "span": [read[0].start, read[-1].end]}
         if len(passages) > 1:
             locator["passages"] = passages
+        if self._page.index:
+            locator["index"] = self._page.index
         text = " ".join(sentence.text for sentence in read)
-        found = self._recorder.take_in([Evidence(self._source, self.title, text, 1.0, query, locator)])
+        source, recorder = self._access.source, self._access.recorder
+        found = recorder.take_in([Evidence(source, self.title, text, 1.0, query, locator)])
         step = self._node_id if node_id is None else node_id
-        self._recorder.emit(EvidenceFound(node_id=step, source=self._source, evidence=found))
+        recorder.emit(EvidenceFound(node_id=step, source=source, evidence=found))
         return found[0]
 
 
@@ -117,22 +118,12 @@ class PageReader:
 
     Attributes:
         source: the name of the source.
-        allowed: by node, the only sources that it may use; a node without an entry may use all.
+        access: the way to it.
     """
 
-    def __init__(
-        self,
-        source: str,
-        pages: Pages,
-        recorder: Recorder,
-        cancellation: Cancellation,
-        allowed: Mapping[int, frozenset[str]],
-    ) -> None:
-        self.source = source
-        self.allowed = allowed
-        self._pages = pages
-        self._recorder = recorder
-        self._cancellation = cancellation
+    def __init__(self, access: SourceAccess[Pages]) -> None:
+        self.source = access.source
+        self.access = access
         self._written: dict[str, str] = {}  # titles that the sanitiser changed, as the source has them
 
     def open(self, node_id: int, title: str) -> OpenPage | None:
@@ -145,20 +136,21 @@ class PageReader:
             SourceError: the source failed.
             Cancelled: the question was cancelled.
         """
-        self._cancellation.check()
-        if not may_use(self.allowed, node_id, self.source):
+        access = self.access
+        access.cancellation.check()
+        if not access.may_use(node_id):
             return None
-        self._recorder.emit(RetrievalStarted(node_id=node_id, source=self.source, query=title))
+        access.recorder.emit(RetrievalStarted(node_id=node_id, source=self.source, query=title))
         page = None
         try:
-            page = self._pages.page(self._written.get(title, title))
+            page = access.offer.page(self._written.get(title, title))
             if page is not None and is_of_meanings(page):
                 page = self._meant(page) or page
         finally:
             if page is None:  # the retrieval has ended, though nothing is there
-                self._recorder.emit(EvidenceFound(node_id=node_id, source=self.source, evidence=()))
-        self._cancellation.check()
-        return OpenPage(self.source, page, self._recorder, self._cancellation, node_id) if page is not None else None
+                access.recorder.emit(EvidenceFound(node_id=node_id, source=self.source, evidence=()))
+        access.cancellation.check()
+        return OpenPage(access, page, node_id) if page is not None else None
 
     def similar(self, title: str, number: int) -> tuple[str, ...]:
         """Titles like this one, sanitised; each can be opened as it is.
@@ -167,9 +159,9 @@ class PageReader:
             SourceError: the source failed.
             Cancelled: the question was cancelled.
         """
-        self._cancellation.check()
+        self.access.cancellation.check()
         shown: dict[str, str] = {}
-        for found in self._pages.similar_titles(self._written.get(title, title), number):
+        for found in self.access.offer.similar_titles(self._written.get(title, title), number):
             if line := sanitize_line(found):
                 shown.setdefault(line, found)
         self._written.update((line, found) for line, found in shown.items() if line != found)
@@ -177,7 +169,7 @@ class PageReader:
 
     def _meant(self, page: Page) -> Page | None:
         """The first meaning that has a page of its own, which is no list of meanings again."""
-        like = self._pages.similar_titles(page.title, _MOST_FOLLOWED)
+        like = self.access.offer.similar_titles(page.title, _MOST_FOLLOWED)
         base = base_key(page.title)
         listed = " ".join(f" {name_key(sentence.text)} " for sentence in page.sentences)
         places = {title: listed.find(f" {name_key(title)} ") for title in like}
@@ -185,8 +177,8 @@ class PageReader:
         order = sorted((place, title) for title, place in places.items() if place >= 0)
         titles = [title for _, title in order] + [t for t in like if places[t] < 0 and base_key(t) == base]
         for title in islice(titles, _MOST_FOLLOWED):
-            self._cancellation.check()
-            meant = self._pages.page(title)
+            self.access.cancellation.check()
+            meant = self.access.offer.page(title)
             if meant is not None and not is_of_meanings(meant):
                 return meant
         return None

@@ -50,8 +50,42 @@ class Ranking:
             left = [left[place] for place in order]
         return left[:k]
 
+    def together(self, question: str, evidence: list[Evidence], cancellation: Cancellation) -> list[Evidence]:
+        """All of it, ranked where it comes from several sources, whose own orders cannot be compared.
+
+        Raises:
+            ModelError: the model cannot be used.
+            Cancelled: `cancellation` was thrown.
+        """
+        if len({item.source for item in evidence}) < 2:
+            return evidence
+        return self.ranked(question, evidence, len(evidence), cancellation)
+
+    def nearest(self, text: str, evidence: Sequence[Evidence], k: int, cancellation: Cancellation) -> list[Evidence]:
+        """The k pieces nearest to the text by the embedder alone; without one, the first ones.
+
+        Raises:
+            ModelError: the model cannot be used.
+            Cancelled: `cancellation` was thrown.
+        """
+        cancellation.check()
+        if self._embedder is None or not evidence:
+            return list(evidence[:k])
+        scores = _cosines(self._embedder, text[:_LONGEST], [f"{item.title}: {item.text}" for item in evidence])
+        order = sorted(range(len(evidence)), key=lambda place: (-scores[place], place))
+        return [evidence[place] for place in order[:k]]
+
     def alike(self, text: str, others: Sequence[str], cancellation: Cancellation) -> float | None:
         """The largest cosine of the text to one of the others, by the embedder; None without one or without others.
+
+        Raises:
+            ModelError: the model cannot be used.
+            Cancelled: `cancellation` was thrown.
+        """
+        return max(self.cosines(text, others, cancellation) or (), default=None)
+
+    def cosines(self, text: str, others: Sequence[str], cancellation: Cancellation) -> list[float] | None:
+        """The cosine of the text to each of the others, by the embedder; None without one or without others.
 
         Raises:
             ModelError: the model cannot be used.
@@ -60,7 +94,7 @@ class Ranking:
         cancellation.check()
         if self._embedder is None or not others:
             return None
-        return max(_cosines(self._embedder, text[:_LONGEST], [other[:_LONGEST] for other in others]))
+        return _cosines(self._embedder, text[:_LONGEST], [other[:_LONGEST] for other in others])
 
     def _scores(self, question: str, texts: Sequence[str], cancellation: Cancellation) -> Sequence[float] | None:
         if (reranker := self._reranker()) is not None:

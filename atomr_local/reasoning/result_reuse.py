@@ -144,6 +144,7 @@ class ReusedResults:
             thought=node.thought,
             action=Action(node.action["name"], node.action["input"]) if node.action is not None else None,
             observation=node.observation,
+            corrected_from=node.corrected_from,
             candidates=tuple(_weighed(node, remembered, names)),
         )
 

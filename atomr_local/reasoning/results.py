@@ -41,6 +41,8 @@ class Result:
         action: the tool that the step used.
         observation: what the tool returned, as the model saw it.
         candidates: the answers that were weighed, best first.
+        corrected_from: what the model had written before evidence corrected it; "" if it did not know; None if
+            nothing was corrected. Of a step without answers it is a statement, and `thought` the corrected one.
     """
 
     values: tuple[Value, ...] = ()
@@ -63,6 +65,7 @@ class Result:
     action: Action | None = None
     observation: str = ""
     candidates: tuple[Candidate, ...] = ()
+    corrected_from: str | None = None
 
     @property
     def outcome(self) -> Outcome | None:

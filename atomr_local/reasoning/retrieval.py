@@ -95,6 +95,16 @@ def match_signals(gathered: Sequence[Gathered]) -> dict[str, float]:
     return worst({name: share for name, share in one.items() if share is not None} for one in told)
 
 
+def is_sure(request: Request, graph: Retrieval) -> bool:
+    """Whether the graph's answer is confident. That an entity fails a Filter's condition is an answer too."""
+    return (
+        graph.decided
+        and (bool(graph.values) or request.operator is Operator.FILTER)
+        and (graph.link_score or 0.0) >= SURE_LINK
+        and (graph.relation_score is None or graph.relation_score >= SURE_RELATION)
+    )
+
+
 def may_use(allowed: Mapping[int, frozenset[str]], node_id: int, source: str) -> bool:
     """Whether the node may use the source; a node without an entry in `allowed` may use all."""
     return source in allowed.get(node_id, {source})
@@ -188,7 +198,7 @@ class Retriever:
         opened = [
             (request, probe)
             for request, probe in pairs
-            if probe is None or probe.graph is None or not self._sure(request, probe.graph)
+            if probe is None or probe.graph is None or not is_sure(request, probe.graph)
         ]
         read = opened[: most if len(opened) == len(pairs) else min(most, _MOST_READ_BESIDE)]
         chosen: tuple[str, ...] = (SourceName.GRAPH,)
@@ -274,11 +284,7 @@ class Retriever:
         if len(names) == 1:
             return names, "only source"
         graphs = [probe.graph for probe in probes if probe is not None and probe.graph is not None]
-        if (
-            self.settings.features.source_rules
-            and len(graphs) == len(requests)
-            and all(map(self._sure, requests, graphs))
-        ):
+        if self.settings.features.source_rules and len(graphs) == len(requests) and all(map(is_sure, requests, graphs)):
             return (SourceName.GRAPH,), "rule: the graph links entity and relation surely"
         if graphs and not any(graph.evidence for graph in graphs):
             names = tuple(name for name in names if name != SourceName.GRAPH)
@@ -291,16 +297,6 @@ class Retriever:
         ]
         answer = self.reader.choose(node_id, requests[0].question, options)
         return tuple(answer.split(", ")), "model"
-
-    @staticmethod
-    def _sure(request: Request, graph: Retrieval) -> bool:
-        """Whether the graph's answer is confident. That an entity fails a Filter's condition is an answer too."""
-        return (
-            graph.decided
-            and (bool(graph.values) or request.operator is Operator.FILTER)
-            and (graph.link_score or 0.0) >= SURE_LINK
-            and (graph.relation_score is None or graph.relation_score >= SURE_RELATION)
-        )
 
     def _ask(self, node_id: int, request: Request, chosen: Sequence[str], probe: Gathered | None) -> Gathered:
         merged = Gathered(probed=probe.graph if probe is not None else None)

@@ -20,9 +20,14 @@ def natural(tree: Tree, keep: Collection[int] = ()) -> Tree:
     Args:
         keep: steps that stay whatever they are.
     """
-    if not any(node.call or node.operation or node.instruction for node in tree.nodes()):
+    if is_natural(tree):
         return tree
     return _Natural(tree, frozenset(keep)).tree()
+
+
+def is_natural(tree: Tree) -> bool:
+    """Whether every step of the plan is a question alone."""
+    return not any(node.call or node.operation or node.instruction for node in tree.nodes())
 
 
 class _Natural:
@@ -35,7 +40,7 @@ class _Natural:
         self._names = {
             node.id: name
             for node in tree.nodes()
-            if node.id in self._referred - keep and (name := _searched(node)) and node is not tree.root
+            if node.id in self._referred - keep and (name := searched_name(node)) and node is not tree.root
         }
 
     def tree(self) -> Tree:
@@ -68,7 +73,7 @@ class _Natural:
         return REFERENCE.sub(lambda match: self._names.get(int(match[1]), match[0]), text)
 
 
-def _searched(node: Node) -> str:
+def searched_name(node: Node) -> str:
     """The name that a Search looks for as the plan gives it; "" for other steps."""
     if node.call is None or node.call.operator is not Operator.SEARCH or node.children:
         return ""

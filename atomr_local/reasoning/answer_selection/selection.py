@@ -6,7 +6,7 @@ two that agree strengthen each other (RoHT and ProbTree combine the answers of s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 
 from atomr_local.language.answer_type import expected_type
@@ -26,6 +26,10 @@ from atomr_local.reasoning.results import Result, add_evidence, distinct, produc
 from atomr_local.tree.answer_types import NO_QUESTION
 from atomr_local.tree.nodes import Tree
 
+# An answer with this probability is not asked for by follow-up questions as well.
+_SETTLED = 0.75
+# The methods of answers that were read for the whole question at once.
+_WHOLE = frozenset({"direct_rag", "closed_book"})
 _MEASURED = frozenset({names.READING, names.LINK, names.RELATION})
 
 
@@ -37,6 +41,8 @@ class AnswerSelection:
         calibration: None: results keep the figures of the model and of the graph, and no direct answer competes with
             the tree's.
         direct: whether a direct answer may compete with the tree's.
+        ask_on: answers the whole question by questions that are written one after another; its answer competes with one
+            that is not sure. None: there is no such answer.
         guess: whether a question that stays Unknown is answered with the most likely words of its evidence.
         corrected: whether a step's answer is the user's own. It is neither weighed nor outvoted by a direct answer.
     """
@@ -46,6 +52,7 @@ class AnswerSelection:
     calibration: Calibration | None
     _: KW_ONLY
     direct: bool = True
+    ask_on: Callable[[str], Result] | None = None
     guess: bool = True
     corrected: bool = False
 
@@ -62,11 +69,15 @@ class AnswerSelection:
             asked: the question in the user's own words; a follow-up question as it was understood.
         """
         unasked = tree.expects is not None and tree.expects.type in NO_QUESTION
-        if not result.values and not result.none and not unasked:
+        open_question = not result.none and not unasked
+        if open_question and not result.values:
             result = self._direct_instead(tree, asked, result)
+        result = self.weigh_whole(tree, question, asked, result, results)
+        if open_question:
+            result = self._beside_asked_on(tree, asked, result)
             if not result.values:
                 result = self._last_resort(tree.root.id, question, result)
-        result = self.weigh_whole(tree, question, asked, result, results)
+                result = self.weigh_whole(tree, question, asked, result, results)
         shorten(question, result)
         return result
 
@@ -77,7 +88,7 @@ class AnswerSelection:
         calibration = self.calibration
         if calibration is None or not result.values:
             return result
-        if result.method in {"direct_rag", "closed_book"}:  # a direct answer already
+        if result.method in _WHOLE:  # a direct answer already
             result.signals = whole_signals(question, result)
             result.confidence = calibration.of_whole(result.signals)
             return result
@@ -107,6 +118,30 @@ class AnswerSelection:
         if direct.values:
             direct.signals = whole_signals(asked, direct)
         return direct
+
+    def _beside_asked_on(self, tree: Tree, asked: str, result: Result) -> Result:
+        """The answer beside the one that asking on gives, unless it is sure, the user's own, or a quoted page."""
+        if self.ask_on is None or self.corrected or self.calibration is None:
+            return result
+        if result.values and not (result.signals and (result.confidence or 0.0) < _SETTLED):
+            return result
+        other = self.ask_on(asked)
+        if not other.values:
+            result.dropped.extend(other.dropped)
+            add_evidence(result.evidence, other.evidence)
+            return result
+        _share_evidence(result, other)
+        if not result.values:
+            other.dropped = [*result.dropped, *other.dropped]
+            return other
+        surer = (other.confidence or 0.0) > (result.confidence or 0.0)
+        if not (agree(result.texts, other.texts) or _within(result.texts, other.texts)):
+            return _instead(result, other, surer and not other.signals.get(names.NAMED), ("found", "asked on"))
+        if surer:  # the same answer, as surely as the follow-up questions tell it, in the form that the plan gave it
+            other.values, other.dropped = result.values, [*result.dropped, *other.dropped]
+        stands = other if surer else result
+        stands.signals = stands.signals | {names.RIVAL: 1.0}
+        return stands
 
     def _last_resort(self, node_id: int, question: str, result: Result) -> Result:
         """The most likely answer in the evidence; without evidence the model's own knowledge."""
@@ -140,20 +175,27 @@ def _likelier(calibration: Calibration, tree: Result, direct: Result) -> Result:
     _share_evidence(tree, direct)
     if same:
         return tree
-    both = f"tree: {tree.answer} ({compared.tree:.2f}); direct: {direct.answer} ({compared.direct:.2f})"
-    if not compared.direct_stands:
-        tree.dropped.append(both)
-        return tree
-    direct.computation = both
-    direct.dropped = [*tree.dropped, *direct.dropped]
-    return direct
+    return _instead(tree, direct, compared.direct_stands, ("tree", "direct"))
 
 
-def _share_evidence(tree: Result, direct: Result) -> None:
+def _instead(first: Result, second: Result, second_stands: bool, called: tuple[str, str]) -> Result:
+    """The second of two answers if it stands, else the first; the trace holds both, `called` so."""
+    one, other = called
+    sure, surer = first.confidence or 0.0, second.confidence or 0.0
+    both = f"{one}: {first.answer} ({sure:.2f}); {other}: {second.answer} ({surer:.2f})"
+    if not second_stands:
+        first.dropped.append(both)
+        return first
+    second.computation = both
+    second.dropped = [*first.dropped, *second.dropped]
+    return second
+
+
+def _share_evidence(one: Result, other: Result) -> None:
     """Give both answers the evidence of both."""
-    evidence = list(tree.evidence)
-    add_evidence(evidence, direct.evidence)
-    tree.evidence = direct.evidence = evidence
+    evidence = list(one.evidence)
+    add_evidence(evidence, other.evidence)
+    one.evidence = other.evidence = evidence
 
 
 def _beside(own: Mapping[str, float], others: Mapping[str, float], same: bool) -> dict[str, float]:
@@ -188,6 +230,15 @@ def compare(calibration: Calibration, tree: Mapping[str, float], direct: Mapping
 def agree(one: Iterable[str], other: Iterable[str]) -> bool:
     """Whether two answers name the same things."""
     return {base_key(text) for text in one} == {base_key(text) for text in other}
+
+
+def _within(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two single answers are dates of which one lies in the other, such as a day in its year."""
+    dates = [parse_date(texts[0]) if len(texts) == 1 else None for texts in (one, other)]
+    if None in dates:
+        return False
+    first, second = sorted((date for date in dates if date is not None), key=lambda date: date.first)
+    return second.last <= first.last or first.first == second.first
 
 
 def _joined(one: float, other: float) -> float:

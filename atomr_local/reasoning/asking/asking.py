@@ -52,6 +52,11 @@ class Asking:
         return self._backbone.info
 
     @property
+    def lean(self) -> bool:
+        """Whether the model was trained on short prompts of closed tasks: it reads with those, and fills no forms."""
+        return self.style == "lean"
+
+    @property
     def calls_left(self) -> int:
         """Calls before :class:`CallLimitError`."""
         with self._lock:
@@ -103,6 +108,7 @@ class Asking:
         watch: tuple[str, ...] = (),
         watch_after: str = "",
         silent: bool = False,
+        task: str = "",
     ) -> Generation:
         """One call. Its text is streamed and the whole of it recorded.
 
@@ -110,6 +116,7 @@ class Asking:
             temperature: 0 is greedy.
             draw: number of a sample; each has a seed of its own.
             silent: not streamed: one of several samples of a step that are written side by side.
+            task: see :class:`GenerationRequest`.
 
         Raises:
             CallLimitError: the question has used up its calls.
@@ -127,6 +134,7 @@ class Asking:
             self.settings.llm.seed + draw,
             watch=watch,
             watch_after=watch_after,
+            task=task,
             on_text=None if silent else lambda text: self._recorder.emit(TextGenerated(node_id=node_id, text=text)),
             cancellation=self._cancellation,
         )

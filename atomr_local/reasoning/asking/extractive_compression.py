@@ -7,9 +7,9 @@ says what the page is about, gets a bonus. The chosen sentences keep their order
 
 from __future__ import annotations
 
-from atomr_local.indexing.text_index.chunking import sentences
 from atomr_local.language.names import comparable
 from atomr_local.language.scripts import first_words, size_in_words
+from atomr_local.language.sentences import sentences
 from atomr_local.language.words import english, first_letters
 
 _FIRST_SENTENCE = 0.5

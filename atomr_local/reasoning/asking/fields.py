@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from atomr_local.backbone.gbnf import is_word_run, literal, whole_numbers, word_runs
 from atomr_local.sanitize import sanitize_line
@@ -22,6 +22,39 @@ _VISIBLE_RULE = f"[^{_CONTROLS}{_SPACES}]"
 _MARKUP = "*_`"
 _QUOTES = (('"', '"'), ("'", "'"), ("“", "”"), ("«", "»"))
 _ENDS = ".,;:!?"
+
+
+class Field(Protocol):
+    """A labelled line of a form. Ours are below; another module may have one with a language of its own."""
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def most_tokens(self) -> int:
+        """Tokens that its text may take."""
+        ...
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Its text as JSON schema."""
+        ...
+
+    def add_rule(self, rules: dict[str, str], name: str) -> None:
+        """Add the rule `name`, which allows what :meth:`accepts` accepts, and those that it needs."""
+        ...
+
+    def accepts(self, text: str) -> bool:
+        """Whether it is a text of the field as it stands."""
+        ...
+
+    def read(self, raw: str) -> str | None:
+        """The text of the field that was meant; None if none fits."""
+        ...
+
+    def refusal(self, raw: str) -> str:
+        """Why nothing fits, in words."""
+        ...
 
 
 def _cleaned(raw: str) -> str:
@@ -56,10 +89,11 @@ def _shortened(text: str, characters: int) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """Free text on one line, of about so many tokens at most."""
+    """Free text on one line, of about so many tokens at most; `needed`: False for a line that may be left out."""
 
     label: str
     tokens: int = LINE_TOKENS
+    needed: bool = True
 
     @property
     def _characters(self) -> int:
@@ -265,16 +299,19 @@ class Branch:
         return self._choice.refusal(raw)
 
 
-Field = Line | OneOf | WordsOf | Number | Branch
-
-
 def lines_rule(rules: dict[str, str], name: str, fields: tuple[Field, ...], *, first: bool = True) -> str:
     """The body of a rule for `Label: text` lines, whose own rules are added; `first`: no line stands before them."""
     parts = []
     for number, field in enumerate(fields):
         field.add_rule(rules, f"{name}-{number}")
-        parts.append(f"{literal(('' if first and not number else chr(10)) + field.label + ': ')} {name}-{number}")
+        part = f"{literal(('' if first and not number else chr(10)) + field.label + ': ')} {name}-{number}"
+        parts.append(part if is_needed(field) else f"({part})?")
     return " ".join(parts)
+
+
+def is_needed(field: Field) -> bool:
+    """Whether the field has to be there."""
+    return not isinstance(field, Line) or field.needed
 
 
 def lines_tokens(fields: tuple[Field, ...]) -> int:

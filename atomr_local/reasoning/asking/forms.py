@@ -16,6 +16,7 @@ from atomr_local.reasoning.asking.fields import (
     Number,
     OneOf,
     WordsOf,
+    is_needed,
     lines_rule,
     lines_tokens,
 )
@@ -48,6 +49,8 @@ class Form:
     def __post_init__(self) -> None:
         if not self.fields:
             raise ValueError("a form needs a field")
+        if not is_needed(self.fields[0]):
+            raise ValueError(f"the first field of the form {self.template} has to be there")
         for path in _paths(self.fields):
             labels = [field.label.casefold() for field in path]
             if len(set(labels)) != len(labels):
@@ -79,7 +82,7 @@ class Form:
         schema = {
             "type": "object",
             "properties": properties,
-            "required": [field.label for field in self.fields],
+            "required": [field.label for field in self.fields if is_needed(field)],
             "additionalProperties": False,
         }
         return Grammar("\n".join(f"{name} ::= {body}" for name, body in rules.items()), schema)
@@ -94,6 +97,8 @@ class Form:
         left = list(self.fields)
         while left:
             field = left.pop(0)
+            if field.label not in texts and not is_needed(field):
+                continue
             lines.append(f"{field.label}: {texts[field.label]}")
             if isinstance(field, Branch):
                 left += field.options[texts[field.label]]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from atomr_local.reasoning.asking.fields import Branch, Field
+from atomr_local.reasoning.asking.fields import Branch, Field, is_needed
 from atomr_local.sanitize import sanitize_line
 
 _THOUGHT_END = "</think>"  # before it reasoning models think aloud
@@ -56,8 +56,11 @@ def _strict(fields: tuple[Field, ...], output: str) -> dict[str, Read] | None:
     at = 0
     left = list(fields)
     while left and lines:
-        field, line = left.pop(0), lines.pop(0)
+        field, line = left.pop(0), lines[0]
         head = f"{field.label}: "
+        if not line.startswith(head) and not is_needed(field):
+            continue
+        lines.pop(0)
         text = line.removeprefix(head)
         if not line.startswith(head) or not field.accepts(text):
             return None
@@ -65,7 +68,7 @@ def _strict(fields: tuple[Field, ...], output: str) -> dict[str, Read] | None:
         if isinstance(field, Branch):
             left += field.options[text]
         at += len(line) + 1
-    return None if left or lines else reads
+    return None if lines or any(map(is_needed, left)) else reads
 
 
 class _Lines:
@@ -94,6 +97,8 @@ class _Lines:
             if found is None and inline:
                 found = line, *self._place(line - 1, inline)
             inline = ""
+            if found is None and not is_needed(field):
+                continue
             if found is None:
                 return Parsed(reads, f"no {field.label} was written")
             number, at, raw = found
@@ -182,6 +187,8 @@ def _from_object(fields: tuple[Field, ...], data: Mapping[str, Any], output: str
     while left:
         field = left.pop(0)
         value = data.get(field.label.casefold())
+        if value is None and not is_needed(field):
+            continue
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             return Parsed(reads, f"no {field.label} was written")
         text = field.read(str(value))

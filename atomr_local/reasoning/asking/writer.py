@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from atomr_local.backbone.protocol import Generation, Message, Prompt
-from atomr_local.backbone.templates import has_template, render
+from atomr_local.backbone.templates import has_template, in_style, render
 from atomr_local.errors import ModelError
 from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.asking.forms import Form
@@ -58,6 +58,18 @@ class Written:
         """The mean log-probability of the field's tokens; None if it is unknown or there is no such field."""
         filled = self.fields.get(label)
         return filled.logprob if filled is not None else None
+
+
+def left_out(written: Sequence[Written]) -> list[str]:
+    """The notes about what was left out, each once."""
+    return list(dict.fromkeys(note for one in written for note in one.dropped))
+
+
+def notes_of(written: Sequence[Written], what: str = "samples") -> list[str]:
+    """What was left out, and how many of them, which are `what`, could not be read."""
+    unread = sum(one.problem is not None for one in written)
+    notes = left_out(written)
+    return [*notes, f"{unread} of {len(written)} {what} could not be read"] if unread else notes
 
 
 class Writer:
@@ -122,8 +134,8 @@ class Writer:
         self, form: Form, evidence: Sequence[Evidence], slots: dict[str, str], turns: Sequence[tuple[str, str]]
     ) -> tuple[list[Evidence], Prompt, tuple[str, ...]]:
         """The evidence that fits, the prompt, and notes: the weakest evidence goes first, then the last examples."""
-        lean = f"lean_{form.template}"
-        is_lean = self._asking.style == "lean" and has_template(form.package, lean)
+        lean = in_style(form.template, "lean")
+        is_lean = self._asking.lean and has_template(form.package, lean)
         template = lean if is_lean else form.template
         examples = () if is_lean else form.worked
         limits, cut = self._asking.settings.limits, self._asking.settings.features.cut_evidence

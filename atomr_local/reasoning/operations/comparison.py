@@ -23,7 +23,8 @@ def sort_of(word: str) -> Sort:
 def alike(one: Value, other: Value, *, said: bool = False) -> bool | None:
     """Whether two values are the same thing: by entity, date, amount, country or demonym, then by name.
 
-    None if it is unknown: "Portland" may be "Portland, Oregon", 1950 may be 1950-03.
+    None if it is unknown: "Portland" may be "Portland, Oregon", 1950 may be 1950-03. A name compared with a day says
+    nothing: the plan has left out the step that asks for the day.
 
     Args:
         said: whether the plan states the other value; a year in a plan means any day of it.
@@ -39,7 +40,14 @@ def alike(one: Value, other: Value, *, said: bool = False) -> bool | None:
         first, second = measure(one, sort), measure(other, sort)
         if first is not None and second is not None:
             return _same_measure(first, second, within=said and sort == "date")
+    if _is_day(one) != _is_day(other):
+        return None
     return _same_name(one.text, other.text)
+
+
+def _is_day(value: Value) -> bool:
+    found = measure(value, "date")
+    return found is not None and found.low == found.high
 
 
 def _same_measure(one: Measure, other: Measure, *, within: bool) -> bool | None:

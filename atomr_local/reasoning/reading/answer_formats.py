@@ -19,6 +19,7 @@ from atomr_local.backbone.gbnf import literal, word_runs
 from atomr_local.backbone.templates import Style
 from atomr_local.language.answer_type import SURE, expected_type
 from atomr_local.language.countries import countries_in
+from atomr_local.language.dated import between_dates
 from atomr_local.language.literals import dates_in
 from atomr_local.language.words import english, number_words
 
@@ -31,6 +32,8 @@ _LONGEST_COUNTRY = 5
 _SMALL = "|".join(sorted(english().small))
 _NAME = re.compile(rf"[A-Z\u00C0-\u00DE]\S*(?: (?:(?:{_SMALL}) )*[A-Z\u00C0-\u00DE]\S*)*")
 VERDICTS = ("yes", "no")
+# Questions for these types are not answered by words of a date.
+UNDATED = ("place", "person")
 # Only these tasks answer with words of the texts in the prompt.
 _EXTRACTIVE: frozenset[Task] = frozenset({"read", "answer", "combine"})
 
@@ -98,8 +101,8 @@ def _one(rules: dict[str, str], asked: AnswerSpec, encode: Callable[[str], str],
     """Add the rule `one`, a single answer without quotes; returns how many answers there may be.
 
     If the question clearly asks for a type of answer, the rule allows only that: a date or a number of the texts, a
-    capitalised name for a country, yes or no. Otherwise it allows a run of the texts' words; an answer to a whole
-    question may also use the question's words or be yes or no.
+    capitalised name for a country, yes or no. Otherwise it allows a run of the texts' words, for a place or a person
+    none of a date; an answer to a whole question may also use the question's words or be yes or no.
     """
     if asked.candidates:
         rules["one"] = " | ".join(literal(encode(candidate)) for candidate in asked.candidates)
@@ -120,7 +123,10 @@ def _one(rules: dict[str, str], asked: AnswerSpec, encode: Callable[[str], str],
     if expected.surely("number", "quantity"):
         word_runs(rules, "run", asked.bodies or asked.texts, encode, number_words().opens_number)
     if "run" not in rules:
-        word_runs(rules, "run", (*asked.texts, *((asked.question,) if whole else ())), encode)
+        texts = (*asked.texts, *((asked.question,) if whole else ()))
+        if expected.surely(*UNDATED):
+            texts = tuple(piece for text in texts for piece in between_dates(text))
+        word_runs(rules, "run", texts, encode)
     choices = ["run"] if "run" in rules else []
     if whole or not choices:
         choices += map(literal, VERDICTS)
@@ -142,7 +148,8 @@ def _countries(rules: dict[str, str], asked: AnswerSpec, encode: Callable[[str],
     if not texts:
         return False
     known = dict.fromkeys(chain(*map(countries_in, texts)))
-    word_runs(rules, "name", capitalised(texts), encode, longest=_LONGEST_COUNTRY)
+    pieces = [piece for text in texts for piece in between_dates(text)]
+    word_runs(rules, "name", capitalised(pieces), encode, longest=_LONGEST_COUNTRY)
     rules["one"] = " | ".join(
         [*(literal(encode(country)) for country in known), *(["name"] if "name" in rules else [])]
     )

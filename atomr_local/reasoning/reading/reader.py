@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Protocol
 
 from atomr_local.backbone.protocol import Generation, Prompt
 from atomr_local.backbone.structured_output import Choice, Grammar
-from atomr_local.backbone.templates import render
+from atomr_local.backbone.templates import in_style, render
 from atomr_local.reasoning.asking.asking import Asking
 from atomr_local.reasoning.asking.passages import evidence_block, shown_passages
 from atomr_local.reasoning.confidence.signals import null_score, said_yes, token_shares
 from atomr_local.reasoning.parallel import run_each
+from atomr_local.reasoning.reading.answer_fit import without_dates
 from atomr_local.reasoning.reading.answer_formats import VERDICTS, AnswerFormat, AnswerSpec, Task, answer_format
 from atomr_local.reasoning.reading.citation_verification import are_verdicts, mentioned_share
 from atomr_local.reasoning.reading.reading import Reading
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence
+from atomr_local.tree.answer_types import ANSWER
+from atomr_local.tree.nodes import ROOT_ID, Operator
+from atomr_local.tree.operations import Operation
 
 if TYPE_CHECKING:
     from atomr_local.indexing.embedding.span_reader import SpanVerdict
@@ -30,11 +34,16 @@ _QUESTION_TOKENS = 120
 _ONE_LINE = Grammar(r"root ::= [^ \r\n\x00-\x1F\x7F] [^\r\n\x00-\x1F\x7F]{1,400}")
 _DRAWS = 2
 UNKNOWN = "Unknown"
+NEXT = "next"  # the task, as cards of adapters name it
 _WITH_UNKNOWN: frozenset[Task] = frozenset({"read", "answer", "filter", "combine"})
 _VERIFIED: frozenset[Task] = frozenset({"read", "answer"})
 _CHECK_TOKENS = 4
 _DANGLING = " -\u2013\u2014"  # at the end of an answer that was cut inside a word
 _WATCHED_VERDICTS = ("yes", "no", "Yes", "No")
+_PLAN_LINE = re.compile(
+    rf"= ?(?:{'|'.join((ANSWER, *Operator, *Operation))})\("
+)  # small models fall into the notation of plans where they know nothing
+_WROTE_PLAN = "the model wrote the notation of plans, which is no answer"
 _UNKNOWN = re.compile(r"unknown|none|n/?a|not (?:known|stated|mentioned|given)|no answer", re.IGNORECASE)
 
 
@@ -48,16 +57,18 @@ class SpanJudge(Protocol):
 
 @dataclass
 class Reader:
-    """Has the model do the closed tasks: read, select, combine, remember, conclude, choose, rewrite.
+    """Has the model do the closed tasks: read, select, combine, remember, conclude, choose, rewrite, ask on.
 
     Attributes:
         verify: whether :meth:`checked` asks the model if the evidence supports its answer.
+        knows_next: whether the model has learnt :meth:`follow_ups`.
         span_reader: judges what is read from evidence.
     """
 
     asking: Asking
     _: KW_ONLY
     verify: bool = False
+    knows_next: bool = False
     span_reader: SpanJudge | None = None
 
     def from_evidence(
@@ -92,17 +103,28 @@ class Reader:
         )
 
     def samples(
-        self, node_id: int | None, question: str, evidence: Sequence[Evidence], draws: int, temperature: float
+        self,
+        node_id: int | None,
+        question: str,
+        evidence: Sequence[Evidence],
+        draws: int,
+        temperature: float,
+        *,
+        whole: bool = True,
     ) -> list[Reading]:
-        """Several answers to a whole question from evidence, best first, sampled side by side in a fixed order. Fewer
-        if no more calls are left, which they note.
+        """Several answers from evidence, best first, sampled side by side in a fixed order. Fewer if no more calls are
+        left, which they note.
+
+        Args:
+            whole: the question is a whole one; else a look-up.
         """
         made = min(draws, max(1, self.asking.calls_left))
         left = (f"{draws - made} of {draws} samples left out: the question's model calls are used",)
 
         def one(draw: int) -> Reading:
+            task: Task = "answer" if whole else "read"
             reading = self._read(
-                node_id, "sampled", "answer", evidence, draw=draw, temperature=temperature, question=question
+                node_id, "sampled", task, evidence, draw=draw, temperature=temperature, question=question
             )
             return reading if made == draws else replace(reading, dropped=(*reading.dropped, *left))
 
@@ -140,9 +162,49 @@ class Reader:
 
     def from_steps(self, node_id: int, question: str, steps: Sequence[tuple[str, str]]) -> Reading:
         """Answer the question from earlier questions and their answers."""
-        lines = "\n".join(f"{i}. {asked} {answer}" for i, (asked, answer) in enumerate(steps, 1))
         texts = tuple(text for step in steps for text in reversed(step))
-        return self._read(node_id, "combine", "combine", (), texts=texts, steps=lines, question=question)
+        return self._read(node_id, "combine", "combine", (), texts=texts, steps=_numbered(steps), question=question)
+
+    def follow_ups(
+        self,
+        node_id: int | None,
+        question: str,
+        steps: Sequence[tuple[str, str]],
+        *,
+        draws: int = 1,
+        temperature: float = 0.0,
+    ) -> list[str]:
+        """The next question of one hop, from earlier questions and their answers; [] if no more is to be asked.
+
+        What is no question, such as an answer, ends it too. Only for a model that :attr:`knows_next`.
+
+        Args:
+            draws: how many are sampled side by side. Equal ones are returned once.
+            temperature: of the samples; 0 is greedy.
+
+        Returns:
+            Questions in the model's words, sanitised, without those of `steps`.
+        """
+        prompt = render(_PACKAGE, "lean_next", (), steps=_numbered(steps), question=question)
+
+        def one(draw: int) -> str:
+            written = self.asking.generate(
+                node_id,
+                "next question",
+                prompt,
+                _ONE_LINE,
+                _QUESTION_TOKENS,
+                temperature=temperature,
+                draw=draw,
+                silent=draws > 1 or node_id == ROOT_ID,  # what streams there is shown as a draft of the answer
+                task=NEXT,
+            )
+            return sanitize_line(written.text) if written.finish == "stop" else ""
+
+        numbers = range(1, draws + 1) if temperature else (0,)
+        written = dict.fromkeys(run_each(one, numbers, self.asking.settings.llm.parallel))
+        asked = {earlier for earlier, _ in steps}
+        return [text for text in written if text.endswith("?") and text not in asked]
 
     def standalone(self, question: str, turns: Sequence[str]) -> str:
         """A follow-up question rewritten so that it can be understood alone.
@@ -153,14 +215,21 @@ class Reader:
         Returns:
             The question in the model's words, sanitised; "" if it wrote nothing usable.
         """
-        template = "rewrite" if self.asking.style == "full" else "lean_rewrite"
+        template = in_style("rewrite", self.asking.style)
         prompt = render(_PACKAGE, template, turns="\n".join(map(sanitize_line, turns)), question=question)
         completion = self.asking.generate(None, "rewrite", prompt, _ONE_LINE, _QUESTION_TOKENS)
         return sanitize_line(completion.text) if completion.finish == "stop" else ""
 
-    def from_memory(self, node_id: int | None, question: str) -> Reading:
-        """Answer from the model's own knowledge."""
-        return self._read(node_id, "closed book", "closed_book", (), question=question)
+    def from_memory(self, node_id: int | None, question: str, *, draw: int = 0, temperature: float = 0.0) -> Reading:
+        """Answer from the model's own knowledge.
+
+        Args:
+            draw: number of a sample; each has a seed of its own.
+            temperature: of a sample; without a number the answer is greedy.
+        """
+        return self._read(
+            node_id, "closed book", "closed_book", (), draw=draw, temperature=temperature, question=question
+        )
 
     def from_thoughts(self, node_id: int | None, question: str, *, draw: int = 0, temperature: float = 0.0) -> Reading:
         """Chain of thought: think first, then answer from the thoughts (Wei et al., 2022).
@@ -178,7 +247,7 @@ class Reader:
 
     def choose(self, node_id: int, question: str, options: Sequence[str]) -> str:
         """The model's choice of one of the options (combinations of sources) for the question."""
-        template = "choose_sources" if self.asking.style == "full" else "lean_choose_sources"
+        template = in_style("choose_sources", self.asking.style)
         prompt = render(_PACKAGE, template, sources=max(options, key=len), question=question)
         chosen = self.asking.generate(node_id, "choose sources", prompt, Choice(tuple(options)), 16).text.strip()
         return chosen if chosen in options else max(options, key=len)
@@ -224,7 +293,7 @@ class Reader:
             watch_after=form.before,
             silent=draw > 1,
         )
-        reading = self._parse(form, completion, shown, dropped)
+        reading = without_dates(asked, self._parse(form, completion, shown, dropped))
         if reading.cited and asked.question:
             reading = replace(reading, mentioned=mentioned_share(asked.question, reading.cited))
         if task not in _VERIFIED or draw:
@@ -263,7 +332,9 @@ class Reader:
         answers: dict[str, tuple[str, float | None]] = {}  # with what was written for it, and how surely
         for item, share in zip(given, sure, strict=True):
             text = sanitize_line(item).rstrip(_DANGLING)
-            if text and not _UNKNOWN.fullmatch(text.strip(" .")):
+            if not shown and _PLAN_LINE.search(text):
+                dropped = (*dropped, _WROTE_PLAN)
+            elif text and not _UNKNOWN.fullmatch(text.strip(" .")):
                 answers.setdefault(text, (item, share))
         if not answers:
             return Reading(confidence=completion.mean_probability, null=null, dropped=dropped)
@@ -280,3 +351,8 @@ class Reader:
             if len(answers) > 1
             else (completion.text,),
         )
+
+
+def _numbered(steps: Sequence[tuple[str, str]]) -> str:
+    """Questions with their answers, a line each."""
+    return "\n".join(f"{i}. {asked} {answer}" for i, (asked, answer) in enumerate(steps, 1))

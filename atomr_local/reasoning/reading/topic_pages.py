@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from atomr_local.indexing.text_index.chunking import sentences
 from atomr_local.language.names import base_key, name_key
+from atomr_local.language.sentences import sentences
 from atomr_local.sanitize import sanitize_line
 from atomr_local.sources.protocol import Evidence, SourceName
 

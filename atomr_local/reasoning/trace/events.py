@@ -212,6 +212,7 @@ class NodeFinished(Event, StepMarks):
     action: Mapping[str, str] | None = None
     observation: str = ""
     candidates: tuple[Mapping[str, Any], ...] = ()
+    corrected_from: str | None = None
 
     @classmethod
     def from_fields(cls, node_id: int, source: object, **given: Any) -> NodeFinished:

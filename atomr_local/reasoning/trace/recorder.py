@@ -148,7 +148,8 @@ class Recorder:
         self.trace.settings.update(sanitize_all(dict(settings)))
 
     def _with_id(self, item: Evidence) -> Evidence:
-        key = json.dumps([str(item.source), item.title, item.text, item.locator.get("passage")], default=str)
+        place = [item.locator.get("passage"), item.locator.get("index")]
+        key = json.dumps([str(item.source), item.title, item.text, *place], default=str)
         if key not in self._known:
             known = self._known[key] = replace(item, id=f"e{len(self._known) + 1}")
             self.trace.evidence.append(

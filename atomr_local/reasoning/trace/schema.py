@@ -151,6 +151,8 @@ class NodeTrace(StepMarks):
         action: {"name", "input"} of the tool that the step used; None if it used none.
         observation: what the tool returned, as the model saw it. Untrusted.
         candidates: the answers that were weighed: {"answer", "score", "origin", "evidence"}, best first.
+        corrected_from: what the model had written before evidence corrected it, "" if it had marked the step as
+            unsolved; None if nothing was corrected. Untrusted.
     """
 
     id: int
@@ -190,6 +192,7 @@ class NodeTrace(StepMarks):
     action: dict[str, str] | None = None
     observation: str = ""
     candidates: list[dict[str, Any]] = field(default_factory=list)
+    corrected_from: str | None = None
 
 
 @dataclass
@@ -203,7 +206,7 @@ class EvidenceTrace:
         text: the passage, the graph's rows as short sentences, or the web snippet. Untrusted.
         score: larger is better; comparable within one source and query only.
         query: what the source was asked.
-        locator: where it is, such as {"passage", "span"}, {"sparql", "rows"} or {"url", "retrieved_at"}.
+        locator: where it is, such as {"passage", "span"}, {"sparql", "rows", "sketch"} or {"url", "retrieved_at"}.
     """
 
     id: str

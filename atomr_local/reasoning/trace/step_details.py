@@ -35,8 +35,15 @@ def step_title(step: NodeFinished | NodeTrace, label: str, question: str) -> str
         question: with references replaced by answers.
     """
     what = action_text(step.action) if step.action else sanitize_line(question)
+    if new := corrected_text(step):
+        what += f" (corrected: {new})"
     name = kind_text(label, "step")
     return f"{name}: {what}" if name else what
+
+
+def corrected_text(step: NodeFinished | NodeTrace) -> str:
+    """What the statement that the step was opened with was corrected to; "" if it was not, or if it has answers."""
+    return bounded(step.thought) if step.corrected_from is not None and not step.answers else ""
 
 
 def winner_text(step: NodeFinished | NodeTrace) -> str:

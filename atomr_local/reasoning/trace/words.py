@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from atomr_local.sanitize import sanitize_line
@@ -89,13 +89,21 @@ def origin_text(origin: str) -> str:
 
 def rating_text(score: float | None) -> str:
     """A rating as a figure: "-0.21"; "–" if it is not known."""
-    return "–" if score is None else f"{score:.2f}"
+    return "–" if score is None else f"{score:z.2f}"  # z: no minus before a zero
 
 
 def action_text(action: Mapping[str, str], longest: int = 300) -> str:
     """The use of a tool on one line: "search[Metropolis]"."""
     name, given = (sanitize_line(action.get(key, "")[: 2 * longest]) for key in ("name", "input"))
     return f"{name[:_LONGEST_NAME]}[{given[:longest]}{'…' if len(given) > longest else ''}]"
+
+
+def correction_text(corrected_from: str, longest: int = 120) -> str:
+    """What evidence has done to what the model had written; "" stands for that it did not know."""
+    if not corrected_from:
+        return "completed: the model did not know"
+    was = sanitize_line(corrected_from[: 2 * longest])
+    return f"corrected: the model had “{was[:longest]}{'…' if len(was) > longest else ''}”"
 
 
 def whence_text(candidate: Mapping[str, Any]) -> str:
@@ -117,9 +125,13 @@ def taken_from_step(computation: str | None) -> int | None:
     return int(found[1]) if found is not None else None
 
 
-def check_text(supported: bool) -> str:
-    """What the check of the citations has found."""
-    return _CHECKED[supported]
+def check_text(supported: bool, cited: Sequence[str]) -> str:
+    """What the check of the citations has found.
+
+    Args:
+        cited: what the answer cites.
+    """
+    return _CHECKED[supported] if supported or cited else "no passage is cited for this answer"
 
 
 def computation_text(computation: str) -> str:

@@ -128,7 +128,8 @@ class _Judge:
             return None
         if root.outcome == "memory" or root.method == "closed_book":
             return "memory"
-        if any(self._nodes[i].outcome == "not found" for i in self._rests_on(root)):
+        steps = (self._nodes[i] for i in self._rests_on(root))
+        if any(node.outcome == "not found" and not _is_stage(node) for node in steps):
             return "step"
         return "unsure" if root.confidence is not None and root.confidence < self._needed(root) else None
 

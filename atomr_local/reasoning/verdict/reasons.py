@@ -13,6 +13,7 @@ from rapidfuzz import fuzz
 
 from atomr_local.language.names import base_key, name_key, split_qualifier, words
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace
+from atomr_local.sources.protocol import Evidence
 from atomr_local.tree.nodes import REFERENCE
 
 # Words that are at least this similar, in %, may be misspellings of one another.
@@ -53,13 +54,30 @@ def _reasoned(node: NodeTrace, nodes: Mapping[int, NodeTrace], found: Sequence[E
     """The reason of a step that is not a look-up."""
     below = [nodes[i] for i in inputs(node, nodes)]
     if below and node.method != "direct_rag":
-        given = _listed(f"“{_short(item.answer)}”" for item in below if item.answers)
-        return f"The answers of the earlier steps ({given or 'none'}) do not {_plural(said)}."
+        given = _listed(f"“{_short(item.answer)}”" for item in _answered(node, nodes))
+        if given or not found:
+            return f"The answers of the earlier steps ({given or 'none'}) do not {_plural(said)}."
     if not found:
         where = places(node)
         return f"Nothing was found{f' {where}' if where else ''} for “{_short(node.resolved_question)}”."
     titles = _listed(dict.fromkeys(f"“{_short(item.title)}”" for item in found))
     return f"The evidence found ({titles}) does not {_plural(said)}."
+
+
+def _answered(node: NodeTrace, nodes: Mapping[int, NodeTrace]) -> list[NodeTrace]:
+    """The steps with an answer that this one is answered from. Of a method without a plan also those further below: its
+    rounds have no answers of their own.
+    """
+    found: dict[int, NodeTrace] = {}
+    left = inputs(node, nodes)
+    while left:
+        below = nodes[left.pop(0)]
+        if below.id in found:
+            continue
+        found[below.id] = below
+        if below.kind == "step":
+            left += inputs(below, nodes)
+    return [item for item in found.values() if item.answers]
 
 
 def _plural(said: str) -> str:
@@ -68,8 +86,14 @@ def _plural(said: str) -> str:
 
 
 def inputs(node: NodeTrace, nodes: Mapping[int, NodeTrace]) -> list[int]:
-    """The ids of the nodes that this one is answered from: the ones it refers to, and its children."""
-    children = [item.id for item in nodes.values() if item.parent == node.id]
+    """The ids of the nodes that this one is answered from: the ones it refers to, and its children.
+
+    Steps that were added to a plan give another answer, which stands only where the node says that it is the best of
+    several.
+    """
+    below = [item for item in nodes.values() if item.parent == node.id]
+    planned = [item for item in below if item.kind != "step"]
+    children = [item.id for item in (below if not planned or node.method == "aggregate" else planned)]
     return [i for i in dict.fromkeys((*node.refs, *children)) if i in nodes]
 
 
@@ -93,7 +117,7 @@ def filled(text: str, nodes: Mapping[int, NodeTrace]) -> str:
     return REFERENCE.sub(answer, text)
 
 
-def mentioned(name: str, found: Iterable[EvidenceTrace], *, any_word: bool = False) -> bool:
+def mentioned(name: str, found: Iterable[EvidenceTrace | Evidence], *, any_word: bool = False) -> bool:
     """Whether the evidence contains every capitalised word of the name, or with `any_word` one of them.
 
     A misspelt word counts too. Words in lower case describe something ("the lady who came up with Moomins") and may be
@@ -122,7 +146,7 @@ def _probed(node: NodeTrace, name: str) -> bool:
     return name == "graph" and (bool(node.linked) or "link" in node.signals)
 
 
-def _rows(item: EvidenceTrace) -> str:
+def _rows(item: EvidenceTrace | Evidence) -> str:
     rows = item.locator.get("rows")
     if not isinstance(rows, list | tuple):
         return ""

@@ -9,19 +9,23 @@ from atomr_local.language.names import words
 
 
 def repeats(question: str, answers: Sequence[str], names: Sequence[str] = ()) -> bool:
-    """Whether the answers only repeat the question; never if it offers a choice ("A or B", "A and B").
+    """Whether the answers only repeat the question; never one that it offers to choose ("A or B", "A and B").
 
-    A part of a longer name is not a repetition: Mexico, as the country of Mexico City.
+    The whole choice, "A or B", chooses nothing and is a repetition. A part of a longer name is none: Mexico, as the
+    country of Mexico City.
 
     Args:
         names: names that the plan takes from the question.
     """
     asked = words(question)
-    if not answers or "or" in asked:
+    offers = "or" in asked
+    if not answers:
         return False
 
     def repeated(answer: str) -> bool:
         said = words(answer)
+        if offers and "or" not in said:
+            return False
         places = [at for at in range(len(asked) - len(said) + 1) if asked[at : at + len(said)] == said] if said else []
         if not places or _chosen(question, answer):
             return False

@@ -1,0 +1,25 @@
+"""What a question names: what may be looked up of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from atomr_local.language.names import words
+from atomr_local.language.words import english
+from atomr_local.reasoning.reading.answer_formats import capitalised
+
+
+def named_in(question: str) -> tuple[str, ...]:
+    """What an input may name of the question: its capitalised names, and its words without those that say nothing."""
+    small, runs = english().stop, [list[str]()]
+    for word in question.split():
+        if all(key in small for key in words(word)):
+            runs.append([])
+        else:
+            runs[-1].append(word)
+    return tuple(dict.fromkeys((*names_in([question]), *(" ".join(run) for run in runs if run)))) or (question,)
+
+
+def names_in(texts: Sequence[str]) -> list[str]:
+    """Capitalised names, without words such as "She" at the beginning of a sentence."""
+    return [name for name in capitalised(texts) if not english().stop.issuperset(words(name))]
