@@ -19,16 +19,17 @@ from atomr_local.indexing.in_use import IndexesInUse
 from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.ranking import Ranking
 from atomr_local.settings.schema import Settings
+from atomr_local.sources.privacy import private_indexes
 from atomr_local.sources.protocol import KnowledgeSource, SourceName
 from atomr_local.sources.registry import SOURCES, SourceTools, find_source, open_source
 from atomr_local.system.memory import give_back_memory, keep_heap_small
 
 if TYPE_CHECKING:
-    from atomr_local.backbone.llama.probe.verdict import ProbeTask
     from atomr_local.backbone.protocol import Backbone
     from atomr_local.indexing.embedding.embedder import Embedder
     from atomr_local.indexing.embedding.span_reader import SpanReader
     from atomr_local.indexing.store import IndexKind
+    from atomr_local.model_loading import ModelFiles
     from atomr_local.sources.reranking import Reranker
 
 Stage = Callable[[str], None]
@@ -46,18 +47,6 @@ _MODEL = (
 _EMBEDDER = ("embedder",)
 _RERANKER = ("retrieval.reranker",)
 
-# Of a model, to be read once more at the start: a tenth of a second.
-_CHECKED_BYTES = 256 << 20
-
-
-def probe_task(settings: Settings, model: Path, adapter: Path | None) -> ProbeTask:
-    """What is to be tried out before these settings' model is loaded into this process."""
-    from atomr_local.backbone.llama.probe.verdict import ProbeTask
-
-    llm = settings.llm
-    storage = None if llm.weights == "file" else llm.weights
-    return ProbeTask(model, adapter, storage, paths.cache_dir(), llm.threads, llm.batch_threads, llm.cpu_variant)
-
 
 class Parts:
     """The parts that these settings ask for.
@@ -71,6 +60,7 @@ class Parts:
         verifies: whether the model can be asked if the evidence says what it answered: any that is instructed, and an
             adapter that was trained for it.
         rewrites: whether it can be asked what a follow-up question means, likewise.
+        knows_next: whether an adapter has learnt to write the next question from answered steps.
         span_reader: judges what the model reads in passages; None until it is loaded, and where it cannot be used.
         notes: what the user should know of the parts, such as that one runs more slowly than it could.
     """
@@ -87,6 +77,7 @@ class Parts:
         self.calibration = Calibration()
         self.verifies = False  # known once the model is loaded
         self.rewrites = backbone is not None
+        self.knows_next = False
         self.span_reader: SpanReader | None = None
         self._span_reader_tried = False
         self.notes: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -101,15 +92,27 @@ class Parts:
         """Names of the indexes in use, by kind; empty until they are open."""
         return self._indexes.names
 
-    def load(self, local: Sequence[str], stage: Stage, cancellation: Cancellation | None = None) -> None:
+    def load(
+        self,
+        local: Sequence[str],
+        stage: Stage,
+        cancellation: Cancellation | None = None,
+        *,
+        alone: Callable[[], bool] = lambda: True,
+        model: bool = True,
+    ) -> None:
         """Load what is not there yet of the model and the local sources.
+
+        Args:
+            model: whether the model is wanted too.
+            alone: whether no other question uses the parts; only then is a source closed whose index was replaced.
 
         Raises:
             AtomrError: a part cannot be loaded.
             Cancelled: nobody waits any longer. Loading continues, and the next question finds the parts.
         """
         if cancellation is None:
-            self._load(local, stage)
+            self._load(local, stage, alone, model)
             return
         loaded: Future[None] = Future()
         over = threading.Event()
@@ -122,7 +125,7 @@ class Parts:
 
         def work() -> None:
             try:
-                self._load(local, told)
+                self._load(local, told, alone, model)
             except BaseException as error:
                 loaded.set_exception(error)
             else:
@@ -133,23 +136,27 @@ class Parts:
         cancellation.check()
         loaded.result()
 
-    def _load(self, local: Sequence[str], stage: Stage) -> None:
+    def _load(self, local: Sequence[str], stage: Stage, alone: Callable[[], bool], model: bool) -> None:
         """The model on one thread, the sources on another."""
         with self._loading:
+            from atomr_local.model_loading import model_files
             from atomr_local.system.threads import prepare_threads
 
             prepare_threads()
             keep_heap_small()
             self._probing = Cancellation()
-            self._close_changed()
+            if alone():
+                self._close_changed()
             wanted = [name for name in local if name not in self.sources]
-            files = self._model_files() if self.backbone is None else None  # before a wait for indexes to be built
+            # Before a wait for indexes to be built.
+            missing = model and self.backbone is None
+            files = model_files(self.settings) if missing else None
             with ThreadPoolExecutor(max_workers=3, thread_name_prefix="atomr-load") as pool:
                 jobs = []
-                if self.backbone is None:
+                if missing:
                     stage("loading model")
                     jobs.append(pool.submit(self._load_backbone, stage, files))
-                if not self._span_reader_tried and self.settings.features.span_reader:
+                if model and not self._span_reader_tried and self.settings.features.span_reader:
                     jobs.append(pool.submit(self._load_span_reader))
                 if wanted:
                     stage("opening indexes")
@@ -257,7 +264,7 @@ class Parts:
             "web": web,
             "top_k": settings.top_k,
             "seed": settings.llm.seed,
-        }
+        } | ({"private": private} if (private := private_indexes(settings, local)) else {})
 
     def other_indexes(self, local: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """Kind and name of the whole indexes that a question over these local sources did not search."""
@@ -275,7 +282,7 @@ class Parts:
         if isinstance(source, GraphSource):
             return source.graph.directory
         with self._loading:
-            return self._index("graph", quiet)
+            return self._index("graph", quiet)[0]
 
     def _free_backbone(self) -> None:
         if self.backbone is not None:
@@ -284,70 +291,16 @@ class Parts:
 
     # On the threads that load.
 
-    def _model_files(self) -> tuple[Path, Path | None] | None:
-        """The model file and its adapter; None if a server is asked instead."""
-        if self.settings.endpoint.url:
-            return None
-        from atomr_local.catalog.find import find_adapter, find_model
+    def _load_backbone(self, stage: Stage, files: ModelFiles | None) -> None:
+        from atomr_local.model_loading import Learnt, load_model, open_server
 
-        path = find_model(self.settings.model)
-        return path, find_adapter(self.settings.adapter, path)
-
-    def _load_backbone(self, stage: Stage, files: tuple[Path, Path | None] | None) -> None:
-        settings = self.settings
-        self.style, self.calibration, self.verifies, self.rewrites = "full", Calibration(), True, True
+        learnt = Learnt.of(files)
+        self.style, self.calibration = learnt.style, learnt.calibration
+        self.verifies, self.rewrites, self.knows_next = learnt.verifies, learnt.rewrites, learnt.knows_next
         if files is None:
-            from atomr_local.backbone.openai import OpenAIBackbone
-
-            endpoint = settings.endpoint
-            self.backbone = OpenAIBackbone(
-                endpoint.url,
-                endpoint.model,
-                endpoint.api_key,
-                endpoint.timeout,
-                deadline=endpoint.deadline,
-                unencrypted=endpoint.allow_unencrypted_credentials,
-                use_proxy=settings.network.use_proxy,
-            )
-            return
-        from atomr_local.backbone.llama import LlamaBackbone
-        from atomr_local.backbone.llama.probe.runner import working_way
-        from atomr_local.backbone.llama.weights import is_prepared
-        from atomr_local.catalog.record import adapter_card, require_whole
-
-        path, adapter = files
-        card = adapter_card(adapter) if adapter is not None else {}
-        self.style = "lean" if card.get("prompts") == "lean" else "full"
-        self.calibration = Calibration.from_card(card)
-        tasks = card.get("tasks")
-        learnt = tasks if isinstance(tasks, list) else []
-        self.verifies = self.style == "full" or "verify" in learnt
-        self.rewrites = self.style == "full" or "rewrite" in learnt
-        task = probe_task(settings, path, adapter)
-        if not is_prepared(path, adapter, task.storage, task.cache):  # prepared weights are read in their place
-            for file in filter(None, files):
-                require_whole(file, _CHECKED_BYTES)
-        way = working_way(
-            task,
-            on_probe=lambda: stage("checking that the model runs on this machine, once"),
-            notify=self.notes.put,
-            cancellation=self._probing,
-        )
-        self.backbone = LlamaBackbone.load(
-            path,
-            adapter,
-            context_tokens=settings.llm.context_tokens,
-            threads=settings.llm.threads,
-            batch_threads=settings.llm.batch_threads,
-            speculative=settings.llm.drafting,
-            reuse=settings.llm.prefix_cache,
-            parallel=settings.llm.parallel,
-            storage=task.storage if way.prepared else None,
-            cache=paths.cache_dir(),
-            cpu_variant=way.cpu_variant,
-            extra_buffers=way.extra_buffers,
-            notify=self.notes.put,
-        )
+            self.backbone = open_server(self.settings)
+        else:
+            self.backbone = load_model(self.settings, files, stage, self.notes.put, self._probing)
 
     def _load_span_reader(self) -> None:
         """Optional: without it, answers have fewer signals. A loading error becomes a note."""
@@ -391,15 +344,16 @@ class Parts:
     def _source_tools(self, stage: Stage) -> SourceTools:
         return SourceTools(
             self.settings,
-            lambda kind: self._index(kind, stage),
+            lambda kind: self._index(kind, stage)[0],
             self._shared_embedder,
             self.notes.put,
             reranker=self._shared_reranker,
+            texts=lambda: self._index("text", stage),
         )
 
-    def _index(self, kind: IndexKind, stage: Stage) -> Path:
+    def _index(self, kind: IndexKind, stage: Stage) -> list[Path]:
         configured = self.settings.text_index if kind == "text" else self.settings.graph_index
-        return self._indexes.directory(kind, configured, self._shared_embedder, stage=stage, notify=self.notes.put)
+        return self._indexes.directories(kind, configured, self._shared_embedder, stage=stage, notify=self.notes.put)
 
     def _shared_reranker(self) -> Reranker | None:
         """The cross-encoder of the settings, loaded with its first query; None if none is set."""

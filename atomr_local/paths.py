@@ -71,6 +71,11 @@ def examples_file() -> Path:
     return config_file().with_name("examples.jsonl")
 
 
+def processes_file() -> Path:
+    """The solution processes that the user has kept, beside the examples."""
+    return config_file().with_name("processes.jsonl")
+
+
 def config_file() -> Path:
     return (_home() or _PLATFORM.user_config_path) / "config.toml"
 

@@ -13,16 +13,21 @@ After each: an error is told in words, without a traceback or a signal; what was
 a whole is as before or as after; the same command run again ends as if nothing had happened, and leaves no temporary
 files.
 
+With --edits nothing of this runs, but a folder of documents is edited at random and its index synced by a process that
+is killed at random moments; every sync that ends has to leave the index of a fresh build.
+
 The exit status is 1 if anything failed. Model and embedder are fakes: they write nothing that has to last.
 
     python scripts/faults.py --kills 300 --log faults.jsonl        everything
     python scripts/faults.py --quick                               about 20 seconds
+    python scripts/faults.py --edits 200 --seed 3 [--words]        a folder and its syncs
 """
 
 from __future__ import annotations
 
 import argparse
 import errno
+import importlib
 import json
 import os
 import random
@@ -31,6 +36,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -288,6 +294,8 @@ def options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=12)
     parser.add_argument("--log", type=Path, help="a JSON line for each run")
     parser.add_argument("--quick", action="store_true", help="a few of everything")
+    parser.add_argument("--edits", type=int, metavar="N", help="only so many edits of a folder, with its syncs killed")
+    parser.add_argument("--words", action="store_true", help="with --edits: words first, and embedding is killed too")
     given = parser.parse_args()
     if given.quick:
         given.twice = 0
@@ -298,6 +306,8 @@ def main() -> int:
     given = options()
     folder = Path(tempfile.mkdtemp(prefix="atomr-faults-"))
     try:
+        if given.edits:
+            return _edit(given, folder)
         if "ATOMR_FAULTS_SHIM" not in os.environ:
             library = compile_shim(folder)
             if library is None:
@@ -314,10 +324,37 @@ def main() -> int:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(given: argparse.Namespace, folder: Path) -> int:
+def _edit(given: argparse.Namespace, folder: Path) -> int:
+    """Random edits of a folder, and its syncs."""
+    # Of tests/.
+    processes, killed = (importlib.import_module(f"support.{name}") for name in ("build_process", "killed_syncs"))
+
+    _own_home(folder)
+    begun = time.monotonic()
+    builder = processes.BuildProcess()
+    syncs = killed.KilledSyncs(builder, folder / "notes", random.Random(given.seed), words=given.words)
+    try:
+        syncs.run(given.edits)
+    except AssertionError as error:
+        print(f"FAILED (--seed {given.seed}): {error}")
+        return 1
+    finally:
+        builder.close()
+        print(
+            f"{syncs.folder.made} edits ({syncs.folder.told()}), {syncs.kills} commands killed, {syncs.syncs} syncs "
+            f"that ended compared with a fresh build, {time.monotonic() - begun:.0f} s"
+        )
+    return 0
+
+
+def _own_home(folder: Path) -> None:
     for name in [name for name in os.environ if name.startswith("ATOMR_") and name != "ATOMR_CONTACT"]:
         del os.environ[name]
     os.environ["ATOMR_HOME"] = str(folder)
+
+
+def _run(given: argparse.Namespace, folder: Path) -> int:
+    _own_home(folder)
     warnings.simplefilter("ignore", RuntimeWarning)  # lancedb warns of forks; nothing runs in it when this one forks
     hub, server = serve(folder / "hub")
     ops.warm()

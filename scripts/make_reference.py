@@ -80,14 +80,13 @@ _PYTHON = """\
 from atomr_local import Assistant
 
 with Assistant.open() as assistant:
-    for event in assistant.ask("Who wrote Frankenstein?"):
-        print(event)
-    trace = assistant.last_trace
+    answer = assistant.answer("Who wrote Frankenstein?")
+print(answer.text, answer.confidence)
 ```
 
-The [trace](trace.md) is the sum of the events. Every error that a caller can cause or meet is an `AtomrError`.
-
-## `Assistant`
+[Use it from Python](../how-to/python.md) shows how. The names in `atomr_local.__all__` are the public interface: they
+change only with the first number of the version. The [trace](trace.md) is the sum of the events. Every error that a
+caller can cause or meet is an `AtomrError`.
 """
 _BOUNDS = {"Ge": ("ge", "≥"), "Gt": ("gt", ">"), "Le": ("le", "≤"), "Lt": ("lt", "<")}
 
@@ -237,18 +236,20 @@ def _literals(hint: Any) -> list[Any]:
 
 
 def python_page() -> str:
-    from atomr_local import Assistant, errors
+    from atomr_local import Answer, Assistant, Step, errors
     from atomr_local.reasoning.trace import events
 
-    parts = [_PYTHON, f"{_plain(inspect.getdoc(Assistant))}\n"]
-    for name, member in vars(Assistant).items():
-        if name.startswith("_"):
-            continue
-        told = _plain(inspect.getdoc(member))
-        parts += [f"### `{name}`\n", _signature(name, member), f"```text\n{told}\n```\n" if told else ""]
+    parts = [_PYTHON]
+    for kind in (Assistant, Answer, Step):
+        parts += [f"## `{kind.__name__}`\n", f"{_plain(inspect.getdoc(kind))}\n"]
+        for name, member in vars(kind).items():
+            if name.startswith("_") or inspect.ismemberdescriptor(member):
+                continue
+            told = _plain(inspect.getdoc(member))
+            parts += [f"### `{name}`\n", _signature(name, member), f"```text\n{told}\n```\n" if told else ""]
     parts += [
         "## Events\n",
-        "In `atomr_local.reasoning.trace.events`; `to_dict()` is what `atomr ask --jsonl` prints.\n",
+        "In `atomr_local`; `to_dict()` is what `atomr ask --jsonl` prints.\n",
     ]
     rows = []
     for name, found in vars(events).items():

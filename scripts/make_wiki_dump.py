@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 from xml.sax.saxutils import escape, quoteattr
 
-from atomr_local.indexing.text_index.chunking import sentences
+from atomr_local.language.sentences import sentences
 
 _HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">
   <siteinfo>

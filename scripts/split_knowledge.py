@@ -2,6 +2,7 @@
 """Leave each entity's facts in one source only, its page or its triples, so that most questions must cross sources.
 
     scripts/split_knowledge.py --data DIR --out OUT [--seed 0] [--build NAME]
+    scripts/split_knowledge.py --corpus FILE --facts FILE --out OUT [--seed 0] [--build NAME]
 
 An entity that has both a page and triples keeps the page or the triples, by a seeded hash of its name; names that a
 question's chain uses for one entity count as one. What has only one of them keeps it. Written to OUT:
@@ -15,7 +16,11 @@ A hop is told where its fact is left: on a page of its head, or as a triple of i
 tells is left out. A page about someone else may tell a hop of an entity whose page was taken away: how many there are
 among the gold pages of the questions is counted. --build also builds both indexes, under NAME, into ATOMR_HOME.
 
+The second form splits any pages and facts; there are no questions then, but `atomr questions make` can make some.
+
     scripts/split_knowledge.py --data ../shared/data --out runs/2wiki-split --build 2wiki-split
+    scripts/split_knowledge.py --corpus indexes/starter/articles.jsonl --facts indexes/starter/facts.jsonl \
+        --out runs/starter-split --build starter-split
 """
 
 from __future__ import annotations
@@ -172,22 +177,41 @@ def divide(data: Path, out: Path, seed: int) -> dict[str, Any]:
             elsewhere += "page" not in told and left.told_elsewhere(hop, titles)
     if not asked[CROSSING]:
         raise InputError(f"no question of {data / QUESTIONS} crosses sources with the seed {seed}")
-    out.mkdir(parents=True, exist_ok=True)
-    write_lines(out / "corpus.jsonl", (page for some in left.pages.values() for page in some))
-    write_lines(out / "triples.jsonl", (triple for some in left.triples.values() for triple in some))
+    counts = write_knowledge(out, whole, left, seed)
     write_lines(out / "crossing.jsonl", asked[CROSSING])
     write_lines(out / "one_side.jsonl", (*asked[PAGES], *asked[TRIPLES]))
-    counts = {
-        "seed": seed,
-        "entities with both": len(whole.pages.keys() & whole.triples.keys()),
-        "pages": [sum(map(len, whole.pages.values())), sum(map(len, left.pages.values()))],
-        "triples": [sum(map(len, whole.triples.values())), sum(map(len, left.triples.values()))],
+    counts |= {
         "development questions": {name: len(lines) for name, lines in asked.items()},
         "their hops told by": dict(hops.most_common()),
         "hops told by triples, and by a gold page of another entity": elsewhere,
     }
     write_file(out / "split.json", json.dumps(counts, indent=1) + "\n")
     return counts
+
+
+def divide_any(corpus: Path, facts: Path, out: Path, seed: int) -> dict[str, Any]:
+    """As :func:`divide`, without questions.
+
+    Raises:
+        InputError: a file is missing or bad.
+    """
+    whole = Knowledge.of(distinct(lines_of(corpus)), lines_of(facts), Entities(()))
+    counts = write_knowledge(out, whole, whole.split(seed), seed)
+    write_file(out / "split.json", json.dumps(counts, indent=1) + "\n")
+    return counts
+
+
+def write_knowledge(out: Path, whole: Knowledge, left: Knowledge, seed: int) -> dict[str, Any]:
+    """Write the pages and the triples that are left; the counts before and after."""
+    out.mkdir(parents=True, exist_ok=True)
+    write_lines(out / "corpus.jsonl", (page for some in left.pages.values() for page in some))
+    write_lines(out / "triples.jsonl", (triple for some in left.triples.values() for triple in some))
+    return {
+        "seed": seed,
+        "entities with both": len(whole.pages.keys() & whole.triples.keys()),
+        "pages": [sum(map(len, whole.pages.values())), sum(map(len, left.pages.values()))],
+        "triples": [sum(map(len, whole.triples.values())), sum(map(len, left.triples.values()))],
+    }
 
 
 def build(out: Path, name: str) -> None:
@@ -203,12 +227,20 @@ def build(out: Path, name: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with qa/ and kg/")
+    parser.add_argument("--data", type=Path, help="folder with qa/ and kg/")
+    parser.add_argument("--corpus", type=Path, help="pages, as `atomr text build` reads them")
+    parser.add_argument("--facts", type=Path, help="facts, as `atomr graph build` reads them")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--build", metavar="NAME", help="build the indexes of this name, too")
     given = parser.parse_args(arguments)
-    print(json.dumps(divide(given.data, given.out, given.seed), indent=1))
+    if given.corpus and given.facts and not given.data:
+        counts = divide_any(given.corpus, given.facts, given.out, given.seed)
+    elif given.data and not given.corpus and not given.facts:
+        counts = divide(given.data, given.out, given.seed)
+    else:
+        parser.error("--data is needed, or --corpus and --facts")
+    print(json.dumps(counts, indent=1))
     if given.build:
         build(given.out, given.build)
     return 0

@@ -79,14 +79,19 @@ def look_up(client: Client, url: str, name: str, licence: str = "") -> RemoteMod
     Raises:
         FetchError: it does not answer, refuses, or does not say how long the file is.
     """
-    headers = client.head(url, enough=lambda answer: bool(_digest(answer)))
-    digest = _digest(headers)
-    size = header_length(url, headers.get(_LINKED_SIZE if digest else "content-length", ""))
+    headers = client.head(url, enough=lambda answer: bool(published_digest(answer)))
+    digest = published_digest(headers)
+    size = header_length(url, published_length(headers))
     file = RemoteFile(url, f"{name}.gguf{_FETCHED}", size, "sha256" if digest else "", digest)
     return RemoteModel(name, licence, file)
 
 
-def _digest(headers: httpx.Headers) -> str:
+def published_length(headers: httpx.Headers) -> str:
+    """The length of the file in the headers, as text; "" if there is none."""
+    return str(headers.get(_LINKED_SIZE if published_digest(headers) else "content-length", ""))
+
+
+def published_digest(headers: httpx.Headers) -> str:
     """The SHA-256 in the headers; "" if there is none."""
     tag = headers.get(_LINKED_DIGEST, "").strip().removeprefix("W/").strip('"').lower()
     return tag if re.fullmatch(r"[0-9a-f]{64}", tag) else ""

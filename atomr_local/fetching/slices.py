@@ -71,6 +71,7 @@ class Slice:
         titles: titles of pages on `site` whose items it is about, too.
         settings: what else the content depends on; a part made with other settings is started again.
         whole: keep external identifiers, media and the like as well.
+        properties: given, the names of the items and of these properties alone are fetched.
 
     Attributes:
         entity_list: file of the ids of the items that the slice is about, as Wikidata numbers them now; written last.
@@ -84,6 +85,7 @@ class Slice:
     site: str = "enwiki"
     settings: dict[str, Any] | None = None
     whole: bool = False
+    properties: IdSet | None = None
     progress: Progress = lambda *_: None
 
     def __post_init__(self) -> None:
@@ -93,9 +95,12 @@ class Slice:
         self.entity_list = self.target.with_name(f"{self.target.name}.entities.txt")
         self._titles = sorted(set(self.titles))
         digest = hashlib.sha256(self.wanted.to_bytes().rstrip(b"\0"))
+        if self.properties is not None:
+            digest.update(b"names" + self.properties.to_bytes().rstrip(b"\0"))
         digest.update(json.dumps([self._titles, self.site, self.whole, self.settings], sort_keys=True).encode())
         self._inputs = digest.hexdigest()
         self._state: dict[str, Any] = {}
+        self._first = ENTITIES if self.properties is None else CLASSES  # the stage of what is asked for itself
         self._sets = {stage: IdSet() for stage in STAGES}
         self._written = IdSet()
 
@@ -114,7 +119,9 @@ class Slice:
                 self._restore()
                 if self._state["titles"] < len(self._titles):
                     self._find_titles()
-                self._sets[ENTITIES] = self.wanted
+                self._sets[self._first] = self.wanted
+                for number in self.properties or ():
+                    self._sets[PROPERTIES].add(number)
                 with self._part.open("r+b") as stream:
                     stream.truncate(self._state["bytes"])
                     stream.seek(self._state["bytes"])
@@ -196,6 +203,7 @@ class Slice:
         letter = "P" if stage == PROPERTIES else "Q"
         numbers = self._sets[stage]
         total, done = len(numbers), 0
+        told = stage if self.properties is None or stage == PROPERTIES else "labels"
         batch: list[int] = []
         for number in numbers:
             done += 1
@@ -205,17 +213,20 @@ class Slice:
             if len(batch) == BATCH:
                 self._batch(stage, letter, batch, stream)
                 batch = []
-                self.progress(stage, done, total)
+                self.progress(told, done, total)
         if batch:
             self._batch(stage, letter, batch, stream)
-        self.progress(stage, total, total)
+        if total or self.properties is None:
+            self.progress(told, total, total)
 
     def _batch(self, stage: str, letter: str, numbers: list[int], stream: Any) -> None:
         require_room(self._part.parent, _BATCH_BYTES)
         missing = 0
-        for identifier, found in self.api.entities([f"{letter}{number}" for number in numbers], _PROPS[stage]).items():
+        for identifier, found in self.api.entities(
+            [f"{letter}{number}" for number in numbers], self._props(stage)
+        ).items():
             if found is None:
-                missing += stage == ENTITIES
+                missing += stage == self._first
                 continue
             # What points to an item that was merged must find a name under the id that it points to.
             entity = found if stage == ENTITIES else found | {"id": identifier}
@@ -227,6 +238,9 @@ class Slice:
         stream.flush()
         os.fsync(stream.fileno())
         self._save(after=numbers[-1], bytes=stream.tell(), missing=self._state["missing"] + missing)
+
+    def _props(self, stage: str) -> tuple[str, ...]:
+        return _PROPS[stage] if self.properties is None else _PROPS[PROPERTIES]
 
     def _take(self, stage: str, entity: dict[str, Any]) -> None:
         """Note what a written entity makes necessary."""
@@ -242,8 +256,9 @@ class Slice:
                 self._sets[LINKED if stage == ENTITIES else CLASSES].add(number)
 
     def _finish(self) -> None:
-        ids = (entity["id"] for stage, entity in self._lines() if stage == ENTITIES)
-        put(self.entity_list, "".join(f"{identifier}\n" for identifier in ids).encode())
+        if self.properties is None:
+            ids = (entity["id"] for stage, entity in self._lines() if stage == ENTITIES)
+            put(self.entity_list, "".join(f"{identifier}\n" for identifier in ids).encode())
         self._part.replace(self.target)
         self._notes.unlink(missing_ok=True)
         self._found.unlink(missing_ok=True)

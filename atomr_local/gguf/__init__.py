@@ -5,7 +5,7 @@ version, counts, typed key-value pairs, one record for each tensor, then the ten
 specification of the ggml project). What each bound follows from is named beside it, by llama.cpp's source file.
 """
 
-from atomr_local.gguf.checks import check_adapter, check_model
+from atomr_local.gguf.checks import check_adapter, check_adapters, check_model
 from atomr_local.gguf.header import GgufHeader, read_header
 
-__all__ = ["GgufHeader", "check_adapter", "check_model", "read_header"]
+__all__ = ["GgufHeader", "check_adapter", "check_adapters", "check_model", "read_header"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from atomr_local.errors import ModelError
@@ -54,6 +55,13 @@ def _split_problem(header: GgufHeader) -> str:
         except ModelError as error:
             return error.message
     return ""
+
+
+def check_adapters(paths: Iterable[Path | None], model: GgufHeader) -> None:
+    """:func:`check_adapter` for each that there is."""
+    for path in paths:
+        if path is not None:
+            check_adapter(path, model)
 
 
 def check_adapter(path: Path, model: GgufHeader) -> GgufHeader:

@@ -6,9 +6,9 @@ import contextlib
 import errno
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from atomr_local import paths
@@ -78,6 +78,55 @@ def save_settings(changes: Mapping[str, Any]) -> Path:
         settings = _check(text, path)
         _write(path, text, secret=holds_secrets(settings))
     return path
+
+
+def save_settings_text(text: str) -> Path:
+    """Replace the settings file by this text, checked as it would be read.
+
+    Returns:
+        The file.
+
+    Raises:
+        SettingsError: the text is not TOML or has a value that is not usable, or the file cannot be written.
+    """
+    path = Settings.file or paths.config_file()
+    with _alone(path):
+        settings = _check(text, path)
+        _write(path, text, secret=holds_secrets(settings))
+    return path
+
+
+def value_of(key: str, text: str) -> Any:
+    """The value that a person means by a text: of the setting's type, as TOML has it, or the text itself.
+
+    A list may be written with commas.
+
+    Raises:
+        SettingsError: there is no such setting.
+    """
+    kind = _kind(key)
+    if kind is str or (isinstance(kind, type) and issubclass(kind, Secret)):
+        return text
+    if kind in (bool, int, float):
+        with contextlib.suppress(ValidationError):  # saving tells what is wrong with it
+            return TypeAdapter(kind).validate_python(text)
+        return text
+    try:
+        value = parse_toml(f"value = {text}", "the value")["value"]
+    except SettingsError:
+        value = text
+    if isinstance(value, str) and get_origin(kind) in (tuple, list):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value
+
+
+def _kind(key: str) -> Any:
+    """The type of the setting, as it is annotated; None for an option of a strategy."""
+    first, *rest = _parts(renamed_key(key))
+    if first == "strategies":
+        return None
+    field = Settings.model_fields[first] if not rest else _groups()[first].model_fields[rest[0]]
+    return field.annotation
 
 
 @contextlib.contextmanager

@@ -145,8 +145,18 @@ class FeatureSettings(_Group):
         True, description="Guess from the evidence, marked as a guess, before using the model's memory."
     )
     verify: bool = Field(True, description="Ask the model whether the evidence supports its answer.")
+    follow_ups: bool = Field(
+        True,
+        description="Strategies that ask one question after another use what an adapter has learnt about it; off: the "
+        "prompts that any model gets.",
+    )
     span_reader: bool = Field(True, description="Let a small encoder judge what the model reads in passages.")
     rival: bool = Field(True, description="Compare the tree's answer with a direct one; keep the more likely one.")
+    ask_on: bool = Field(
+        True,
+        description="Where the answer is not sure, ask one question after another as well; keep the more likely "
+        "answer. Needs an adapter that has learnt it.",
+    )
     decline: bool = Field(True, description='Say "not found" if the evidence does not support an answer.')
 
 
@@ -175,6 +185,17 @@ class ConversationSettings(_Group):
     follow: bool = Field(True, description="Whether a question may refer to earlier ones (terminal UI).")
 
 
+class PrivacySettings(_Group):
+    """What must not leave this machine."""
+
+    indexes: str = Field(
+        "",
+        description="Private text and graph indexes, with commas: a question that may read one is refused while web "
+        "search is on or the model is on another machine.",
+    )
+    share: bool = Field(False, description="Let what is read in private indexes go to the web and to other machines.")
+
+
 class UISettings(_Group):
     """Appearance and keys of the terminal UI."""
 
@@ -184,6 +205,11 @@ class UISettings(_Group):
         description="Your own keys: action id (see F1) = key, or several keys separated by commas.",
     )
     first_run_done: bool = Field(False, description="Whether the choice offered at the first start was made.")
+    embed_idle: str = Field(
+        "",
+        description="Text indexes whose missing vectors are made while no question runs, with commas; all: every one; "
+        "empty: none.",
+    )
     tree_share: int = Field(50, ge=20, le=80, description="Width of the reasoning tree in percent.")
 
     @field_validator("keys")
@@ -217,7 +243,11 @@ class Settings(BaseSettings):
     model: str = Field(STARTER, description="Model name (see `atomr models list`) or path of a GGUF file.")
     adapter: str = Field("auto", description="LoRA adapter (GGUF): auto, none, a name or a path.")
     embedder: str = Field(STARTER, description="Sentence embedder: starter, or the path of a local directory.")
-    text_index: str = Field("", description="Text index to search; empty: the only one built, else the starter.")
+    text_index: str = Field(
+        "",
+        description="Text index to search, or several searched together, with commas (wiki,notes); empty: the only one "
+        "built, else the starter.",
+    )
     graph_index: str = Field("", description="Graph index to search; empty: the only one built, else the starter.")
     sources: tuple[SourceId, ...] = Field(
         _LOCAL_SOURCES, description="Sources that may be used besides the web (see `atomr sources`)."
@@ -240,6 +270,7 @@ class Settings(BaseSettings):
     endpoint: EndpointSettings = EndpointSettings()
     network: NetworkSettings = NetworkSettings()
     ui: UISettings = UISettings()
+    privacy: PrivacySettings = PrivacySettings()
 
     @field_validator("strategies", mode="before")
     @classmethod

@@ -9,6 +9,7 @@ measures the choice.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -47,3 +48,14 @@ def generation_threads(wanted: int = 0) -> int:
 def batch_threads(wanted: int = 0) -> int:
     """Threads for reading a prompt: `wanted`, or every core when 0."""
     return wanted or available_cores()
+
+
+def give_way() -> None:
+    """Let this process have only what others leave of the processor. To be called before its threads are started."""
+    idle = getattr(os, "SCHED_IDLE", None)
+    with contextlib.suppress(OSError):
+        if idle is not None:
+            os.sched_setscheduler(0, idle, os.sched_param(0))
+            return
+    with contextlib.suppress(OSError):
+        os.nice(19)

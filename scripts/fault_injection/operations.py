@@ -154,6 +154,16 @@ def text_state(_home: Path) -> list[str]:
     return sorted(json.dumps([row["id"], row["title"], row["text"]]) for row in rows)
 
 
+def vectors_state(home: Path) -> list[str]:
+    """The passages of the index `mine`, and of those that its table knows the vectors."""
+    from atomr_local.indexing import store
+    from atomr_local.indexing.text_index.table import TABLE, VECTOR, connect
+
+    passages = text_state(home)
+    rows = connect(store.index_path("text", "mine")).open_table(TABLE).search().select(["id", VECTOR]).to_list()
+    return [*passages, *sorted(f"{row['id']} {row[VECTOR]}" for row in rows)]
+
+
 def graph_state(_home: Path, name: str = "facts") -> list[str]:
     from pyoxigraph import Store
 
@@ -270,6 +280,19 @@ def _settings(home: Path, _inputs: Path) -> None:
     (home / "config.toml").write_text("# mine\ntop_k = 3\n")
 
 
+def _folder_home(home: Path, _inputs: Path) -> None:
+    """A folder that was edited after its index was built."""
+    folder = home / "notes"
+    (folder / "sub").mkdir(parents=True)
+    for number in range(6):
+        (folder / "sub" / f"n{number}.txt").write_text(f"Note {number} is about {' '.join(_WORDS[number:])}.")
+    quietly("text", "build", str(folder), "--name", "mine")
+    (folder / "sub" / "n1.txt").unlink()
+    (folder / "sub" / "n2.txt").rename(folder / "moved.txt")
+    for number in (3, 7, 8):
+        (folder / "sub" / f"n{number}.txt").write_text(f"Note {number} was written anew: {' '.join(_WORDS)}.")
+
+
 def _example(question: str) -> Callable[[Path, Path], None]:
     return lambda _home, inputs: atomr("examples", "add", "--question", question, "--plan", str(inputs / "plan.txt"))
 
@@ -317,6 +340,16 @@ def operations(hub: str) -> list[Operation]:
         Operation(
             "text remove", lambda _home, inputs: quietly("text", "build", str(inputs / "a.jsonl"), *text_options),
             lambda _home, _inputs: atomr("text", "remove", "Page 3", *text_options), text_state, again=False,
+        ),
+        Operation(
+            "text sync", _folder_home, lambda _home, _inputs: atomr("text", "sync", "mine"), text_state,
+        ),
+        Operation(
+            "text embed",
+            lambda _home, inputs: quietly(
+                "text", "build", str(inputs / "b.jsonl"), *text_options, "--vectors", "later"
+            ),
+            lambda _home, _inputs: atomr("text", "embed", "mine"), vectors_state,
         ),
         Operation(
             "graph build",

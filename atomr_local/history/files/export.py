@@ -15,8 +15,16 @@ from atomr_local.history.entries import QuestionSummary, StoredQuestion
 from atomr_local.history.trace_encoding import encode
 from atomr_local.reasoning.confidence.words import NOT_FOUND, confidence_text, confidence_value, status_word
 from atomr_local.reasoning.trace.schema import EvidenceTrace, NodeTrace, Trace, left_machine, taken_from, understood
-from atomr_local.reasoning.trace.step_details import is_stage, step_details
-from atomr_local.reasoning.trace.words import MISFIT, OWN, check_text, computation_text, kind_text, warning_text
+from atomr_local.reasoning.trace.step_details import corrected_text, is_stage, step_details
+from atomr_local.reasoning.trace.words import (
+    MISFIT,
+    OWN,
+    check_text,
+    computation_text,
+    correction_text,
+    kind_text,
+    warning_text,
+)
 from atomr_local.sanitize import sanitize, sanitize_line
 
 _ROWS = 20
@@ -154,14 +162,17 @@ def _branch(trace: Trace, node: NodeTrace, numbers: Mapping[str, int], depth: in
     computed = node.method in ("symbolic", "computed")
     how = f", computed: {_code(computation_text(node.computation))}" if computed and node.computation else ""
     own = f", {OWN}" if trace.is_given(node) else ""
-    unsure = f", {check_text(False)}" if node.supported is False else ""
+    unsure = f", {check_text(False, node.cited)}" if node.supported is False else ""
     misfit = f", {MISFIT}" if node.misfit else ""
+    mended = f", {_escaped(correction_text(node.corrected_from))}" if node.corrected_from is not None else ""
     failed = f", failed: {_escaped(node.error['message'])}" if node.error else ""
     question = _escaped(node.resolved_question or node.question)
+    if new := corrected_text(node):
+        question, mended = f"~~{question}~~ corrected: {_escaped(new)}", ""
     answer = f"**{_escaped(node.answer)}**" if sanitize_line(node.answer) else "—"
     if node.outcome == "not found":
         answer = f"*{NOT_FOUND}*"
-    marks = f"{_cited(node, numbers)}{how}{own}{unsure}{misfit}{failed}"
+    marks = f"{_cited(node, numbers)}{how}{own}{mended}{unsure}{misfit}{failed}"
     indent = "  " * depth
     lines = [f"{indent}- {label}{question}{'' if is_stage(node, node.label, node.question) else f' → {answer}'}{marks}"]
     lines += [f"{indent}  - {name}: {_escaped(text)}" for name, text in step_details(node)]
@@ -174,6 +185,8 @@ def _branch(trace: Trace, node: NodeTrace, numbers: Mapping[str, int], depth: in
 def _evidence(number: int, item: EvidenceTrace) -> Iterable[str]:
     locator = item.locator
     place = [item.source]
+    if locator.get("index"):
+        place.append(f"index {_code(_plain(locator['index']))}")
     if "passage" in locator:
         span = locator.get("span")
         characters = f", characters {_plain(span).replace(', ', '–')}" if span else ""

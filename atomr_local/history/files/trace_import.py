@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from atomr_local.errors import InputError
+from atomr_local.file_kinds import kind_of
 from atomr_local.history.files.json_fields import (
     ABSENT,
     MOST_ITEMS,
@@ -69,12 +70,17 @@ def read_traces(path: Path) -> list[Trace]:
         with open_regular(path) as stream:
             data = stream.read(LARGEST_FILE + 1)
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise InputError(
+            f"{path} cannot be read: {error.strerror or error}",
+            hint="Name a file that `atomr history export --format json` has written.",
+        ) from error
     if len(data) > LARGEST_FILE:
         raise InputError(f"{path} is larger than {LARGEST_FILE >> 20} MiB", hint="Export fewer questions at a time.")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        if kind := kind_of(data):
+            raise InputError(f"{path}: {kind.name}, no trace", hint=kind.advice) from error
         raise InputError(f"{path} is not UTF-8 text: {error}") from error
     try:
         documents = list(_documents(text, path))
@@ -211,6 +217,7 @@ def _node(fields: JsonFields) -> NodeTrace:
         action=_action(fields),
         observation=fields.text("observation", ""),
         candidates=fields.items("candidates", _candidate, _MOST_CANDIDATES),
+        corrected_from=fields.text("corrected_from", None),
     )
 
 

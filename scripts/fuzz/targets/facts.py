@@ -8,6 +8,7 @@ from contextlib import suppress
 import pyoxigraph
 
 from atomr_local.errors import InputError
+from atomr_local.indexing.graph_index.provenance import stated_lines
 from atomr_local.indexing.graph_index.statements.terms import FactStatements
 from atomr_local.indexing.readers.detect import detect_graph_format
 from atomr_local.indexing.readers.facts.json_lines import Fact, read_facts
@@ -52,10 +53,16 @@ def check(data: bytes) -> None:
         _check_texts(fact)
     with fresh_names() as names:
         statements = FactStatements(names, {"Ann": "http://www.wikidata.org/entity/Q1"}.get)
-        lines = [line for fact in facts for line in statements.lines(fact)]
+        lines = [line for fact in facts for line in _lines(statements, fact)]
         names.flush()
     triples = must_be_triples(lines)
     expect(all(isinstance(t.predicate, pyoxigraph.NamedNode) for t in triples), "predicates are addresses")
+
+
+def _lines(statements: FactStatements, fact: Fact) -> Iterator[str]:
+    if (triple := statements.triple(fact)) is not None:
+        yield f"{' '.join(triple)} .\n"
+        yield from stated_lines(triple, fact.stated) if fact.stated is not None else ()
 
 
 def _check_texts(fact: Fact) -> None:

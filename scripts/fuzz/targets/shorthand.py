@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from atomr_local.planning.planner import Planner
-from atomr_local.planning.shorthand import renumbered, with_searches
+from atomr_local.planning.shorthand import with_searches
+from atomr_local.tree.renumbering import renumbered
 from atomr_local.tree.validation import Limits, validate
 from fuzz.properties import as_text, expect
 from fuzz.targets.compact import use

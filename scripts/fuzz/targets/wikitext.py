@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from io import BytesIO
 
+from atomr_local.indexing.readers import child_limits
 from atomr_local.indexing.readers.wikipedia import page_parser_worker as wikipages_worker
 from atomr_local.indexing.readers.wikipedia.wikitext import plain_text
 from fuzz.properties import as_text, expect, repeated
@@ -20,6 +21,10 @@ DICTIONARY = (
     b"\xe2\x80\xa8", b"{{circa|", b"{{frac|1|2}}",
 )  # fmt: skip
 _LONGEST = 4_000  # what takes longer to read has its own limits, which need a process of its own
+
+
+def _unbounded(size: int) -> None:
+    """This process is bounded by the fuzzer."""
 
 
 def seeds() -> Iterator[bytes]:
@@ -47,7 +52,7 @@ def check(data: bytes) -> None:
         expect(len(page.text) <= 40 * len(text) + 40, "prose does not grow", len(page.text))
     answers = BytesIO()
     task = json.dumps({"dropped_links": ["category", "file"], "seconds": 0, "seconds_per_mib": 0})
-    wikipages_worker._memory_bounded = lambda: None  # this process is bounded by the fuzzer
+    child_limits.bound_memory = _unbounded
     wikipages_worker.serve(BytesIO(f"{task}\n{json.dumps(text)}\n".encode()), answers)
     ready, answer = map(json.loads, answers.getvalue().splitlines())
     expect(ready == {}, "the worker is ready", ready)
