@@ -170,6 +170,13 @@ def test_the_question_alone_is_a_plan_that_was_chosen() -> None:
     assert (plan.origin, plan.tree.is_direct, plan.problems) == ("model", True, ())
 
 
+def test_a_yes_no_plan_that_leaves_out_its_last_look_up_gets_it() -> None:
+    question = "Was the director of Jaws born in Paris?"
+    steps = 'Who directed Jaws? = Relate("Jaws", "director")\n2. Is [1] Paris? = Is([1], "Paris", "same")'
+    plan = planner(FakeBackbone(f"0. {question} = Answer(yes/no)\n1. {steps}")).plan(question)
+    assert 'Relate([1], "place of birth")' in plan.compact
+
+
 def test_a_plan_without_line_0_is_still_read() -> None:
     plan = planner(FakeBackbone(GOOD)).plan(QUESTION)
     assert (plan.tree.question, plan.tree.expects) == (QUESTION, None)
