@@ -56,17 +56,26 @@ def _task_adapter_files() -> list[Path]:
     ]
 
 
+def model_names() -> list[str]:
+    """What `find_model` takes beside paths; no file is opened."""
+    return [STARTER, *(path.stem for path in _files(paths.models_dir()))]
+
+
+def adapter_names() -> list[str]:
+    """What `find_adapter` takes beside paths; no file is opened."""
+    return ["auto", "none", *(path.stem for path in _adapter_files())]
+
+
 def _is_path(value: str) -> bool:
     return value.endswith(".gguf") or "/" in value or "\\" in value or value.startswith("~")
 
 
-def _named(value: str, files: list[Path], what: str, others: tuple[str, ...]) -> Path:
+def _named(value: str, files: list[Path], what: str, names: list[str]) -> Path:
     for path in files:
         if path.stem == value:
             return path
-    known = ", ".join([*others, *(path.stem for path in files)])
     raise ModelError(
-        f"there is no {what} named {value!r}", hint=f"Available: {known}. A path of a GGUF file works too."
+        f"there is no {what} named {value!r}", hint=f"Available: {', '.join(names)}. A path of a GGUF file works too."
     )
 
 
@@ -83,7 +92,7 @@ def find_model(name_or_path: str) -> Path:
         return starter_model_path()
     if _is_path(name_or_path):
         return Path(name_or_path).expanduser()
-    return _named(name_or_path, _files(paths.models_dir()), "model", (STARTER,))
+    return _named(name_or_path, _files(paths.models_dir()), "model", model_names())
 
 
 def find_adapter(setting: str, model: Path) -> Path | None:
@@ -102,7 +111,7 @@ def find_adapter(setting: str, model: Path) -> Path | None:
         return _made_for(model)
     if _is_path(setting):
         return Path(setting).expanduser()
-    return _named(setting, _adapter_files(), "adapter", ("auto", "none"))
+    return _named(setting, _adapter_files(), "adapter", adapter_names())
 
 
 def _made_for(model: Path) -> Path | None:

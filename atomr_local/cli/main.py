@@ -45,9 +45,11 @@ _COMMANDS = {
     "processes": ("commands.processes", "processes", "Keep worked processes, which the strategy humaniq follows."),
     "mcp": ("commands.mcp", "mcp", "Serve other programs over the Model Context Protocol."),
     "config": ("commands.config", "config", "Show and change the settings."),
+    "completion": ("commands.completion", "completion", "Complete commands and names with Tab, in bash, zsh and fish."),
 }
+_COMPLETES = "_ATOMR_COMPLETE"  # the shell asks what may follow: `completion.py`
 # These load no native library that could crash.
-_LIGHT = frozenset({"config", "examples", "history", "strategies", "tree"})
+_LIGHT = frozenset({"completion", "config", "examples", "history", "strategies", "tree"})
 
 
 class _LazyGroup(click.Group):
@@ -153,6 +155,10 @@ def report(error: AtomrError) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Exit status: 0 done, 1 an error, 2 wrong usage, 130 cancelled."""
     at_end = contextlib.ExitStack()
+    if _COMPLETES in os.environ:
+        from atomr_local.cli.completion import prepare
+
+        prepare()
     if arguments is None:
         _write_whole()
     for stream in (sys.stdout, sys.stderr):

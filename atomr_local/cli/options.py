@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from atomr_local.cli.completion import adapter_names, graph_indexes, model_names, source_names, text_indexes
 from atomr_local.errors import InputError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -30,14 +31,28 @@ def model_options(command: Command) -> Command:
     """--model, --adapter, --text-index, --graph-index, --sources, --web/--no-web."""
     for option in reversed(
         (
-            click.option("--model", metavar="NAME|PATH", help="Model to use (default: the settings')."),
-            click.option("--adapter", metavar="NAME|PATH", help="LoRA adapter: auto, none, a name or a GGUF file."),
             click.option(
-                "--text-index", metavar="NAME[,NAME…]", help="Text index to search, or several searched together."
+                "--model",
+                metavar="NAME|PATH",
+                shell_complete=model_names,
+                help="Model to use (default: the settings').",
             ),
-            click.option("--graph-index", metavar="NAME", help="Graph index to search."),
+            click.option(
+                "--adapter",
+                metavar="NAME|PATH",
+                shell_complete=adapter_names,
+                help="LoRA adapter: auto, none, a name or a GGUF file.",
+            ),
+            click.option(
+                "--text-index",
+                metavar="NAME[,NAME…]",
+                shell_complete=text_indexes,
+                help="Text index to search, or several searched together.",
+            ),
+            click.option("--graph-index", metavar="NAME", shell_complete=graph_indexes, help="Graph index to search."),
             click.option(
                 "--sources",
+                shell_complete=source_names,
                 metavar="LIST",
                 callback=_sources,
                 help="Sources that may be used besides the web, such as text,graph.",

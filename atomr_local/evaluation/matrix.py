@@ -24,8 +24,9 @@ from atomr_local.evaluation.sets_file import Ablation, QuestionSet, SetsFile
 from atomr_local.input_files import read_text
 from atomr_local.settings.file import changed_settings
 from atomr_local.settings.schema import Settings
+from atomr_local.strategies.names import known_names
 from atomr_local.strategies.options import options_of
-from atomr_local.strategies.registry import find_strategy, known_names
+from atomr_local.strategies.registry import find_strategy
 from atomr_local.strategies.requirements import check_needs
 
 CELL_FILE = "cell.json"

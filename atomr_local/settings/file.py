@@ -104,7 +104,7 @@ def value_of(key: str, text: str) -> Any:
     Raises:
         SettingsError: there is no such setting.
     """
-    kind = _kind(key)
+    kind = kind_of(key)
     if kind is str or (isinstance(kind, type) and issubclass(kind, Secret)):
         return text
     if kind in (bool, int, float):
@@ -120,7 +120,7 @@ def value_of(key: str, text: str) -> Any:
     return value
 
 
-def _kind(key: str) -> Any:
+def kind_of(key: str) -> Any:
     """The type of the setting, as it is annotated; None for an option of a strategy."""
     first, *rest = _parts(renamed_key(key))
     if first == "strategies":

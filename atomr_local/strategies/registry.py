@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 
 from atomr_local.errors import SettingsError
-from atomr_local.plugins import find, load_all, offered
+from atomr_local.plugins import find, load_all
 from atomr_local.strategies.atomr import AtomR
 from atomr_local.strategies.cok.strategy import CoK
 from atomr_local.strategies.detllm.strategy import DetLLM
 from atomr_local.strategies.dsp.strategy import DSP
 from atomr_local.strategies.humaniq.strategy import HumanIQ
 from atomr_local.strategies.ircot import IRCoT
+from atomr_local.strategies.names import ENTRY_POINTS, known_names
 from atomr_local.strategies.plugged_in import plugged_in
 from atomr_local.strategies.probtree.strategy import ProbTree
 from atomr_local.strategies.protocol import Strategy
@@ -22,7 +23,6 @@ from atomr_local.strategies.self_ask import SelfAsk
 from atomr_local.strategies.single import ChainOfThought, ClosedBook, Rag
 
 _log = logging.getLogger(__name__)
-ENTRY_POINTS = "atomr_local.strategies"
 STRATEGIES: dict[str, Strategy] = {
     strategy.name: strategy
     for strategy in (
@@ -53,11 +53,6 @@ def find_strategy(name: str) -> Strategy:
     if (found := find(ENTRY_POINTS, STRATEGIES, name, "strategy")) is not None:
         return found if name in STRATEGIES else plugged_in(name, found)
     raise SettingsError(f"there is no strategy named {name[:40]!r}", hint=f"Known: {', '.join(known_names())}.")
-
-
-def known_names() -> list[str]:
-    """The name of every strategy, ours first, also of those that cannot be loaded."""
-    return [*STRATEGIES, *offered(ENTRY_POINTS, STRATEGIES)]
 
 
 def all_strategies() -> dict[str, Strategy]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from atomr_local.cli.completion import strategy_names
 from atomr_local.cli.options import assigned_options, check_assigned, model_options, overrides, strategy_option
 from atomr_local.cli.output import announce_remote, print_json
 from atomr_local.errors import AtomrError, InputError, PlanError
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Run this plan (compact notation, or the paper's JSON).",
 )
-@click.option("-s", "--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
+@click.option(
+    "-s", "--strategy", metavar="NAME", shell_complete=strategy_names, help="Reasoning method; see `atomr strategies`."
+)
 @strategy_option
 @click.option("--guess", is_flag=True, help="If the answer is not found, show the best guess too, marked as a guess.")
 @click.option("--verbose", is_flag=True, help="Tell also what each step thought, did, saw and weighed.")

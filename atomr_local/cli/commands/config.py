@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from atomr_local import paths
+from atomr_local.cli.completion import setting_keys, setting_values
 from atomr_local.cli.output import note, print_json
 from atomr_local.errors import InputError, SettingsError
 from atomr_local.sanitize import sanitize
@@ -53,8 +54,8 @@ def path() -> None:
 
 
 @config.command(name="set")
-@click.argument("key")
-@click.argument("value")
+@click.argument("key", shell_complete=setting_keys)
+@click.argument("value", shell_complete=setting_values)
 def set_(key: str, value: str) -> None:
     """Write a setting to the settings file.
 
@@ -70,7 +71,7 @@ def set_(key: str, value: str) -> None:
 
 
 @config.command()
-@click.argument("key")
+@click.argument("key", shell_complete=setting_keys)
 def unset(key: str) -> None:
     """Take a setting out of the settings file: its default holds again.
 

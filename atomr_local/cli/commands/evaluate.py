@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from atomr_local.cli.commands.matrix import matrix, table
+from atomr_local.cli.completion import strategy_names
 from atomr_local.cli.eval_progress import progress_line
 from atomr_local.cli.options import assigned_options, check_assigned, model_options, overrides, strategy_option
 from atomr_local.cli.output import announce_remote, print_json
@@ -37,7 +38,9 @@ def evaluate() -> None:
 @evaluate.command()
 @click.option("--questions", "questions_file", type=_FILE, required=True, help=_QUESTIONS)
 @click.option("--out", type=_FILE, required=True, help="Directory of the run; an existing run is resumed.")
-@click.option("-s", "--strategy", metavar="NAME", help="Reasoning method; see `atomr strategies`.")
+@click.option(
+    "-s", "--strategy", metavar="NAME", shell_complete=strategy_names, help="Reasoning method; see `atomr strategies`."
+)
 @strategy_option
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Ask at most N questions.")
 @click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N questions.")

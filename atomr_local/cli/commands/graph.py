@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from atomr_local.cli.commands.graph_from_text import from_text
+from atomr_local.cli.completion import graph_indexes, text_indexes
 from atomr_local.cli.output import note, note_sentence, print_json
 from atomr_local.errors import AtomrError
 from atomr_local.sanitize import sanitize_line
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from atomr_local.sources.graph.sparql.process import RunningQuery
 
 _GRAPH_INDEX = click.option(
-    "--graph-index", metavar="NAME", help="Index to use [default: the setting, the only one built, or the starter]."
+    "--graph-index",
+    metavar="NAME",
+    shell_complete=graph_indexes,
+    help="Index to use [default: the setting, the only one built, or the starter].",
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 
@@ -41,7 +45,12 @@ graph.add_command(from_text)
 
 @graph.command()
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--name", required=True, help="Name of the index; an existing index of this name is replaced.")
+@click.option(
+    "--name",
+    required=True,
+    shell_complete=graph_indexes,
+    help="Name of the index; an existing index of this name is replaced.",
+)
 @click.option(
     "--format",
     "format_",
@@ -57,7 +66,10 @@ graph.add_command(from_text)
     help="Keep only the facts about these entities: a file with one Q-id per line.",
 )
 @click.option(
-    "--text-index", metavar="NAME", help="Keep only the facts about the articles of this text index, by Q-id or title."
+    "--text-index",
+    metavar="NAME",
+    shell_complete=text_indexes,
+    help="Keep only the facts about the articles of this text index, by Q-id or title.",
 )
 @click.option(
     "--properties",
@@ -154,7 +166,7 @@ def _with_notes(progress: Callable[[BuildProgress], None]) -> Callable[[BuildPro
 
 
 @graph.command()
-@click.argument("name", required=False, default="")
+@click.argument("name", required=False, default="", shell_complete=graph_indexes)
 @click.option("--again", is_flag=True, help="Make it anew though it is there.")
 def linearise(name: str, again: bool) -> None:
     """Make the facts of the graph index NAME searchable as text: "subject relation object". [default: the setting, the

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from atomr_local.cli.completion import adapter_names, graph_indexes, model_names, text_indexes
 from atomr_local.cli.options import overrides
 from atomr_local.cli.output import announce_remote, note
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
@@ -31,8 +32,13 @@ _LEFT_OUT = {
 
 
 @click.command("from-text")
-@click.argument("text_index", metavar="TEXT_INDEX")
-@click.option("--name", metavar="NAME", help="Name of the graph index [default: that of the text index].")
+@click.argument("text_index", metavar="TEXT_INDEX", shell_complete=text_indexes)
+@click.option(
+    "--name",
+    metavar="NAME",
+    shell_complete=graph_indexes,
+    help="Name of the graph index [default: that of the text index].",
+)
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE",
     help="Where the facts are kept, as JSON lines [default: in the folder facts beside the indexes].",
@@ -47,8 +53,13 @@ _LEFT_OUT = {
 )  # fmt: skip
 @click.option("--pages", type=click.IntRange(min=1), metavar="N", help="Read at most N pages.")
 @click.option("--again", is_flag=True, help="Begin with the first page, though there is a file of facts.")
-@click.option("--model", metavar="NAME|PATH", help="Model to use (default: the settings').")
-@click.option("--adapter", metavar="NAME|PATH", help="LoRA adapter: auto, none, a name or a GGUF file.")
+@click.option("--model", metavar="NAME|PATH", shell_complete=model_names, help="Model to use (default: the settings').")
+@click.option(
+    "--adapter",
+    metavar="NAME|PATH",
+    shell_complete=adapter_names,
+    help="LoRA adapter: auto, none, a name or a GGUF file.",
+)
 @click.option("--share-private", is_flag=True, help="Allow a graph that is not private, and a model elsewhere.")
 def from_text(
     text_index: str,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from atomr_local.cli.completion import index_names
 from atomr_local.cli.options import overrides
 from atomr_local.cli.output import note_text
 from atomr_local.errors import InputError, KnowledgeIndexError
@@ -31,7 +32,7 @@ def _digest(_: click.Context, __: click.Parameter, value: str) -> str:
 
 
 @click.command(name="export")
-@click.argument("name")
+@click.argument("name", shell_complete=index_names)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.tar.zst")
 @_KIND
 @click.option("--licence", default="", help="Licence of the content, such as 'CC BY-SA 4.0'.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from atomr_local.cli.commands.index_transfer import embedder_identity_here, export, import_, pull
+from atomr_local.cli.completion import index_names
 from atomr_local.cli.output import note, print_json
 from atomr_local.sanitize import sanitize_line
 from atomr_local.settings.schema import load_settings
@@ -79,7 +80,7 @@ def list_(as_json: bool) -> None:
 
 
 @indexes.command()
-@click.argument("name", required=False, default="")
+@click.argument("name", required=False, default="", shell_complete=index_names)
 @click.option("--kind", type=click.Choice(["text", "graph"]), help="Only the indexes of this kind.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def verify(name: str, kind: IndexKind | None, as_json: bool) -> None:
@@ -102,7 +103,7 @@ def verify(name: str, kind: IndexKind | None, as_json: bool) -> None:
 
 
 @indexes.command()
-@click.argument("name", required=False, default="")
+@click.argument("name", required=False, default="", shell_complete=index_names)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def repair(name: str, as_json: bool) -> None:
     """Repair all indexes, or those named NAME, without their input files. Exit status 1 if damage is left.
@@ -138,7 +139,7 @@ def repair(name: str, as_json: bool) -> None:
 
 
 @indexes.command()
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=index_names)
 @click.option("--off", is_flag=True, help="They are private no longer.")
 def private(names: tuple[str, ...], off: bool) -> None:
     """Make the indexes named NAME private: nothing that is read in them leaves this machine.
@@ -165,7 +166,7 @@ def private(names: tuple[str, ...], off: bool) -> None:
 
 @indexes.command()
 @click.argument("kind", type=click.Choice(["text", "graph"]))
-@click.argument("name")
+@click.argument("name", shell_complete=index_names)
 @click.option("--unfinished", is_flag=True, help="Remove only the files of an unfinished build; keep the index.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def remove(kind: IndexKind, name: str, unfinished: bool, yes: bool) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from atomr_local.cli.completion import adapter_names, model_names, strategy_names
 from atomr_local.cli.eval_progress import progress_line
 from atomr_local.cli.options import assigned_options, strategy_option
 from atomr_local.cli.output import announce_remote, note, print_json
@@ -35,7 +36,7 @@ def _names(_ctx: click.Context, _param: click.Parameter, value: str | None) -> t
 @click.command()
 @click.option("--sets", "sets_file", type=_FILE, required=True, help="TOML: [[sets]] and [[ablations]]; see the docs.")
 @click.option(
-    "--strategies", "named", metavar="LIST", required=True, callback=_names,
+    "--strategies", "named", metavar="LIST", shell_complete=strategy_names, required=True, callback=_names,
     help="Strategies, and ablations of the file, such as rag,atomr,atomr-no-rival.",
 )  # fmt: skip
 @click.option("--out", type=_FILE, required=True, help="Directory of the runs, one in OUT/SET/STRATEGY each.")
@@ -45,8 +46,13 @@ def _names(_ctx: click.Context, _param: click.Parameter, value: str | None) -> t
 @click.option("--only", metavar="LIST", callback=_names, help="Of the file's sets only these.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Ask at most N questions of each set.")
 @strategy_option
-@click.option("--model", metavar="NAME|PATH", help="Model to use (default: the settings').")
-@click.option("--adapter", metavar="NAME|PATH", help="LoRA adapter: auto, none, a name or a GGUF file.")
+@click.option("--model", metavar="NAME|PATH", shell_complete=model_names, help="Model to use (default: the settings').")
+@click.option(
+    "--adapter",
+    metavar="NAME|PATH",
+    shell_complete=adapter_names,
+    help="LoRA adapter: auto, none, a name or a GGUF file.",
+)
 def matrix(
     *,
     sets_file: Path,

@@ -7,13 +7,20 @@ import sys
 
 import click
 
+from atomr_local.cli.completion import strategy_names
 from atomr_local.cli.options import model_options, overrides
 from atomr_local.cli.output import announce_remote
 from atomr_local.errors import InputError, MissingPartError
 
 
 @click.command()
-@click.option("-s", "--strategy", metavar="NAME", help="Reasoning method of questions that name none.")
+@click.option(
+    "-s",
+    "--strategy",
+    metavar="NAME",
+    shell_complete=strategy_names,
+    help="Reasoning method of questions that name none.",
+)
 @model_options
 def mcp(*, strategy: str | None, **options: object) -> None:
     """Serve the Model Context Protocol over standard input and output.

@@ -18,6 +18,7 @@ from atomr_local.catalog.offered import catalogue
 from atomr_local.catalog.record import FileCheck, verify_embedder, verify_model
 from atomr_local.catalog.starter import REINSTALL, installed_digests
 from atomr_local.cli.cache_files import ADVICE, CacheFile, cache_files
+from atomr_local.cli.completion import model_and_adapter_names, offered_models
 from atomr_local.errors import InputError
 from atomr_local.fetching.estimates import FAST, SLOW, duration
 from atomr_local.gguf import check_model
@@ -57,7 +58,7 @@ def list_(as_json: bool) -> None:
 
 
 @models.command()
-@click.argument("name")
+@click.argument("name", shell_complete=model_and_adapter_names)
 def path(name: str) -> None:
     """Print the path of the model, adapter or embedder NAME.
 
@@ -68,7 +69,7 @@ def path(name: str) -> None:
 
 
 @models.command()
-@click.argument("name", required=False, default="", metavar="[NAME|URL]")
+@click.argument("name", required=False, default="", metavar="[NAME|URL]", shell_complete=offered_models)
 @click.option("--name", "called", default="", help="Name for the model [default: as in the catalogue or the address].")
 @click.option("--use", is_flag=True, help="Write it to the settings as the model to use.")
 @click.option("--replace", is_flag=True, help="Replace another model of this name without confirmation.")
@@ -93,7 +94,7 @@ def pull(name: str, called: str, use: bool, replace: bool, base_url: str, yes: b
 
 
 @models.command()
-@click.argument("name")
+@click.argument("name", shell_complete=model_and_adapter_names)
 def use(name: str) -> None:
     """Use the model or adapter NAME from now on (writes it to the settings).
 
@@ -109,7 +110,7 @@ def use(name: str) -> None:
 
 
 @models.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=model_and_adapter_names)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--repair", is_flag=True, help="Delete damaged files in the cache. They are rebuilt when needed.")
 def verify(names: tuple[str, ...], as_json: bool, repair: bool) -> None:

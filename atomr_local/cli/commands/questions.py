@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from atomr_local.cli.completion import adapter_names, graph_indexes, model_names, text_indexes
 from atomr_local.cli.options import overrides
 from atomr_local.cli.output import announce_remote, note, print_json
 from atomr_local.cli.question_review import run_review
@@ -61,10 +62,15 @@ def questions() -> None:
     "--pages", type=click.IntRange(min=1), default=20_000, show_default=True, metavar="N", help="Pages read at most."
 )
 @click.option("--rephrase", is_flag=True, help="Have the model put questions in other words that pass the checks.")
-@click.option("--model", metavar="NAME|PATH", help="Model to use (default: the settings').")
-@click.option("--adapter", metavar="NAME|PATH", help="LoRA adapter: auto, none, a name or a GGUF file.")
-@click.option("--text-index", metavar="NAME", help="Text index.")
-@click.option("--graph-index", metavar="NAME", help="Graph index.")
+@click.option("--model", metavar="NAME|PATH", shell_complete=model_names, help="Model to use (default: the settings').")
+@click.option(
+    "--adapter",
+    metavar="NAME|PATH",
+    shell_complete=adapter_names,
+    help="LoRA adapter: auto, none, a name or a GGUF file.",
+)
+@click.option("--text-index", metavar="NAME", shell_complete=text_indexes, help="Text index.")
+@click.option("--graph-index", metavar="NAME", shell_complete=graph_indexes, help="Graph index.")
 @click.option("--web/--no-web", default=None, help="Search the web for names from your indexes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 def make(
@@ -152,8 +158,18 @@ def make(
 
 @questions.command()
 @click.argument("file", type=_FILE)
-@click.option("--text-index", metavar="NAME", help="Text index (default: the one that they were made from).")
-@click.option("--graph-index", metavar="NAME", help="Graph index (default: the one that they were made from).")
+@click.option(
+    "--text-index",
+    metavar="NAME",
+    shell_complete=text_indexes,
+    help="Text index (default: the one that they were made from).",
+)
+@click.option(
+    "--graph-index",
+    metavar="NAME",
+    shell_complete=graph_indexes,
+    help="Graph index (default: the one that they were made from).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(file: Path, text_index: str | None, graph_index: str | None, as_json: bool) -> int:
     """Tell which questions the indexes no longer support. Exit status 1 if there are any.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from atomr_local.cli.completion import strategy_names
 from atomr_local.cli.output import print_json
 from atomr_local.sanitize import sanitize_line
 
@@ -20,7 +21,7 @@ _NEEDS = {"graph": "the graph index", "pages": "pages of the text index", "text"
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=strategy_names)
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def strategies(name: str | None, as_json: bool) -> None:
     """List the reasoning methods; with NAME, what one of them needs and which options it has.

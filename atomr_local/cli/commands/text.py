@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from atomr_local.cli.commands.text_sync import sync
+from atomr_local.cli.completion import text_indexes
 from atomr_local.cli.document_reports import report_documents, show_counts
 from atomr_local.cli.output import note, note_sentence, print_json
 from atomr_local.input_files import read_text
@@ -45,7 +46,12 @@ def text() -> None:
 
 @text.command()
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--name", required=True, help="Name of the index; an existing index of this name is replaced.")
+@click.option(
+    "--name",
+    required=True,
+    shell_complete=text_indexes,
+    help="Name of the index; an existing index of this name is replaced.",
+)
 @click.option(
     "--format",
     "format_",
@@ -211,7 +217,7 @@ text.add_command(sync)
 
 @text.command()
 @click.argument("titles", metavar="TITLE...", nargs=-1)
-@click.option("--name", required=True, help="Name of the index.")
+@click.option("--name", required=True, shell_complete=text_indexes, help="Name of the index.")
 @click.option(
     "--titles",
     "file",
@@ -238,7 +244,7 @@ def remove(titles: tuple[str, ...], name: str, file: Path | None) -> None:
 
 
 @text.command()
-@click.argument("name")
+@click.argument("name", shell_complete=text_indexes)
 @click.option("--limit", type=click.IntRange(min=1), help="Embed only this many passages.")
 @click.option("--background", is_flag=True, help="Leave the processor to everything else on this machine.")
 def embed(name: str, limit: int | None, background: bool) -> None:
@@ -316,6 +322,7 @@ def _read_titles(file: Path) -> list[str]:
 @click.option(
     "--text-index",
     metavar="NAME[,NAME…]",
+    shell_complete=text_indexes,
     help="Index to use, or several [default: the setting, the only one built, or the starter].",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")

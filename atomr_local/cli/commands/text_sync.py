@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from atomr_local.cancellation import Cancellation
+from atomr_local.cli.completion import text_indexes
 from atomr_local.cli.document_reports import report_sync
 from atomr_local.cli.output import note, note_sentence
 from atomr_local.settings.schema import load_settings
@@ -23,7 +24,7 @@ _LOOK_AGAIN_MS = 60_000
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=text_indexes)
 @click.option("--watch", is_flag=True, help="Go on: take in every change of the folder soon after it, until Ctrl-C.")
 def sync(name: str, watch: bool) -> None:
     """Bring a text index up to date with the folder that it was built from.

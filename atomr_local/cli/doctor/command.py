@@ -179,8 +179,9 @@ def _chosen(settings: Settings) -> Iterator[Finding]:
 
 def _strategies(settings: Settings) -> Iterator[Finding]:
     """The strategy that the settings choose, and the options that they give to any."""
+    from atomr_local.strategies.names import known_names
     from atomr_local.strategies.options import options_of
-    from atomr_local.strategies.registry import find_strategy, known_names
+    from atomr_local.strategies.registry import find_strategy
     from atomr_local.strategies.requirements import check_needs
 
     def strategy() -> str:

@@ -14,6 +14,7 @@ import click
 
 from atomr_local import paths
 from atomr_local.catalog.offered import DATA_HUB, DUMPS, WIKIDATA
+from atomr_local.cli.completion import text_indexes
 from atomr_local.cli.fetch.console import (
     CONTACT,
     TransferProgress,
@@ -214,7 +215,13 @@ class WikidataWish:
 
 
 @fetch.command()
-@click.option("--text-index", metavar="NAME", default="", help="Download facts about the articles of this text index.")
+@click.option(
+    "--text-index",
+    metavar="NAME",
+    shell_complete=text_indexes,
+    default="",
+    help="Download facts about the articles of this text index.",
+)
 @click.option(
     "--entities",
     metavar="FILE",

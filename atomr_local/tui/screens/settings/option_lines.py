@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from atomr_local.errors import InputError, SettingsError
+from atomr_local.strategies.names import known_names
 from atomr_local.strategies.options import checked_options
-from atomr_local.strategies.registry import find_strategy, known_names
+from atomr_local.strategies.registry import find_strategy
 
 OPTIONS = "strategies"
 
