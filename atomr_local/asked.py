@@ -24,8 +24,10 @@ from atomr_local.strategies.requirements import (
     check_revision,
     check_sources,
 )
+from atomr_local.tree.compact import parse_compact
 from atomr_local.tree.errors import TreeError
 from atomr_local.tree.nodes import Tree
+from atomr_local.tree.paper import load_json, parse_paper
 from atomr_local.tree.validation import check
 
 _LONGEST_QUESTION = 2000
@@ -102,6 +104,20 @@ class Asked:
         earlier += [revision.base.settings] if revision is not None else []
         check_private(settings, local if method.uses_sources else (), web=web, earlier=earlier)
         return cls(question, method, options, plan, plan_origin, local, web, revision, conversation, understood)
+
+
+def given_plan(text: str, question: str) -> Tree:
+    """The plan in a text: compact notation, the paper's JSON, a JSON line of a tree file, or a whole trace.
+
+    Raises:
+        TreeError: it is none of them.
+    """
+    data = load_json(text) if text.lstrip().startswith("{") else None
+    if data is None:
+        return parse_compact(text, question)
+    if isinstance(data, dict) and isinstance(data.get("plan"), dict):  # a trace
+        return parse_compact(str(data["plan"].get("compact", "")), question)
+    return parse_paper(data.get("reasoning_tree", data) if isinstance(data, dict) else data, question)
 
 
 def checked_question(question: str) -> str:

@@ -306,9 +306,15 @@ class Assistant:
         ) as events:
             return Answer(next(event.trace for event in events if isinstance(event, Finished)))
 
-    async def astream(self, question: str, **options: Unpack[QuestionOptions]) -> AsyncGenerator[Event, None]:
-        """As :meth:`stream`, for asyncio. Closing the iterator, or cancelling its task, cancels the question."""
-        cancellation = Cancellation()
+    async def astream(
+        self, question: str, *, cancellation: Cancellation | None = None, **options: Unpack[QuestionOptions]
+    ) -> AsyncGenerator[Event, None]:
+        """As :meth:`stream`, for asyncio. Closing the iterator, or cancelling its task, cancels the question.
+
+        Args:
+            cancellation: cancels the question when it is thrown; `Finished` then still comes.
+        """
+        cancellation = cancellation or Cancellation()
         events = self._events(Asked.checked(question, self.settings, self._web, **options), cancellation, waits=True)
         loop = asyncio.get_running_loop()
         found: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()

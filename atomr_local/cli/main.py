@@ -44,6 +44,7 @@ _COMMANDS = {
     "examples": ("commands.examples", "examples", "Keep your own example plans."),
     "processes": ("commands.processes", "processes", "Keep worked processes, which the strategy humaniq follows."),
     "mcp": ("commands.mcp", "mcp", "Serve other programs over the Model Context Protocol."),
+    "serve": ("commands.serve", "serve", "Serve other programs over HTTP."),
     "config": ("commands.config", "config", "Show and change the settings."),
     "completion": ("commands.completion", "completion", "Complete commands and names with Tab, in bash, zsh and fish."),
 }

@@ -74,6 +74,15 @@ def question_of(connection: sqlite3.Connection, trace_id: str) -> str | None:
     return None if row is None else str(row[0])
 
 
+def number_of(connection: sqlite3.Connection, trace_id: str) -> int | None:
+    """The latest kept question whose trace has this id."""
+    if not known(connection):
+        return None
+    query = "SELECT max(id) FROM questions WHERE trace_id != '' AND trace_id = ?"
+    found: int | None = connection.execute(query, (trace_id,)).fetchone()[0]
+    return found
+
+
 def fill(connection: sqlite3.Connection) -> None:
     """Read the ids out of the traces again, for questions that were saved from a damaged file."""
     for number in [found for (found,) in connection.execute("SELECT id FROM questions")]:

@@ -239,6 +239,14 @@ class History:
         except ValueError as error:
             raise _damaged(number, str(error)) from error
 
+    def number_of(self, trace_id: str) -> int | None:
+        """The number of the latest question whose trace has this id; None if there is none.
+
+        Raises:
+            HistoryError: the history cannot be read.
+        """
+        return self._do(lambda connection: conversations.number_of(connection, trace_id))
+
     def conversation(self, number: int | None = None) -> list[StoredQuestion]:
         """The questions of one conversation, oldest first; damaged ones are left out.
 

@@ -17,7 +17,7 @@ _COMPRESS_FROM = 4096
 
 def encode(trace: Trace) -> bytes:
     """The trace as compact JSON in ASCII; numbers that JSON cannot write become null."""
-    return json.dumps(_finite(trace.to_dict()), separators=(",", ":"), default=str, allow_nan=False).encode("ascii")
+    return json.dumps(finite(trace.to_dict()), separators=(",", ":"), default=str, allow_nan=False).encode("ascii")
 
 
 def digest_of(trace: Trace) -> str:
@@ -25,12 +25,13 @@ def digest_of(trace: Trace) -> str:
     return hashlib.sha256(encode(trace)).hexdigest()
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """The value with null for numbers that JSON cannot write: in lists, tuples and dictionaries."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: finite(item) for key, item in value.items()}
+    return [finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def compress(data: bytes) -> tuple[Literal["json", "zlib"], bytes]:

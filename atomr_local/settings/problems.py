@@ -27,7 +27,9 @@ _WANTED = {
     "model": "a table of settings",
 }
 # Variables of the program that are read where they are used.
-_OTHER_VARIABLES = frozenset({"ATOMR_HOME", "ATOMR_CONTACT", "ATOMR_LOG_LEVEL", "ATOMR_PROGRESS_EVERY", "ATOMR_KILLS"})
+_OTHER_VARIABLES = frozenset(
+    {"ATOMR_HOME", "ATOMR_CONTACT", "ATOMR_LOG_LEVEL", "ATOMR_PROGRESS_EVERY", "ATOMR_KILLS", "ATOMR_SERVE_TOKEN"}
+)
 
 
 def problem(error: ValidationError, model: type[BaseModel]) -> str:

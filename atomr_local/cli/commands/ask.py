@@ -139,10 +139,9 @@ def _read_plan(file: Path, question: str) -> Tree:
     Raises:
         PlanError: it cannot be read or is not valid.
     """
+    from atomr_local.asked import given_plan
     from atomr_local.settings.schema import load_settings
-    from atomr_local.tree.compact import parse_compact
     from atomr_local.tree.errors import TreeError
-    from atomr_local.tree.paper import load_json, parse_paper
     from atomr_local.tree.validation import check
 
     try:
@@ -152,13 +151,7 @@ def _read_plan(file: Path, question: str) -> Tree:
         raise PlanError(f"{file} cannot be read: {reason}", hint="Give a UTF-8 text file.") from error
     limits = load_settings().limits.of_plans()
     try:
-        data = load_json(text) if text.lstrip().startswith("{") else None
-        if data is None:
-            tree = parse_compact(text, question)
-        elif isinstance(data, dict) and isinstance(data.get("plan"), dict):  # a trace
-            tree = parse_compact(str(data["plan"].get("compact", "")), question)
-        else:
-            tree = parse_paper(data.get("reasoning_tree", data) if isinstance(data, dict) else data, question)
+        tree = given_plan(text, question)
         check(tree, limits)
     except TreeError as error:
         raise PlanError(f"{file}: {error}", hint="See `atomr tree --help` for the two notations.") from error

@@ -1,0 +1,1 @@
+"""The assistant over HTTP: an API of its own, OpenAI's, and the Model Context Protocol."""

@@ -1,0 +1,234 @@
+"""What the server knows without asking a question: its state, traces, indexes, and look-ups in the sources."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from atomr_local import __version__
+from atomr_local.assistant import Assistant
+from atomr_local.cancellation import Cancellation
+from atomr_local.errors import InputError
+from atomr_local.history.entries import QuestionSummary
+from atomr_local.history.errors import HistoryError
+from atomr_local.history.files.export import to_markdown, unkept
+from atomr_local.history.store import History, history_file
+from atomr_local.http_server.bodies import number_parameter, text_parameter
+from atomr_local.http_server.desk import Desk
+from atomr_local.http_server.options import ServeOptions
+from atomr_local.http_server.questions import Questions
+from atomr_local.http_server.replies import JsonReply, Refused
+from atomr_local.indexing.store import IndexEntry, index_names, list_indexes
+from atomr_local.mcp_server.results import Entities, PageText, Passage, Related, described
+from atomr_local.sanitize import sanitize
+from atomr_local.strategies.registry import all_strategies
+
+_MOST_FOUND = 50
+_MOST_LISTED = 200
+_AT_ONCE = 4  # look-ups
+_LONGEST_NUMBER = 15
+_Found = TypeVar("_Found")
+
+
+class KnowledgeEndpoints:
+    """Serves what is known. Belongs to one event loop."""
+
+    def __init__(self, assistant: Assistant, questions: Questions, options: ServeOptions) -> None:
+        self._assistant = assistant
+        self._questions = questions
+        self._options = options
+        self.desk = Desk("look-ups", _AT_ONCE, options.queue, seconds=1.0)
+
+    async def health(self, request: Request) -> Response:
+        return JsonReply({"status": "ok"})
+
+    async def server(self, request: Request) -> Response:
+        """What can be asked for here, for a page that offers it."""
+        settings = self._assistant.settings
+        strategies = await asyncio.to_thread(all_strategies)
+        desk = self._questions.desk
+        return JsonReply(
+            {
+                "version": __version__,
+                "model": settings.model,
+                "strategy": settings.strategy,
+                "strategies": [{"name": item.name, "summary": item.summary} for item in strategies.values()],
+                "sources": list(settings.sources),
+                "web": self._assistant.web_enabled,
+                "keeps": settings.history.keep and self._options.keep,
+                "running": desk.inside,
+                "waiting": desk.waiting,
+                "queue": self._options.queue,
+                "question_seconds": self._options.question_seconds,
+            }
+        )
+
+    async def traces(self, request: Request) -> Response:
+        """The kept questions, the latest first."""
+        limit = number_parameter(request, "limit", 50, most=_MOST_LISTED)
+        before = number_parameter(request, "before", 10**15 - 1, most=10**15 - 1)
+        search = request.query_params.get("search")
+        kept = await self._looked_up(lambda _: _kept(search, limit, before))
+        return JsonReply({"traces": [_summary(item) for item in kept]})
+
+    async def trace(self, request: Request) -> Response:
+        """One trace, by its id or the number of its question."""
+        trace = await self._questions.trace(request.path_params["name"])
+        if request.query_params.get("format", "json") == "markdown":
+            return Response(to_markdown([unkept(trace)]), media_type="text/markdown; charset=utf-8")
+        return JsonReply(trace.to_dict())
+
+    async def forget(self, request: Request) -> Response:
+        """Delete a question of the history, by its number."""
+        name = request.path_params["name"]
+        if not (name.isascii() and name.isdigit() and len(name) <= _LONGEST_NUMBER):
+            raise Refused(400, "a question is deleted by its number", hint="GET /api/traces lists the numbers.")
+        forgotten = await self._looked_up(lambda _: _forgotten(int(name)))
+        if forgotten is None:
+            raise Refused(404, "the history has no question with this number")
+        self._questions.forget(forgotten)
+        return Response(status_code=204)
+
+    async def indexes(self, request: Request) -> Response:
+        """The built indexes. Paths are not told."""
+        settings = self._assistant.settings
+        private = index_names(settings.privacy.indexes)
+        used = self._assistant.parts.index_names
+        entries = await self._looked_up(lambda _: list_indexes())
+        return JsonReply({"indexes": [_index(entry, used, private) for entry in entries]})
+
+    async def search(self, request: Request) -> Response:
+        """Passages of the text indexes."""
+        query, limit = text_parameter(request, "q"), number_parameter(request, "limit", 5, most=_MOST_FOUND)
+        found = await self._looked_up(
+            lambda cancellation: self._assistant.lookups.search_text(query, limit=limit, cancellation=cancellation)
+        )
+        return JsonReply({"passages": [Passage.of(item).model_dump() for item in found]})
+
+    async def page(self, request: Request) -> Response:
+        """A page of the text index, or titles like the one that was asked for."""
+        title, lookups = text_parameter(request, "title", most=500), self._assistant.lookups
+
+        def look(_: Cancellation) -> PageText:
+            if (found := lookups.read_page(title)) is not None:
+                return PageText.of(found)
+            return PageText(title="", text="", similar_titles=list(map(sanitize, lookups.similar_titles(title))))
+
+        return JsonReply((await self._looked_up(look)).model_dump())
+
+    async def entities(self, request: Request) -> Response:
+        """What a name may mean in the graph."""
+        name = text_parameter(request, "name", most=500)
+        limit = number_parameter(request, "limit", 5, most=_MOST_FOUND)
+        found = await self._looked_up(lambda _: self._assistant.lookups.find_entity(name, limit=limit))
+        return JsonReply(Entities.of(found).model_dump())
+
+    async def entity(self, request: Request) -> Response:
+        """What the graph states of an entity, by its Wikidata id."""
+        qid, lookups = request.path_params["qid"], self._assistant.lookups
+
+        def look(_: Cancellation) -> dict[str, Any] | None:
+            found = lookups.entity(qid)
+            if found is None or found.iri is None:
+                return None
+            return {"iri": sanitize(found.iri)} | described(found.text, lookups.properties(found.iri))
+
+        known = await self._looked_up(look)
+        if known is None:
+            raise Refused(404, "the graph has no entity with this id")
+        return JsonReply(known)
+
+    async def facts(self, request: Request) -> Response:
+        """One hop in the graph: what a relation of an entity leads to."""
+        entity = text_parameter(request, "entity", most=500)
+        relation = text_parameter(request, "relation", most=500)
+        found = await self._looked_up(
+            lambda cancellation: self._assistant.lookups.relate(entity, relation, cancellation=cancellation)
+        )
+        return JsonReply(Related.of(found).model_dump())
+
+    async def _looked_up(self, work: Callable[[Cancellation], _Found]) -> _Found:
+        """What `work` gives, done on another thread in its turn.
+
+        Raises:
+            AtomrError: `work` does.
+            Refused: too many wait, or it takes too long.
+        """
+        cancellation, ticket = Cancellation(), self.desk.take()
+        doing: asyncio.Task[_Found] | None = None
+
+        def ended(done: asyncio.Task[_Found]) -> None:
+            ticket.leave()
+            if not done.cancelled():
+                done.exception()  # told, if somebody still waits
+
+        try:
+            async with asyncio.timeout(self._options.lookup_seconds):
+                async for _ in ticket.turn():
+                    pass
+                # A thread cannot be stopped: whoever waits for it may go, but its place is free only when it has ended.
+                doing = asyncio.create_task(asyncio.to_thread(work, cancellation))
+                doing.add_done_callback(ended)
+                return await asyncio.shield(doing)
+        except TimeoutError:
+            raise Refused(504, "looking it up took too long", title="Timed out", code="timeout") from None
+        finally:
+            cancellation.cancel()
+            if doing is None:
+                ticket.leave()
+
+
+def _kept(search: str | None, limit: int, before: int) -> list[QuestionSummary]:
+    if not history_file().exists():
+        return []
+    with History.open() as history:
+        return history.entries(search=search, limit=limit, before=before)
+
+
+def _summary(item: QuestionSummary) -> dict[str, Any]:
+    return {
+        "number": item.id,
+        "asked_at": item.asked_at,
+        "origin": item.origin,
+        "question": item.question,
+        "answer": item.answer,
+        "status": item.status,
+        "strategy": item.strategy,
+        "confidence": item.confidence,
+        "seconds": item.seconds,
+        "follows": item.follows,
+    }
+
+
+def _forgotten(number: int) -> str | None:
+    """Delete the question; the id of its trace, or None if there is no such question."""
+    if not history_file().exists():
+        return None
+    with History.open() as history:
+        identifier = ""
+        try:
+            identifier = history.get(number).trace.id
+        except InputError:
+            return None
+        except HistoryError:  # it is damaged
+            pass
+        history.delete([number])
+    return identifier
+
+
+def _index(entry: IndexEntry, used: dict[str, str], private: list[str]) -> dict[str, Any]:
+    manifest, damage = entry.manifest, entry.damage()
+    return {
+        "kind": entry.kind,
+        "name": entry.name,
+        "usable": not damage,
+        "used": entry.name in index_names(used.get(entry.kind, "")),
+        "private": entry.name in private,
+        "counts": manifest.counts if manifest is not None else {},
+        "bytes": manifest.bytes if manifest is not None else None,
+        "built_at": manifest.built_at if manifest is not None else None,
+    }

@@ -1,0 +1,168 @@
+"""Answers as JSON and as server-sent events, and the one form of errors.
+
+An error is {"error": {"title", "message", "hint", "type", "param", "code"}}: title, message and hint are those of every
+error of the program; message, type, param and code are what clients of OpenAI's API look for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from atomr_local.errors import (
+    AtomrError,
+    Cancelled,
+    InputError,
+    KnowledgeIndexError,
+    MissingPartError,
+    ModelError,
+    PlanError,
+    QueryError,
+    SettingsError,
+    SourceError,
+    WebDisabledError,
+)
+from atomr_local.history.trace_encoding import finite
+from atomr_local.sanitize import sanitize, sanitize_all
+
+_LONGEST_MESSAGE = 600
+# The first that an error is an instance of.
+_STATUSES: tuple[tuple[type[AtomrError], int], ...] = (
+    (WebDisabledError, 403),
+    (InputError, 400),
+    (SettingsError, 400),
+    (PlanError, 400),
+    (QueryError, 400),
+    (KnowledgeIndexError, 503),
+    (ModelError, 503),
+    (MissingPartError, 503),
+    (SourceError, 502),
+    (Cancelled, 503),
+)
+_TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+class Refused(AtomrError):
+    """A request that is not served.
+
+    Attributes:
+        status: of HTTP.
+        retry_after: seconds after which it may succeed.
+        param: the field of the request that is at fault.
+        code: what it is, for programs.
+    """
+
+    title = "Request refused"
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        hint: str = "",
+        title: str | None = None,
+        retry_after: int | None = None,
+        param: str | None = None,
+        code: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, title=title)
+        self.status = status
+        self.retry_after = retry_after
+        self.param = param
+        self.code = code
+
+
+def status_of(error: AtomrError) -> int:
+    """The status of HTTP for an error of the program."""
+    if isinstance(error, Refused):
+        return error.status
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
+
+
+def error_document(error: AtomrError) -> dict[str, Any]:
+    """The error as JSON."""
+    status = status_of(error)
+    kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+    return {
+        "error": {
+            "title": sanitize(error.title),
+            "message": sanitize(error.message)[:_LONGEST_MESSAGE],
+            "hint": sanitize(error.hint)[:_LONGEST_MESSAGE],
+            "type": kind,
+            "param": getattr(error, "param", None),
+            "code": getattr(error, "code", None),
+        }
+    }
+
+
+def json_text(data: Any) -> str:
+    """JSON in ASCII on one line: texts are sanitised, numbers that JSON cannot write become null."""
+    return json.dumps(finite(sanitize_all(data)), separators=(",", ":"), default=str, allow_nan=False)
+
+
+class JsonReply(Response):
+    """Data as JSON."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return json_text(content).encode("ascii")
+
+
+def error_reply(error: AtomrError) -> Response:
+    """The error with its status."""
+    status = status_of(error)
+    headers: dict[str, str] = {}
+    if isinstance(error, Refused) and error.retry_after is not None:
+        headers["Retry-After"] = str(error.retry_after)
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JsonReply(error_document(error), status_code=status, headers=headers)
+
+
+def sent_event(data: Any, *, name: str = "") -> bytes:
+    """One server-sent event; JSON in ASCII has no line break that could end it early."""
+    return (f"event: {name}\n" if name else "").encode("ascii") + f"data: {json_text(data)}\n\n".encode("ascii")
+
+
+class EventStream:
+    """Server-sent events as they come, with a comment where nothing comes for a while. An ASGI application."""
+
+    def __init__(
+        self, chunks: AsyncGenerator[bytes, None], *, ping_seconds: float, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self._chunks = chunks
+        self._ping_seconds = ping_seconds
+        given = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no", **(headers or {})}
+        self._headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in given.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sending = asyncio.Lock()
+        silent = True
+
+        async def put(chunk: bytes, *, more: bool = True) -> None:
+            async with sending:
+                await send({"type": "http.response.body", "body": chunk, "more_body": more})
+
+        async def ping() -> None:
+            nonlocal silent
+            while True:
+                silent = True
+                await asyncio.sleep(self._ping_seconds)
+                if silent:
+                    await put(b": \n\n")
+
+        async with aclosing(self._chunks) as chunks, asyncio.TaskGroup() as group:
+            await send({"type": "http.response.start", "status": 200, "headers": self._headers})
+            pinging = group.create_task(ping())  # where it cannot be sent, nobody listens any more
+            async for chunk in chunks:
+                silent = False
+                await put(chunk)
+            pinging.cancel()
+        await put(b"", more=False)
