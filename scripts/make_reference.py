@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/reference from the code: settings, command line, trace (with its JSON Schema) and Python API.
+"""Writes docs/reference from the code: settings, command line (with its manual page), trace (with its JSON Schema) and
+Python API.
 
     scripts/make_reference.py [--check]
 
@@ -24,7 +25,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 REFERENCE = ROOT / "docs" / "reference"
 MADE = "<!-- Made by scripts/make_reference.py. Do not edit. -->\n\n"
 WIDTH = 100
@@ -93,9 +94,14 @@ _BOUNDS = {"Ge": ("ge", "≥"), "Gt": ("gt", ">"), "Le": ("le", "≤"), "Lt": ("
 
 def pages() -> dict[str, str]:
     """The content of every generated file, by its name."""
+    from man_page import man_page
+
+    from atomr_local import __version__
+
     return {
         "settings.md": settings_page(),
         "cli.md": cli_page(),
+        "atomr.1": man_page(__version__),
         "trace.schema.json": json.dumps(trace_schema(), indent=2, ensure_ascii=False) + "\n",
         "trace.md": trace_page(),
         "python.md": python_page(),
