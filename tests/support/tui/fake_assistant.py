@@ -183,6 +183,8 @@ def answered_trace() -> Trace:
     for event in script():
         if isinstance(event, QuestionAsked):
             continue
-        found = isinstance(event, EvidenceFound)
-        recorder.emit(replace(event, evidence=recorder.take_in(event.evidence)) if found else event)
+        if isinstance(event, EvidenceFound):
+            recorder.emit(replace(event, evidence=recorder.take_in(event.evidence)))
+        else:
+            recorder.emit(event)
     return recorder.finish()

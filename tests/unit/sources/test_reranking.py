@@ -61,7 +61,7 @@ def save(directory: Path, labels: int = 1) -> Path:
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
     (directory / "vocab.txt").write_text("\n".join(vocabulary))
     BertTokenizerFast(str(directory / "vocab.txt")).save_pretrained(directory)
-    config = BertConfig(
+    config = BertConfig(  # type: ignore[call-arg]  # the number of labels is an option of all configurations
         vocab_size=len(vocabulary),
         hidden_size=16,
         num_hidden_layers=2,

@@ -150,7 +150,8 @@ def test_a_failed_commit_leaves_the_one_before(
         raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as patch:
-        patch.setattr(*((os, "fsync") if call == "fsync" else (Path, "replace")), failing)
+        owner = os if call == "fsync" else Path
+        patch.setattr(owner, call, failing)
         with pytest.raises(OSError, match=os.strerror(number)):
             ledger.commit({"record": 8})
     assert ledger.state == {"record": 7}

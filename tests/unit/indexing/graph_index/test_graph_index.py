@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from support.graph_contents import names, triples
@@ -119,10 +119,10 @@ def test_hostile_labels_survive(build: Build, label: str) -> None:
     build({"s": label, "p": label, "o": label}, {"s": label, "p": "warcry", "o": label, "o_type": "string"})
     found = triples()
     assert len([t for t in found if "rdf-schema#label" in t]) == 1
-    from pyoxigraph import Store
+    from pyoxigraph import QuerySolutions, Store
 
     graph = Store.read_only(str(store.index_path("graph", "t") / STORE))
-    [row] = graph.query('SELECT ?o { ?s ?p ?o FILTER(STRENDS(STR(?p), "property:warcry")) }')
+    [row] = cast(QuerySolutions, graph.query('SELECT ?o { ?s ?p ?o FILTER(STRENDS(STR(?p), "property:warcry")) }'))
     assert row["o"].value == label.strip()
 
 
