@@ -7,6 +7,7 @@ Character devices and pipes are written to. Nothing that is not a regular file i
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 import hashlib
@@ -22,8 +23,10 @@ from atomr_local.errors import InputError
 
 STANDARD_OUTPUT = "-"
 _PARTIAL = re.compile(r"\.atomr-(?P<digest>[0-9a-f]{16})-(?P<pid>\d+)-[0-9a-f]{8}\.partial")
-# Errors of fsync on file systems that do not support it.
-_NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
+# Errors of fsync, and of an exchange of two names, on file systems that do not support it.
+_UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
+_AT_FDCWD = -100  # of Linux: paths are relative to the current directory
+_RENAME_EXCHANGE = 2  # linux/fs.h
 
 
 def write_output(path: Path, text: str) -> None:
@@ -125,7 +128,7 @@ def sync(handle: int) -> None:
     try:
         os.fsync(handle)
     except OSError as error:
-        if error.errno not in _NO_SYNC:
+        if error.errno not in _UNSUPPORTED:
             raise
 
 
@@ -136,6 +139,27 @@ def sync_directory(directory: Path) -> None:
         sync(handle)
     finally:
         os.close(handle)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two paths change places in one step, so that whoever opens either finds the one or the other there.
+
+    Returns:
+        Whether it was done. It is not where the system or the file system has no such step: use two renames there.
+
+    Raises:
+        OSError: one of them is missing, or may not be moved.
+    """
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
+    if renameat2 is None:
+        return False
+    places = (_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other))
+    if renameat2(*places, ctypes.c_uint(_RENAME_EXCHANGE)) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (*_UNSUPPORTED, errno.EXDEV):
+        return False
+    raise OSError(number, os.strerror(number), str(one), None, str(other))
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from make_wiki_dump import write_dump
 from support.build_process import BuildProcess
 
 from atomr_local.indexing import store
@@ -95,6 +96,27 @@ def test_a_build_killed_again_and_again_equals_an_undisturbed_one(builder: Build
                 break
         assert content("mine") == whole
         assert hidden() == []
+
+
+def test_a_build_of_two_reading_processes_killed_again_and_again_equals_that_of_one(
+    builder: BuildProcess, tmp_path: Path
+) -> None:
+    dump = tmp_path / "wiki.xml.gz"
+    write_dump(dump, 40)
+    assert builder.run("build", "whole", dump) == 0
+    begun = time.monotonic()
+    assert builder.run("pages", "two", dump) == 0
+    seconds = time.monotonic() - begun
+    whole = content("whole")
+    assert whole["counts"]["articles"] == 40
+    assert content("two") == whole
+    chance = random.Random(11)
+    for _ in range(MOMENTS // 2):
+        status = builder.run("pages", "mine", dump, kill_after=chance.uniform(0, seconds))
+        assert status in (0, -signal.SIGKILL)
+    assert builder.run("pages", "mine", dump) == 0
+    assert content("mine") == whole
+    assert hidden() == []
 
 
 def test_adding_killed_again_and_again_equals_adding_undisturbed(builder: BuildProcess, tmp_path: Path) -> None:

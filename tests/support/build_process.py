@@ -22,8 +22,8 @@ from support.places import PYTHONPATH, TESTS
 
 
 class BuildProcess:
-    """The helper process, from outside. Modes: build, add, words (of files of articles; words first), folder,
-    folder-words, sync, embed.
+    """The helper process, from outside. Modes: build, add, words (of files of articles; words first), pages
+    (of dumps, read by two processes), folder, folder-words, sync, embed.
     """
 
     def __init__(self) -> None:
@@ -77,6 +77,8 @@ def child(command: list[str]) -> int:
         elif mode.startswith("folder"):
             vectors: Literal["now", "later"] = "later" if mode == "folder-words" else "now"
             build_documents_index(files, name, embedder=embedder, vectors=vectors)
+        elif mode == "pages":
+            build_text_index(files, name, embedder=embedder, processes=2)
         elif mode == "words":
             build_text_index(files, name, embedder=embedder, vectors="later")
         else:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from atomr_local.errors import InputError
-from atomr_local.output_files import put, write_output
+from atomr_local.output_files import exchange, put, write_output
 
 
 def test_a_new_file_has_the_permissions_that_the_umask_leaves(tmp_path: Path) -> None:
@@ -177,3 +177,22 @@ def test_a_dash_is_standard_output(capfdbinary: pytest.CaptureFixture[bytes], tm
 def test_a_name_as_long_as_the_system_allows_can_be_written(tmp_path: Path) -> None:
     put(tmp_path / ("n" * 255), b"new")
     assert (tmp_path / ("n" * 255)).read_text() == "new"
+
+
+def test_two_names_change_places(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    (one / "inside").touch()
+    other.write_text("other")
+    if exchange(one, other):
+        assert one.read_text() == "other" and (other / "inside").is_file()
+    else:
+        assert other.read_text() == "other" and (one / "inside").is_file()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a step of Linux")
+def test_what_is_missing_changes_places_with_nothing(tmp_path: Path) -> None:
+    (tmp_path / "one").touch()
+    with pytest.raises(FileNotFoundError):
+        exchange(tmp_path / "one", tmp_path / "missing")
+    assert (tmp_path / "one").exists()

@@ -95,6 +95,13 @@ def text() -> None:
     "`atomr text embed` the rest. auto: now for small inputs, later for more than 10 MB of text; with --add and "
     "`atomr text sync`, as the index is.",
 )
+@click.option(
+    "--processes",
+    metavar="N",
+    type=click.IntRange(1, 64),
+    help="Read the pages of a MediaWiki dump with this many processes; the index is the same. Default: one for each "
+    "processor core, at most 4.",
+)
 @click.option("--add", is_flag=True, help="Add to an existing index: append new articles, replace changed ones.")
 @click.option(
     "--exclude",
@@ -115,6 +122,7 @@ def build(
     titles: Path | None,
     engine: Literal["local", "ray"],
     vectors: Literal["auto", "now", "later"],
+    processes: int | None,
     add: bool,
     exclude: tuple[str, ...],
     hidden: bool,
@@ -135,8 +143,8 @@ def build(
     from atomr_local.indexing.readers.documents.kinds import are_documents
 
     if format_ == "documents" or (format_ == "auto" and are_documents(inputs)):
-        if add or limit is not None or titles is not None or engine != "local":
-            raise click.UsageError("documents are read without --add, --limit, --titles and --engine ray")
+        if add or limit is not None or titles is not None or engine != "local" or processes is not None:
+            raise click.UsageError("documents are read without --add, --limit, --titles, --engine ray and --processes")
         _build_documents(inputs, name, exclude, hidden, vectors)
         return
     if exclude or hidden:
@@ -165,6 +173,7 @@ def build(
             titles_file=titles,
             engine=engine,
             vectors=vectors,
+            processes=processes,
             progress=progress,
             tell=note_sentence,
             cancellation=cancellation,

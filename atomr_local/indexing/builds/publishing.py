@@ -1,7 +1,8 @@
 """Publishes and removes indexes atomically; finds what unfinished builds left behind.
 
-A build writes into a hidden directory beside its destination and is published by renaming, so that a reader sees the
-old index or the new one and never half of one.
+A build writes into a hidden directory beside its destination and is published by exchanging the two names, so that a
+reader sees the old index or the new one, never half of one and never none. Where the file system cannot exchange names,
+the old index is set aside first, and for a moment there is none.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from atomr_local import paths
 from atomr_local.errors import KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import digests
-from atomr_local.output_files import process_alive, put, sync_directory
+from atomr_local.output_files import exchange, process_alive, put, sync_directory
 
 LEDGER = "ledger.json"  # of an unfinished build, see ledger.py
 LOCK = "building.lock"  # held while a build runs
@@ -72,16 +73,17 @@ def publish(scratch: Path, manifest: store.Manifest) -> Path:
     text = json.dumps(data, ensure_ascii=False, indent=1)
     digests.record(scratch, text, base=destination if destination.exists() else None)
     put(scratch / store.MANIFEST, text.encode())
-    # The name tells who set it aside, so that it is put back when that process dies before the next line.
     old = scratch.with_name(f".{manifest.name}.old-{os.getpid()}-{uuid.uuid4().hex[:8]}")
-    if os.path.lexists(destination):
-        destination.rename(old)
-    try:
-        scratch.rename(destination)
-    except OSError:
-        if os.path.lexists(old):
-            old.rename(destination)
-        raise
+    if not _exchanged(scratch, destination, old):
+        # The name tells who set it aside, so that it is put back when that process dies before the next line.
+        if os.path.lexists(destination):
+            destination.rename(old)
+        try:
+            scratch.rename(destination)
+        except OSError:
+            if os.path.lexists(old):
+                old.rename(destination)
+            raise
     sync_directory(destination.parent)
     # Only now: until the rename, the ledger is what a killed build continues from.
     for helper in (LEDGER, LOCK):
@@ -89,6 +91,33 @@ def publish(scratch: Path, manifest: store.Manifest) -> Path:
     with contextlib.suppress(OSError):
         _discard(old)
     return destination
+
+
+def _exchanged(scratch: Path, destination: Path, old: Path) -> bool:
+    """Put `scratch` in the place of the index that is there, which comes to `old`, with an index there at every moment;
+    False where there is none yet, or no way to do so."""
+    if destination.is_symlink() or not destination.is_dir():
+        return False
+    lock = destination / LOCK
+    # For a moment the old index lies where builds of this name do. It brings the lock along that this process holds,
+    # so that no other begins one in it.
+    try:
+        lock.unlink(missing_ok=True)  # of a process that was killed here
+        if (scratch / LOCK).exists():
+            os.link(scratch / LOCK, lock)
+        done = exchange(scratch, destination)
+    except OSError:
+        done = False
+    if not done:
+        with contextlib.suppress(OSError):
+            lock.unlink(missing_ok=True)
+        return False
+    try:
+        scratch.rename(old)
+    except OSError:
+        exchange(scratch, destination)
+        raise
+    return True
 
 
 def _discard(path: Path) -> None:

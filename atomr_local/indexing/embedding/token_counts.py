@@ -20,15 +20,16 @@ class TokenCounts:
     """Counts the tokens of words with the tokenizer in a model's directory. It may go to another process.
 
     Attributes:
+        directory: the model's.
         most: tokens of a text that the model reads, without those that begin and end it; at most 512.
     """
 
     def __init__(self, directory: Path) -> None:
-        self._file = directory / TOKENIZER
+        self.directory = directory
         self.most = min(_longest(directory), _MOST) - 2
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TokenCounts, (self._file.parent.absolute(),)
+        return TokenCounts, (self.directory.absolute(),)
 
     def of_words(self, words: Iterable[str]) -> int:
         """Tokens of the words together, each as it stands alone."""
@@ -36,7 +37,7 @@ class TokenCounts:
 
     @cached_property
     def _counts(self) -> _Counts:
-        return _Counts(self._file)
+        return _Counts(self.directory / TOKENIZER)
 
 
 class _Counts(dict[str, int]):

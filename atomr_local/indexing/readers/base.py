@@ -10,6 +10,8 @@ from typing import Any, Literal, Protocol
 from atomr_local.indexing.readers.lines import Skipped
 
 SectionKind = Literal["", "table", "infobox", "code"]
+# A passage as a reader's process gives it: its start and end in the text, and the fields that describe it.
+Cut = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Article:
     Attributes:
         record: the ordinal, from 1, of the raw record (line, page, row or entry) that it came from.
         lost: how much of it the reader's limits left out, by its name in the plural ("table rows").
+        cut: its passages, where the reader's processes made them (:class:`PageWork`).
     """
 
     id: str
@@ -45,6 +48,7 @@ class Article:
     sections: tuple[Section, ...] = ()
     record: int = 0
     lost: Mapping[str, int] = field(default_factory=dict)
+    cut: tuple[Cut, ...] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,21 @@ class Redirect:
     title: str
     target: str
     record: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PageWork:
+    """How many processes read the pages of a file at the same time, and what they do with a page when it is read.
+
+    Attributes:
+        processes: at least 1.
+        worker: the script that they run in the place of the reader's own; it gives each page cut into passages too.
+        task: what that script is told about the cutting.
+    """
+
+    processes: int = 1
+    worker: Path | None = None
+    task: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ArticleReader(Protocol):

@@ -7,6 +7,7 @@ child's side is :mod:`atomr_local.indexing.readers.child_limits`.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import select
 import signal
@@ -19,6 +20,9 @@ from typing import Any
 from atomr_local.errors import MissingPartError
 
 _ROOT = Path(__file__).parents[3]
+# Bytes that a pipe may hold; Linux lets a process without privileges have so many.
+_PIPE = 1 << 20
+_ANY_PIPE = 16 << 10  # that a pipe of any system holds
 
 
 class ChildProcess:
@@ -31,6 +35,8 @@ class ChildProcess:
 
     Attributes:
         process: the one that runs; None before the first request and after one that ended it.
+        room: bytes of requests that may be sent before an answer is read; with more, each process could wait for the
+            other.
     """
 
     def __init__(self, worker: Path, what: str, task: Callable[[], dict[str, Any]]) -> None:
@@ -38,6 +44,7 @@ class ChildProcess:
         self._what = what
         self._task = task
         self.process: subprocess.Popen[bytes] | None = None
+        self.room = _ANY_PIPE
 
     def start(self, *arguments: str, handles: Sequence[int] = ()) -> None:
         """Start it unless it runs.
@@ -65,6 +72,7 @@ class ChildProcess:
             )
         except OSError as error:
             raise MissingPartError(f"the process that reads {self._what} cannot be started: {error}") from error
+        self.room = _widened(self.process)
         self.send(json.dumps(self._task()).encode() + b"\n")
         assert self.process.stdout is not None
         if not self.process.stdout.readline():
@@ -110,6 +118,21 @@ class ChildProcess:
         if self.process is not None:
             self.process.kill()
             self.ended()
+
+
+def _widened(process: subprocess.Popen[bytes]) -> int:
+    """Let the pipes to the process and from it hold as much as they may; what of it can be relied on."""
+    capacity = 0
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        for stream in (process.stdin, process.stdout):
+            assert stream is not None
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(stream, fcntl.F_SETPIPE_SZ, _PIPE)
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):
+            capacity = fcntl.fcntl(process.stdin, fcntl.F_GETPIPE_SZ)
+    # A pipe is made of pages, and a request may leave half of one empty.
+    return max(_ANY_PIPE, capacity * 3 // 8)
 
 
 def out_of_time(status: int) -> bool:

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from atomr_local.errors import InputError
 from atomr_local.file_kinds import kind_of
-from atomr_local.indexing.readers.base import ArticleReader
+from atomr_local.indexing.readers.base import ArticleReader, PageWork
 from atomr_local.indexing.readers.columns import Columns
 from atomr_local.indexing.readers.encodings import encoding_of
 from atomr_local.indexing.readers.facts.json_lines import parse_fact
@@ -46,10 +46,12 @@ class ReadOptions:
     Attributes:
         columns: which columns are id, title and text, where the format has columns.
         salvage: what stands before the damage of a damaged or cut-off file is taken.
+        work: how the processes work that read pages, where the format has such; what is read is the same.
     """
 
     columns: Columns = field(default_factory=Columns)
     salvage: bool = False
+    work: PageWork = field(default_factory=PageWork)
 
 
 _OPTIONS = ReadOptions()
@@ -69,7 +71,7 @@ def open_articles(path: Path, format: str = "auto", options: ReadOptions = _OPTI
     name = detect_text_format(path) if format == "auto" else format
     found = find_format(name)
     if not options.columns.given:
-        return found.open(path)
+        return found.open(path) if found.parallel is None else found.parallel(path, options.work)
     if found.mapped is None:
         raise InputError(
             f"{path}: a file of the format {name} has no columns",

@@ -16,7 +16,7 @@ from atomr_local.errors import AtomrError, InputError
 from atomr_local.indexing.readers.articles.delimited import DelimitedReader, looks_delimited
 from atomr_local.indexing.readers.articles.json_lines import JsonLinesReader
 from atomr_local.indexing.readers.articles.parquet import ParquetReader
-from atomr_local.indexing.readers.base import ArticleReader
+from atomr_local.indexing.readers.base import ArticleReader, PageWork
 from atomr_local.indexing.readers.columns import Columns
 from atomr_local.indexing.readers.encodings import head_as_utf8
 from atomr_local.indexing.readers.packed import decompressed
@@ -44,6 +44,7 @@ class ArticleFormat:
         open: the reader of a file; it reads nothing yet.
         packed: whether the reader takes packed files and any encoding. `matches` then sees them unpacked, in UTF-8.
         mapped: the reader of a file whose columns the user names, where the format has columns.
+        parallel: the reader of a file whose pages are read by several processes, where there is one.
     """
 
     record: str
@@ -51,6 +52,7 @@ class ArticleFormat:
     open: Callable[[Path], ArticleReader]
     packed: bool = False
     mapped: Callable[[Path, Columns], ArticleReader] | None = None
+    parallel: Callable[[Path, PageWork], ArticleReader] | None = None
 
 
 def content_head(file: BinaryIO) -> bytes:
@@ -71,7 +73,9 @@ def content_head(file: BinaryIO) -> bytes:
 FALLBACK = "jsonl"  # what a file is where no format matches
 FORMATS: dict[str, ArticleFormat] = {
     FALLBACK: ArticleFormat("line", lambda _: False, JsonLinesReader, packed=True, mapped=JsonLinesReader),
-    "mediawiki": ArticleFormat("page", lambda head: bool(_MEDIAWIKI.match(head)), MediaWikiReader, packed=True),
+    "mediawiki": ArticleFormat(
+        "page", lambda head: bool(_MEDIAWIKI.match(head)), MediaWikiReader, packed=True, parallel=MediaWikiReader
+    ),
     "parquet": ArticleFormat("row", lambda head: head.startswith(b"PAR1"), ParquetReader, mapped=ParquetReader),
     "zim": ArticleFormat("entry", lambda head: head.startswith(b"ZIM\x04"), ZimReader),
     "wikiextractor": ArticleFormat("article", lambda head: bool(_EXTRACTED.match(head)), ExtractedReader, packed=True),

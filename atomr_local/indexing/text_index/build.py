@@ -22,6 +22,7 @@ from atomr_local.indexing.readers.base import Article, Redirect
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.text_index.catalog import Catalog, content_hash, passage_id
 from atomr_local.indexing.text_index.chunking import Passage, Tokens, passage_heading, passages
+from atomr_local.indexing.text_index.page_worker import given_passages
 from atomr_local.indexing.text_index.passage_kind import kept_kind
 from atomr_local.indexing.text_index.reading import ArticleSelection, read_articles
 from atomr_local.indexing.text_index.table import SEARCHED, VECTOR, PassageTable
@@ -363,6 +364,8 @@ def tokens_of(embedder: Embedder) -> Tokens | None:
 
 def cut_article(article: Article, tokens: Tokens | None) -> list[Passage]:
     """The article's passages, in order."""
+    if (given := given_passages(article)) is not None:
+        return given
     return list(passages(article.text, PASSAGE_WORDS, article.sections, title=article.title, tokens=tokens))
 
 

@@ -31,7 +31,7 @@ from atomr_local.indexing.text_index.document_catalog import DocumentCatalog, Li
 from atomr_local.indexing.text_index.table import SEARCHED, VECTOR
 
 # Raised when a parser gives another text for the same file: the files are then read again.
-_VERSION = 4
+_VERSION = 5
 # Letters before the first heading that names the document; one further down names a part of it.
 _TITLE_WITHIN = 2_000
 _MOST_NOTES = 20

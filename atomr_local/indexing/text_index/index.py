@@ -6,7 +6,7 @@ import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,6 +29,7 @@ from atomr_local.indexing.text_index.build import (
 from atomr_local.indexing.text_index.catalog import CATALOG, Catalog, CatalogReader
 from atomr_local.indexing.text_index.chunking import CHUNKER
 from atomr_local.indexing.text_index.kept_vectors import made_before, take_over
+from atomr_local.indexing.text_index.page_worker import default_processes, page_work
 from atomr_local.indexing.text_index.reading import ArticleSelection, require_one_readable
 from atomr_local.indexing.text_index.table import PassageTable
 from atomr_local.indexing.text_index.vector_cache import copy_vectors, vector_files
@@ -67,6 +68,7 @@ def build_text_index(
     titles_file: Path | None = None,
     engine: Engine = "local",
     vectors: Vectors = "auto",
+    processes: int | None = None,
     progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
     cancellation: Cancellation | None = None,
@@ -89,6 +91,8 @@ def build_text_index(
         vectors: "later" builds what a search by words needs and embeds nothing: searches embed what they find, and
             `filling.embed_text_index` the rest. "auto": now for small inputs, later for large ones; when adding, as the
             index is.
+        processes: how many read the pages of a MediaWiki dump at the same time; the index is the same. By default one
+            for each processor core, up to four. Ray's workers read with one each.
         tell: called with what the user should know, such as that an unfinished build continues.
 
     Raises:
@@ -105,7 +109,9 @@ def build_text_index(
     total = sum(store.input_size(file) for file in files)
     wanted = list(dict.fromkeys(titles)) if titles is not None else None
     keys = frozenset(map(name_key, wanted)) if wanted is not None else None
-    selection = ArticleSelection(format, limit, keys, options or ReadOptions())
+    number = 1 if engine == "ray" else processes or default_processes()
+    work = page_work(number, PASSAGE_WORDS, tokens_of(embedder))
+    selection = ArticleSelection(format, limit, keys, replace(options or ReadOptions(), work=work))
     require_one_readable(files, selection)  # what cannot be read at all is told before anything is loaded
     settings: dict[str, Any] = {
         "mode": "add" if add else "build",

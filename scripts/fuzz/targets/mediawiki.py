@@ -10,6 +10,7 @@ from atomr_local.indexing.readers.base import Article
 from atomr_local.indexing.readers.detect import detect_text_format
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.readers.wikipedia import mediawiki
+from atomr_local.indexing.readers.wikipedia.infobox import titled
 from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
 from atomr_local.indexing.readers.wikipedia.wikitext import plain_text
 from fuzz.properties import as_file, expect
@@ -44,13 +45,14 @@ def seeds() -> Iterator[bytes]:
 class _InProcess:
     """Stands for the process that reads wikitext: the same function, called here, where its branches are seen."""
 
-    def __init__(self, dropped_links: Any) -> None:
+    def __init__(self, dropped_links: Any, work: Any) -> None:
         self._dropped_links = dropped_links
 
-    def read(self, pages: Any) -> Iterator[tuple[Any, PlainText | ValueError]]:
+    def read(self, pages: Any, title: Any) -> Iterator[tuple[Any, PlainText | ValueError]]:
         for page, wikitext in pages:
             try:
-                yield page, plain_text(wikitext, self._dropped_links()) if wikitext else PlainText("")
+                found = plain_text(wikitext, self._dropped_links()) if wikitext else PlainText("")
+                yield page, titled(found, title(page))
             except ValueError as error:
                 yield page, error
 

@@ -51,9 +51,9 @@ def check(data: bytes) -> None:
         expect(page.text == page.text.strip(), "no white space around", page.text[:80])
         expect(len(page.text) <= 40 * len(text) + 40, "prose does not grow", len(page.text))
     answers = BytesIO()
-    task = json.dumps({"dropped_links": ["category", "file"], "seconds": 0, "seconds_per_mib": 0})
+    task = json.dumps({"dropped_links": ["category", "file"], "seconds": 0, "seconds_per_mib": 0, "work": {}})
     child_limits.bound_memory = _unbounded
-    wikipages_worker.serve(BytesIO(f"{task}\n{json.dumps(text)}\n".encode()), answers)
+    wikipages_worker.serve(BytesIO(f"{task}\n{json.dumps([text, ''])}\n".encode()), answers)
     ready, answer = map(json.loads, answers.getvalue().splitlines())
     expect(ready == {}, "the worker is ready", ready)
     expect((page is None) == ("error" in answer), "the worker says the same", answer)

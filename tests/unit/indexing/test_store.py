@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from atomr_local import paths
 from atomr_local.errors import InputError, KnowledgeIndexError
 from atomr_local.indexing import store
 from atomr_local.indexing.builds import publishing
+from atomr_local.indexing.builds.ledger import changing
 from atomr_local.indexing.verify import verify_indexes
+from atomr_local.output_files import exchange
 
 
 def publish(name: str, content: str = "x", kind: store.IndexKind = "text") -> Path:
@@ -77,6 +80,68 @@ def test_the_old_index_comes_back_when_publishing_fails(monkeypatch: pytest.Monk
     with pytest.raises(OSError, match="no space"):
         publish("mine", "new")
     assert (directory / "data").read_text() == "old"
+    assert hidden() == []
+
+
+def test_a_reader_finds_an_index_at_every_moment_of_publishing() -> None:
+    directory = publish("mine", "0")
+    if not _can_exchange(directory.parent):
+        pytest.skip("this file system cannot exchange two names")
+    problems: list[Exception] = []
+    read, done = threading.Event(), threading.Event()
+
+    def keep_reading() -> None:
+        while not done.is_set():
+            try:
+                store.read_manifest(directory)
+                (directory / "data").read_text()
+            except Exception as error:
+                problems.append(error)
+            read.set()
+
+    reader = threading.Thread(target=keep_reading)
+    reader.start()
+    try:
+        assert read.wait(10)
+        for number in range(1, 60):
+            publish("mine", str(number))
+    finally:
+        done.set()
+        reader.join(10)
+    assert problems == []
+    assert (directory / "data").read_text() == "59"
+    assert hidden() == [] and not (directory / publishing.LOCK).exists()
+
+
+def _can_exchange(folder: Path) -> bool:
+    one, other = folder / ".one", folder / ".other"
+    one.mkdir()
+    other.mkdir()
+    try:
+        return exchange(one, other)
+    finally:
+        one.rmdir()
+        other.rmdir()
+
+
+def test_without_an_exchange_of_names_the_old_index_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = publish("mine", "old")
+    monkeypatch.setattr(publishing, "exchange", lambda _one, _other: False)
+    publish("mine", "new")
+    assert (directory / "data").read_text() == "new"
+    assert hidden() == [] and not (directory / publishing.LOCK).exists()
+
+
+def test_what_a_process_left_that_died_between_exchange_and_clearing_up_is_no_build() -> None:
+    directory = publish("mine", "new")
+    left = publishing.unfinished_path("text", "mine")
+    left.mkdir()
+    (left / "data").write_text("old")
+    (left / publishing.LOCK).touch()
+    (left / store.MANIFEST).write_text((directory / store.MANIFEST).read_text())
+    with changing("text", "mine") as scratch:
+        assert [path.name for path in scratch.iterdir()] == [publishing.LOCK]
+    assert (directory / "data").read_text() == "new"
     assert hidden() == []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -148,12 +148,20 @@ def row_text(headings: list[str], values: list[str]) -> str:
     return "; ".join(parts)
 
 
-def write_table(writer: Writer, rows: list[list[str]]) -> None:
-    """The rows of a table in running text, with the names of its columns where its first row holds them."""
+def write_table(writer: Writer, rows: list[list[str]], places: Sequence[int | str] = ()) -> None:
+    """The rows of a table in running text, with the names of its columns where its first row holds them.
+
+    Args:
+        places: where each row stands; without them all stand at the place that the writer is at.
+    """
     if not rows:
         return
     headings = heading_row(rows)
-    for row in rows[1:] if headings else rows:
+    for number, row in enumerate(rows):
+        if number == 0 and headings:
+            continue
+        if places:
+            writer.at(places[number])
         writer.line(row_text(headings, row))
 
 

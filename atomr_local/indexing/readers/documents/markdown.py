@@ -49,7 +49,7 @@ def write_markdown(writer: Writer, text: str, lines: int | None = 0) -> None:
             writer.heading(int(token.tag[1:]), _plain(tokens[i + 1]))
             i += 2
         elif token.type == "table_open":
-            i = _table(writer, tokens, i)
+            i = _table(writer, tokens, i, lines)
         elif token.type == "inline":
             inside_list = i >= 2 and tokens[i - 2].type == "list_item_open"
             places = _line_places(token, token.map[0] + 1 + lines) if lines is not None and token.map else ()
@@ -62,15 +62,21 @@ def write_markdown(writer: Writer, text: str, lines: int | None = 0) -> None:
         i += 1
 
 
-def _table(writer: Writer, tokens: list[Any], i: int) -> int:
+def _table(writer: Writer, tokens: list[Any], i: int, lines: int | None) -> int:
+    """Write the table whose opening token is the one at `i`; where its closing token is. `lines` as given to
+    :func:`write_markdown`."""
     rows: list[list[str]] = []
+    places: list[int | str] = []
     while tokens[i].type != "table_close":
-        if tokens[i].type == "tr_open":
+        token = tokens[i]
+        if token.type == "tr_open":
             rows.append([])
-        elif tokens[i].type == "inline":
-            rows[-1].append(_plain(tokens[i]))
+            if lines is not None and token.map:
+                places.append(token.map[0] + 1 + lines)
+        elif token.type == "inline":
+            rows[-1].append(_plain(token))
         i += 1
-    write_table(writer, rows)
+    write_table(writer, rows, places if len(places) == len(rows) else ())
     return i
 
 

@@ -9,10 +9,9 @@ from urllib.parse import quote
 from xml.parsers import expat
 
 from atomr_local.errors import InputError
-from atomr_local.indexing.readers.base import Article, Redirect
+from atomr_local.indexing.readers.base import Article, PageWork, Redirect
 from atomr_local.indexing.readers.lines import LineReader, Skipped
 from atomr_local.indexing.readers.wikipedia.export_xml import Page, Site, read_pages
-from atomr_local.indexing.readers.wikipedia.infobox import titled
 from atomr_local.indexing.readers.wikipedia.markup_names import dropped_link_names, is_disambiguation
 from atomr_local.indexing.readers.wikipedia.page_parser import PageParser
 from atomr_local.indexing.readers.wikipedia.page_props import PageProps, page_props_beside
@@ -29,10 +28,14 @@ class MediaWikiReader:
 
     A dump does not hold the Wikidata ids of its pages; the table page_props does, and is read where it lies beside the
     dump under the name that it was published with.
+
+    Args:
+        work: how many processes read the pages, and what they do beside.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, work: PageWork | None = None) -> None:
         self.path = path
+        self._work = work or PageWork()
         self._lines = LineReader(path)
         self._damage: InputError | None = None
 
@@ -45,10 +48,10 @@ class MediaWikiReader:
         table = page_props_beside(self.path)
         props = PageProps(table) if table is not None else None
         # The names of namespaces stand in the head of the dump.
-        parser = PageParser(lambda: dropped_link_names(site.namespaces))
+        parser = PageParser(lambda: dropped_link_names(site.namespaces), work=self._work)
         self._damage = None
         try:
-            for (page, found), plain in parser.read(self._pages(site, after)):
+            for (page, found), plain in parser.read(self._pages(site, after), lambda item: item[0].title):
                 if isinstance(found, Redirect):
                     yield found
                     continue
@@ -127,7 +130,6 @@ def _redirect_or_wikitext(page: Page) -> Redirect | str:
 
 
 def _article(page: Page, plain: PlainText, site: Site, props: PageProps | None) -> Article:
-    plain = titled(plain, page.title)
     metadata = {"url": site.prefix + quote(page.title.replace(" ", "_"), safe="/:,()'!*@;~")} if site.prefix else {}
     qid = props.item(page.id) if props is not None else None
-    return Article(page.id, page.title, plain.text, qid, metadata, plain.sections, page.record, plain.lost)
+    return Article(page.id, page.title, plain.text, qid, metadata, plain.sections, page.record, plain.lost, plain.cut)

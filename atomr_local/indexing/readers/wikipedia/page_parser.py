@@ -1,7 +1,8 @@
-"""Reads wikitext in a child process, so that no page can stall a build.
+"""Reads wikitext in child processes, so that no page can stall a build, and several are read at the same time.
 
 The tokeniser is C that answers to no signal, and some markup keeps it busy for hours; a process can be ended by the
-system. One lives as long as its pages are read in time; after one that was not, the next page starts another.
+system. One lives as long as its pages are read in time; after one that was not, the next page starts another. With
+several processes the pages still come in their order, each as one process would give it.
 """
 
 from __future__ import annotations
@@ -10,84 +11,142 @@ import json
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from atomr_local.indexing.readers.base import Section
+from atomr_local.indexing.readers.base import PageWork, Section
 from atomr_local.indexing.readers.child_process import ChildProcess, out_of_time
 from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
 
 _WORKER = Path(__file__).with_name("page_parser_worker.py")
-# What is sent before an answer is read: no more than any pipe holds, or each process could wait for the other.
-_AHEAD_BYTES = 16 << 10
-_AHEAD_PAGES = 50
+_AHEAD_PAGES = 400  # that wait for one before them, for each process
+_ENOUGH = 64 << 10  # bytes of pages that wait for a process before another one is started
+_ONE = PageWork()
 Page = TypeVar("Page")
 
 
 class PageParser:
     """Pages → prose, as :func:`wikitext.plain_text`, each within a time limit.
 
-    Its process starts with the first page and ends with :meth:`close`, or with this process, however that ends.
+    Its processes start when there are pages for them, and end with :meth:`close`, or with this process, however that
+    ends.
 
     Args:
         dropped_links: names of the namespaces, casefolded, whose links show no text (files and categories); asked for
-            when the process starts.
+            when a process starts.
         seconds: of processor time that a page may take, whatever its length.
         seconds_per_mib: what it may take beyond that for each MiB; ordinary pages take a tenth of a second to a half.
+        work: how many processes there are at most, and what they do beside.
     """
 
     def __init__(
-        self, dropped_links: Callable[[], Collection[str]], *, seconds: float = 2.0, seconds_per_mib: float = 4.0
+        self,
+        dropped_links: Callable[[], Collection[str]],
+        *,
+        seconds: float = 2.0,
+        seconds_per_mib: float = 4.0,
+        work: PageWork = _ONE,
     ) -> None:
-        self._child = ChildProcess(
-            _WORKER,
-            "wikitext",
-            lambda: {
+        def task() -> dict[str, Any]:
+            return {
                 "dropped_links": sorted(dropped_links()),
                 "seconds": seconds,
                 "seconds_per_mib": seconds_per_mib,
-            },
-        )
+                "work": dict(work.task),
+            }
 
-    def read(self, pages: Iterable[tuple[Page, str]]) -> Iterator[tuple[Page, PlainText | ValueError]]:
+        worker = work.worker or _WORKER
+        self._readers = [_Reader(ChildProcess(worker, "wikitext", task)) for _ in range(max(1, work.processes))]
+
+    def read(
+        self, pages: Iterable[tuple[Page, str]], title: Callable[[Page], str] = lambda _: ""
+    ) -> Iterator[tuple[Page, PlainText | ValueError]]:
         """Each page with the prose of its wikitext, or with what keeps it from being read; in order.
 
-        A few pages are read ahead of the one that is given. Pages without wikitext are passed on.
+        Some pages are read ahead of the one that is given. Pages without wikitext are passed on.
+
+        Args:
+            title: of a page; it is put before each infobox.
 
         Raises:
             MissingPartError: no process can be started.
         """
-        waiting: deque[tuple[Page, bytes]] = deque()
-        ahead = 0
+        waiting: deque[tuple[Page, _Reader | None]] = deque()
+        most = _AHEAD_PAGES * len(self._readers)
         for page, wikitext in pages:
-            line = json.dumps(wikitext).encode() + b"\n" if wikitext else b""
-            while waiting and (ahead + len(line) > _AHEAD_BYTES or len(waiting) == _AHEAD_PAGES or not waiting[0][1]):
-                ahead -= len(waiting[0][1])
+            line = json.dumps([wikitext, title(page)]).encode() + b"\n" if wikitext else b""
+            reader = self._with_room(line)
+            while waiting and (waiting[0][1] is None or len(waiting) >= most or (line and reader is None)):
                 yield self._first(waiting)
-            if line:
-                self._child.send(line)
-                ahead += len(line)
-            waiting.append((page, line))
+                reader = self._with_room(line)
+            if reader is not None:
+                reader.send(line)
+            waiting.append((page, reader))
         while waiting:
             yield self._first(waiting)
 
-    def _first(self, waiting: deque[tuple[Page, bytes]]) -> tuple[Page, PlainText | ValueError]:
-        page, line = waiting.popleft()
+    def _with_room(self, line: bytes) -> _Reader | None:
+        """The process that the next page goes to; None where all have as much as they can take, or there is no page."""
         if not line:
-            return page, PlainText("")
-        found = self._child.answer()
-        if found is None:  # the process has ended over this page, and what was sent behind it is lost
-            problem = ValueError(_why_ended(self._child.ended()))
-            for _, lost in waiting:
-                if lost:
-                    self._child.send(lost)
-            return page, problem
-        if "error" in found:
-            return page, ValueError(found["error"])
-        return page, PlainText(found["text"], tuple(Section(*section) for section in found["sections"]), found["lost"])
+            return None
+        begun = [reader for reader in self._readers if reader.lines]
+        idle = next((reader for reader in self._readers if not reader.lines), None)
+        least = min(begun, key=lambda reader: reader.ahead, default=None)
+        if least is None or (idle is not None and least.ahead + len(line) > _ENOUGH):
+            return idle
+        return least if least.takes(line) else idle
+
+    @staticmethod
+    def _first(waiting: deque[tuple[Page, _Reader | None]]) -> tuple[Page, PlainText | ValueError]:
+        page, reader = waiting.popleft()
+        return page, PlainText("") if reader is None else reader.answer()
 
     def close(self) -> None:
-        """End the process; the next page would start another."""
-        self._child.close()
+        """End the processes; the next page would start another."""
+        for reader in self._readers:
+            reader.close()
+
+
+class _Reader:
+    """One process with the pages that were sent to it and not answered yet.
+
+    Attributes:
+        lines: what was sent, in order.
+        ahead: their bytes.
+    """
+
+    def __init__(self, child: ChildProcess) -> None:
+        self.child = child
+        self.lines: deque[bytes] = deque()
+        self.ahead = 0
+
+    def takes(self, line: bytes) -> bool:
+        """Whether it can be sent this line before it has answered."""
+        return not self.lines or self.ahead + len(line) <= self.child.room
+
+    def send(self, line: bytes) -> None:
+        self.child.send(line)
+        self.lines.append(line)
+        self.ahead += len(line)
+
+    def answer(self) -> PlainText | ValueError:
+        """What became of the first of its pages."""
+        found = self.child.answer()
+        self.ahead -= len(self.lines.popleft())
+        if found is None:  # the process has ended over this page, and what was sent behind it is lost
+            problem = ValueError(_why_ended(self.child.ended()))
+            for lost in self.lines:
+                self.child.send(lost)
+            return problem
+        if "error" in found:
+            return ValueError(found["error"])
+        sections = tuple(Section(*section) for section in found["sections"])
+        cut = tuple(map(tuple, found["cut"])) if "cut" in found else None
+        return PlainText(found["text"], sections, found["lost"], cut)
+
+    def close(self) -> None:
+        self.child.close()
+        self.lines.clear()
+        self.ahead = 0
 
 
 def _why_ended(status: int) -> str:

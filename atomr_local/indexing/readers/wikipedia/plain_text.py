@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from atomr_local.indexing.readers.base import Section, SectionKind
+from atomr_local.indexing.readers.base import Cut, Section, SectionKind
 
 # Sections that point elsewhere and say nothing themselves; the second line is the Simple English Wikipedia's.
 _LINK_SECTIONS = frozenset(
@@ -52,11 +52,13 @@ class PlainText:
     Attributes:
         sections: in order: those of the prose, and behind them tables and what else is no prose.
         lost: how much of such the limits left out, by its name in the plural ("table rows").
+        cut: its passages, where they were made with it, as :class:`Article` has them.
     """
 
     text: str
     sections: tuple[Section, ...] = ()
     lost: Mapping[str, int] = field(default_factory=dict)
+    cut: tuple[Cut, ...] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

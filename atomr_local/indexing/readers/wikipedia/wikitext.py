@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import html
 import re
+from bisect import bisect
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -55,6 +56,14 @@ _DELIMITER = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}|<!--|-->|</?([a-zA-Z]+)|
 # Tokens that open an argument or a comment, which show nothing → those that close it.
 _SKIPPED = {"ArgumentOpen": "ArgumentClose", "CommentStart": "CommentEnd"}
 _SINGLE = "<single"
+# Where a line opens a table or closes one, or is a heading.
+_TABLE_LINE = re.compile(
+    r"^[ \t:;*#]*+(?P<opens>\{\|)(?!\})|^[ \t]*+(?P<closes>\|\})(?!\})|^(?P<heading>=)[^\n]*=[ \t]*$", re.M
+)
+_ROW_LINE = re.compile(r"^[ \t]*+(?:\|(?!\})|!)", re.M)
+_BLANK_LINE = re.compile(r"\n[ \t]*+\n")
+_MOST_CLOSED = 20  # tables; a page with more that never end is no page of a wiki
+_OPENING_LINE = re.compile(r"^[ \t:;*#]*+\{\|", re.M)
 _CLOSES = {"}}": "{{", "]]": "[[", "|}": "{|", "-->": "<!--", ">": "<", "/>": "<", "]": "["}
 # The tokeniser reads on from every opening that is never closed: this many characters in all take some seconds.
 _MAX_WORK = 50_000_000
@@ -70,9 +79,13 @@ def plain_text(wikitext: str, dropped_links: Collection[str] = ()) -> PlainText:
     Raises:
         ValueError: the markup is broken beyond reading; the message says how.
     """
+    wikitext = _with_closed_tables(wikitext)
     _must_be_bounded(wikitext)
     walker = _Walker(_tokenise(wikitext), dropped_links)
     walker.run()
+    words = "".join(part if isinstance(part, str) else "\n" for part in walker.parts)
+    if unread := len(_OPENING_LINE.findall(words)):  # broken beyond that: the tokeniser took them for words
+        walker.lost["tables with broken markup"] += unread
     return assembled(walker.parts, _cleaned, walker.lost)
 
 
@@ -81,6 +94,39 @@ def _tokenise(wikitext: str) -> list[Any]:
     in_c = parser.CTokenizer  # type: ignore[attr-defined]
     tokenizer: Any = in_c or import_module("mwparserfromhell.parser.tokenizer").Tokenizer
     return list(tokenizer().tokenize(wikitext, 0, True))
+
+
+def _with_closed_tables(wikitext: str) -> str:
+    """The page with an end for each table that has none: after the paragraph of its last row, but before the next
+    heading. The tokeniser takes the rows of a table that never ends for words."""
+    opened: list[int] = []
+    headings: list[int] = []
+    for match in _TABLE_LINE.finditer(wikitext):
+        if match.lastgroup == "opens":
+            opened.append(match.start())
+        elif match.lastgroup == "heading":
+            headings.append(match.start())
+        elif opened:
+            opened.pop()
+    if len(opened) > _MOST_CLOSED:
+        return wikitext
+    pieces: list[str] = []
+    at = 0
+    for place in sorted(_end_of_table(wikitext, begin, headings) for begin in opened):
+        pieces += (wikitext[at:place], "\n|}\n")
+        at = place
+    return "".join([*pieces, wikitext[at:]]) if pieces else wikitext
+
+
+def _end_of_table(wikitext: str, begin: int, headings: Sequence[int]) -> int:
+    """Where a table ends that begins there and has no end. `headings`: where the page's headings are."""
+    following = bisect(headings, begin)
+    most = headings[following] if following < len(headings) else len(wikitext)
+    last = begin
+    for row in _ROW_LINE.finditer(wikitext, begin, most):
+        last = row.start()
+    blank = _BLANK_LINE.search(wikitext, last, most)
+    return blank.start() if blank is not None else most
 
 
 def _must_be_bounded(wikitext: str) -> None:

@@ -11,6 +11,7 @@ from atomr_local.errors import InputError, MissingPartError
 from atomr_local.indexing.foreign_errors import standard_error_without
 from atomr_local.indexing.readers.base import Article, Redirect
 from atomr_local.indexing.readers.lines import Skipped
+from atomr_local.indexing.readers.wikipedia.infobox import titled
 from atomr_local.indexing.readers.wikipedia.markup_names import is_disambiguation
 from atomr_local.input_files import open_regular
 
@@ -91,8 +92,9 @@ class ZimReader:
             return None
         if not page.prose.text:
             raise ValueError(f"{title}: a page without prose")
+        prose = titled(page.prose, title)
         metadata = {"url": page.url} if page.url else {}
-        return Article(path, title, page.prose.text, page.qid, metadata, page.prose.sections, record)
+        return Article(path, title, prose.text, page.qid, metadata, prose.sections, record, prose.lost)
 
 
 def _target(entry: Any) -> Any | None:

@@ -10,7 +10,8 @@ from support.stopping import needs_stopping, stop_while_it_waits
 
 from atomr_local.errors import MissingPartError
 from atomr_local.indexing.readers import child_process
-from atomr_local.indexing.readers.base import Section
+from atomr_local.indexing.readers.base import PageWork, Section
+from atomr_local.indexing.readers.child_process import ChildProcess
 from atomr_local.indexing.readers.wikipedia.page_parser import PageParser
 from atomr_local.indexing.readers.wikipedia.plain_text import PlainText
 
@@ -23,6 +24,10 @@ def parser() -> Iterator[PageParser]:
     parser = PageParser(lambda: {"fails"}, seconds=1.0, seconds_per_mib=0.0)
     yield parser
     parser.close()
+
+
+def child(parser: PageParser, number: int = 0) -> ChildProcess:
+    return parser._readers[number].child
 
 
 def read(parser: PageParser, *pages: str) -> list[str]:
@@ -57,7 +62,7 @@ def test_many_and_long_pages_do_not_block_each_other(parser: PageParser) -> None
 def test_a_process_that_is_killed_costs_one_page(parser: PageParser) -> None:
     found = parser.read(enumerate(["a", "b " * 9_000, "c " * 9_000, "d"]))
     assert next(found) == (0, PlainText("a"))
-    process = parser._child.process
+    process = child(parser).process
     assert process is not None
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
@@ -77,8 +82,8 @@ def test_no_text_is_lost_when_the_process_is_stopped_for_a_while(
 
     def pages() -> Iterator[tuple[int, str]]:
         yield 1, long
-        assert parser._child.process is not None
-        stop_while_it_waits(parser._child.process)
+        assert child(parser).process is not None
+        stop_while_it_waits(child(parser).process)
         yield 2, "short"
 
     found = [(number, getattr(prose, "text", str(prose))) for number, prose in parser.read(pages())]
@@ -88,10 +93,10 @@ def test_no_text_is_lost_when_the_process_is_stopped_for_a_while(
 
 def test_the_process_ends_with_the_reader() -> None:
     parser = PageParser(lambda: ())
-    assert parser._child.process is None, "none before the first page"
+    assert child(parser).process is None, "none before the first page"
     found = parser.read([(1, "a"), (2, "b")])
     next(found)
-    process = parser._child.process
+    process = child(parser).process
     assert process is not None
     assert process.poll() is None
     parser.close()
@@ -101,7 +106,7 @@ def test_the_process_ends_with_the_reader() -> None:
 
 def test_the_process_ends_by_itself_when_nobody_asks_any_more(parser: PageParser) -> None:
     next(iter(parser.read([(1, "a")])))
-    process, parser._child.process = parser._child.process, None
+    process, child(parser).process = child(parser).process, None
     assert process is not None
     assert process.stdin is not None
     with process:
@@ -119,7 +124,52 @@ def test_a_process_that_cannot_be_started_is_told(
     else:
         worker = tmp_path / "worker.py"
         worker.write_text("raise SystemExit('out of order')")
-        monkeypatch.setattr(parser._child, "_worker", worker)
+        monkeypatch.setattr(child(parser), "_worker", worker)
         message = "does not start: out of order"
     with pytest.raises(MissingPartError, match=message):
         read(parser, "a")
+
+
+def test_several_processes_give_the_pages_in_their_order() -> None:
+    pages = ["" if i % 11 == 0 else "word " * (30_000 if i % 7 == 0 else i) for i in range(1, 150)]
+    pages[20] = "<b>" * 30_000  # refused
+    one, three = PageParser(lambda: ()), PageParser(lambda: (), work=PageWork(3))
+    try:
+        assert read(three, *pages) == read(one, *pages)
+        assert all(child(three, number).process is not None for number in range(3))
+    finally:
+        one.close()
+        three.close()
+
+
+def test_few_pages_start_one_process() -> None:
+    parser = PageParser(lambda: (), work=PageWork(3))
+    try:
+        assert read(parser, "a", "b", "c") == ["a", "b", "c"]
+        assert [child(parser, number).process is not None for number in range(3)] == [True, False, False]
+    finally:
+        parser.close()
+
+
+@pytest.mark.slow
+def test_of_several_processes_each_that_is_killed_costs_one_page_and_all_end_with_the_reader() -> None:
+    parser = PageParser(lambda: (), work=PageWork(2))
+    pages = [f"{number} " + "word " * 4_000 for number in range(60)]
+    try:
+        found = parser.read(enumerate(pages))
+        assert next(found)[0] == 0
+        processes = [child(parser, number).process for number in range(2)]
+        for process in processes:
+            assert process is not None
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+        rest = list(found)
+        assert [number for number, _ in rest] == list(range(1, 60))
+        problems = [str(prose) for _, prose in rest if isinstance(prose, ValueError)]
+        assert len(problems) <= 2 and set(problems) <= {"reading its markup failed (exit status -9)"}
+        assert all(prose.text == pages[n].strip() for n, prose in rest if isinstance(prose, PlainText))
+        again = [child(parser, number).process for number in range(2)]
+        assert all(process is not None and process.poll() is None for process in again)
+    finally:
+        parser.close()
+    assert all(process is not None and process.poll() is not None for process in again)

@@ -151,6 +151,22 @@ def test_broken_tables_leave_the_prose_and_no_markup(wikitext: str) -> None:
     assert not any(mark in page.text for mark in ("{|", "|}", "|-", "||", "!!", "{{", "<t"))
 
 
+def test_a_table_that_never_ends_keeps_its_rows_and_the_prose_around_it() -> None:
+    unended = "Lead.\n\n" + OPEN + "|-\n| 3 || 4\n\nProse after it.\n\n== Next ==\nMore.\n" + OPEN + "|}\nEnd."
+    page = plain_text(unended)
+    assert tables(unended) == [["A: 1; B: 2", "A: 3; B: 4"], ["A: 1; B: 2"]]
+    assert page.text.startswith("Lead.\n\nProse after it.\n\nMore.\n\nEnd.")
+    assert [section.heading for section in page.sections] == ["Next", "", "Next"]
+    assert tables(f"Lead.\n{OPEN}") == [["A: 1; B: 2"]]
+    assert tables(f"Lead.\n{OPEN}== Next ==\nMore.") == [["A: 1; B: 2"]]
+
+
+def test_a_table_that_cannot_be_read_is_counted() -> None:
+    page = plain_text("Lead.\n\n[[a|b\n\n" + "".join(f"{OPEN}\n" for _ in range(30)) + "End.")
+    assert page.text.startswith("Lead.")
+    assert page.lost == {"tables with broken markup": 30}
+
+
 def test_ten_thousand_tables_within_each_other_are_refused_or_read() -> None:
     begun = time.process_time()
     with pytest.raises(ValueError, match="never closed"):

@@ -14,6 +14,7 @@ from atomr_local.indexing.readers.detect import open_articles
 from atomr_local.indexing.readers.lines import Skipped
 from atomr_local.indexing.readers.wikipedia import zim
 from atomr_local.indexing.readers.wikipedia.page_html import read_html
+from atomr_local.indexing.readers.wikipedia.table_rows import MOST_ROWS
 
 FIXTURES = SHARED / "fixtures" / "zim"
 HTML = """<html><head><title>no</title><link rel="canonical" href="https://w/Paris">
@@ -38,10 +39,49 @@ def test_html_becomes_prose_with_sections() -> None:
     assert (page.url, page.qid, page.disambiguation) == ("https://w/Paris", "Q90", False)
 
 
+TABLES = """<p>Paris is a city.</p><table class="infobox vcard"><caption>Paris</caption><tr><th colspan=2>Paris</th></tr>
+<tr><th>Country</th><td><a>France</a></td></tr><tr><th>Area</th><td>105 km²<br>(41 sq mi)<sup class="reference">[2]</sup></td></tr>
+</table><h2>Mayors</h2><p>They.</p><table class="wikitable"><caption>List</caption><tr><th>Name</th><th>Year</th></tr>
+<tr><td>Ann<td><span style="display:none">00</span>1990</tr><tr><td rowspan=2>Bob</td><td>1991
+<table><tr><td>in</td><td>side</td></tr></table></td></tr><tr><td>1992</td></tr></table>after
+<table class="navbox"><tr><td>no</td></tr></table><table class=wikitable><tr><td>open</td><td>end"""
+
+
+def test_tables_and_infoboxes_stand_behind_the_prose() -> None:
+    prose = read_html(TABLES).prose
+    assert prose.text.split("\n\n") == [
+        "Paris is a city.",
+        "They.",
+        "after",
+        "country: France\narea: 105 km² (41 sq mi)",
+        "Name: Ann; Year: 1990\nName: Bob; Year: 1991\nName: Bob; Year: 1992",
+        "in; side",
+        "open; end",
+    ]
+    assert [(section.heading, section.kind) for section in prose.sections] == [
+        ("Mayors", ""),
+        ("", "infobox"),
+        ("Mayors > List", "table"),
+        ("Mayors", "table"),
+        ("Mayors", "table"),
+    ]
+    assert prose.lost == {}
+
+
+def test_rows_beyond_the_limit_are_counted() -> None:
+    rows = "".join(f"<tr><td>{number}</td><td>x</td></tr>" for number in range(MOST_ROWS + 5))
+    prose = read_html(f"<p>Many.</p><table class=wikitable>{rows}</table>").prose
+    assert f"{MOST_ROWS - 1}; x" in prose.text and f"{MOST_ROWS}; x" not in prose.text
+    assert prose.lost == {"table rows": 5}
+
+
 @pytest.mark.parametrize(
     "source",
     [
         "",
+        "<table><tr><td>" * 200,
+        "</td></tr></table>" * 1_000,
+        "<table><caption>a<td>b<caption>c",
         "<",
         "<html>",
         "<p" * 10_000,
@@ -51,7 +91,20 @@ def test_html_becomes_prose_with_sections() -> None:
         "<!--" * 1000,
         "&#xD800; &#0;",
     ],
-    ids=["empty", "one sign", "open", "open tags", "deep", "closings", "controls", "comments", "surrogate"],
+    ids=[
+        "empty",
+        "tables within tables",
+        "ends of tables",
+        "no rows",
+        "one sign",
+        "open",
+        "open tags",
+        "deep",
+        "closings",
+        "controls",
+        "comments",
+        "surrogate",
+    ],
 )
 def test_broken_html_breaks_nothing(source: str) -> None:
     read_html(source).prose.text.encode()

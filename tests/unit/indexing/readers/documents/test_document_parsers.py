@@ -55,6 +55,17 @@ def test_markdown_gives_front_matter_headings_lines_and_tables() -> None:
     assert under(document, "Mountet") == ["Alps", "Huts"]
 
 
+def test_each_row_of_a_markdown_table_stands_on_its_own_line() -> None:
+    source = "Before.\n\n| Hut | Beds |\n|---|---|\n| Mountet | 120 |\n| Tracuit | 116 |\n\nAfter.\n\n| 1 | 2 |\n|---|---|\n| 3 | 4 |\n"
+    document = read(source, "walks.md")
+    lines = source.split("\n")
+    assert (at(document, "Before"), at(document, "After")) == (1, 8)
+    for row in ("Mountet", "Tracuit"):
+        assert row in lines[int(str(at(document, row))) - 1]
+    # A table without names of columns begins with its first row.
+    assert (at(document, "1; 2"), at(document, "3; 4")) == (10, 12)
+
+
 def test_front_matter_that_is_no_yaml_is_told_and_the_text_read() -> None:
     pytest.importorskip("yaml")
     document = read("---\ntitle: [\n---\nThe text.", "x.md")
