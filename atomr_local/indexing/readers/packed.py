@@ -39,16 +39,39 @@ def decompressed(raw: BinaryIO) -> BinaryIO:
     head = raw.read(6)
     raw.seek(0)
     if head.startswith(b"\x1f\x8b"):
-        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+        return _buffered(gzip.GzipFile(fileobj=raw))
     if head.startswith(b"BZh"):
-        return cast(BinaryIO, bz2.BZ2File(raw))
+        return _buffered(bz2.BZ2File(raw))
     if head.startswith(b"\xfd7zXZ\x00"):
-        return cast(BinaryIO, lzma.LZMAFile(raw))
+        return _buffered(lzma.LZMAFile(raw))
     if head.startswith(b"\x28\xb5\x2f\xfd"):
         return cast(BinaryIO, io.BufferedReader(_Zstandard(raw), _BUFFER))
     if head.startswith(b"7z\xbc\xaf\x27\x1c"):
         return cast(BinaryIO, io.BufferedReader(_SevenZip(raw), _BUFFER))
     return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, raw), _BUFFER))
+
+
+def _buffered(stream: gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile) -> BinaryIO:
+    """The stream with lines that are found in C: its own `readline` takes longer than what is done with a line."""
+    return cast(BinaryIO, io.BufferedReader(_Unpacked(stream), _PIPE))
+
+
+class _Unpacked(io.RawIOBase):
+    def __init__(self, stream: gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._stream.read1(len(buffer))  # what stands before damage is given before the error
+        buffer[: len(found)] = found
+        return len(found)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+        super().close()
 
 
 class _Zstandard(io.RawIOBase):

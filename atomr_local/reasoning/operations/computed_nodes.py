@@ -70,6 +70,9 @@ def _result(computed: Computed, known: Sequence[Result], method: Method) -> Resu
     if confidence is not None:
         confidence *= computed.share
     found = bool(computed.values)
+    notes = list(computed.notes)
+    if computed.computation.startswith("count("):  # what a step left out was not counted
+        notes += [note for result in known for note in result.dropped if note not in notes]
     return Result(
         computed.values,
         method if found else None,
@@ -77,7 +80,7 @@ def _result(computed: Computed, known: Sequence[Result], method: Method) -> Resu
         evidence,
         cited if found else [],
         computed.computation or None,
-        list(computed.notes),
+        notes,
         computed=True,
         reason=computed.reason,
         none=computed.none,

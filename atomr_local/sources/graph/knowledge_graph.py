@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     Term = NamedNode | BlankNode | Literal | Triple
 
 ROW_LIMIT = 200
+VALUE_LIMIT = 2_000  # values of one property of an entity; evidence shows ROW_LIMIT of them
 _NAMING = {RDFS_LABEL, ALT_LABEL, DESCRIPTION}
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 TYPE_PROPERTIES = (INSTANCE_OF, RDF_TYPE)
@@ -58,7 +59,8 @@ class SelectResult:
 
     def evidence(self, title: str, text: str, score: float, query: str) -> Evidence:
         """A piece of evidence: sentences, and this query that they come from."""
-        return Evidence(SourceName.GRAPH, title, text, score, query, {"sparql": self.sparql, "rows": list(self.rows)})
+        locator = {"sparql": self.sparql, "rows": list(self.rows[:ROW_LIMIT])}
+        return Evidence(SourceName.GRAPH, title, text, score, query, locator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +187,26 @@ class KnowledgeGraph:
         found = self.statements(None if inverse else iri, prop, iri if inverse else None, limit=1)
         return bool(found)
 
+    def properties_of(self, iri: str, *, inverse: bool = False) -> set[str]:
+        """The properties of the entity's statements, or with `inverse` of those that have it as a value. All of them,
+        however many statements there are."""
+        read = self.statements(tail=iri) if inverse else self.statements(iri)
+        found = {statement.property for statement in read}
+        if len(read) < ROW_LIMIT:
+            return found
+        # Of a hub the first statements may be of one property alone.
+        others = (prop for prop in self.properties if prop not in found)
+        return found | {prop for prop in others if KnowledgeGraph.has(self, iri, prop, inverse=inverse)}
+
     def values(self, iri: str, prop: str, *, inverse: bool = False) -> SelectResult:
-        """The property's values for the entity as ?value, or with `inverse` what has it as a value, with labels."""
-        head = bound(iri)
-        return select_labelled(self, f"?value {bound(prop)} {head} ." if inverse else f"{head} {bound(prop)} ?value .")
+        """The property's values for the entity as ?value, or with `inverse` what has it as a value, with labels; at
+        most VALUE_LIMIT."""
+        return select_labelled(self, value_pattern(iri, prop, inverse=inverse), VALUE_LIMIT)
+
+    def count(self, pattern: str) -> tuple[int, SelectResult]:
+        """How many things ?value stands for in a pattern of bound terms, and the query that counts them."""
+        answer = self.select(f"SELECT (COUNT(DISTINCT ?value) AS ?number) WHERE {{\n  {pattern}\n}}")
+        return int(answer.rows[0]["number"]), answer
 
     def select(self, query: str, limit: int | None = None) -> SelectResult:
         """Run a SELECT whose values are bound terms already; at most `limit` rows, `cut` when there are more."""
@@ -259,7 +277,9 @@ class KnowledgeGraph:
 
     def main_facts(self, iri: str, limit: int = 8) -> Iterator[Statement]:
         """Statements that say most about the entity: its own first, a few per property; then some that point to it."""
-        own = self.statements(iri, limit=ROW_LIMIT)
+        own = self.statements(iri)
+        if len(own) == ROW_LIMIT:
+            own = [found for prop in sorted(self.properties_of(iri)) for found in self.statements(iri, prop, limit=3)]
         per_property: dict[str, int] = {}
         chosen = 0
         for statement in sorted(own, key=lambda s: (s.property not in TYPE_PROPERTIES, -self._uses(s.property))):
@@ -274,22 +294,27 @@ class KnowledgeGraph:
         return row.uses if row else 0
 
 
-def select_labelled(graph: KnowledgeGraph, pattern: str) -> SelectResult:
-    """The ?value of a pattern of bound terms, each with its label where it has one.
+def value_pattern(iri: str, prop: str, *, inverse: bool = False) -> str:
+    """The pattern of a property's values for the entity, or with `inverse` of what has it as a value."""
+    return f"?value {bound(prop)} {bound(iri)} ." if inverse else f"{bound(iri)} {bound(prop)} ?value ."
+
+
+def select_labelled(graph: KnowledgeGraph, pattern: str, limit: int = ROW_LIMIT) -> SelectResult:
+    """The ?value of a pattern of bound terms, each with its label where it has one; at most `limit`.
 
     The labels are read from the name database, all at once, which takes a third of the time that joining them does: the
     build makes the graph's labels of those there, one an entity.
     """
     from pyoxigraph import NamedNode
 
-    answer = graph.select(f"SELECT DISTINCT ?value WHERE {{\n  {pattern}\n}}")
+    answer = graph.select(f"SELECT DISTINCT ?value WHERE {{\n  {pattern}\n}}", limit)
     iris = [row["value"].value if isinstance(row["value"], NamedNode) else None for row in answer.terms]
     known = graph.names.labels([iri for iri in iris if iri is not None])
     values = tuple((iri, known.get(iri, "") if iri is not None else "") for iri in iris)
     labelled = (
         "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
         f"SELECT DISTINCT ?value ?valueLabel WHERE {{\n  {pattern}\n  OPTIONAL {{ ?value rdfs:label ?valueLabel }}\n}}"
-        f"\nLIMIT {ROW_LIMIT + 1}"
+        f"\nLIMIT {limit + 1}"
     )
     rows = tuple(
         row | {"valueLabel": label} if label else row for row, (_, label) in zip(answer.rows, values, strict=True)

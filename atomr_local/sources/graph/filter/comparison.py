@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from atomr_local.language.literals import Date, Quantity, parse_date, parse_quantity
 from atomr_local.language.periods import Span
 from atomr_local.sources.graph.filter.conditions import Compare, Comparison, Range
-from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, Statement
+from atomr_local.sources.graph.knowledge_graph import KnowledgeGraph, SelectResult, Statement, value_pattern
 from atomr_local.sources.graph.properties.matching import SURE, PropertyMatch, PropertyMatcher
 from atomr_local.sources.graph.relate.heads import Head
 from atomr_local.sources.protocol import Value
@@ -70,7 +70,7 @@ class ComparisonCheck:
         if not dated:
             return []
         # "after 1950" of what has one date only.
-        dates = {s.property for s in self._graph.statements(head.iri) if self._matcher.kind(s.property) == "time"}
+        dates = {prop for prop in self._graph.properties_of(head.iri) if self._matcher.kind(prop) == "time"}
         return [PropertyMatch(iri, False, SURE, "time") for iri in dates] if len(dates) == 1 else []
 
     def _dates(self, head: Head, match: PropertyMatch, compare: Compare, span: Span) -> ConditionResult | None:
@@ -96,6 +96,8 @@ class ComparisonCheck:
         # "more than 3 children": the number of values is compared.
         answer = self._graph.values(head.iri, match.property, inverse=match.inverse)
         count = len({str(row["value"]) for row in answer.terms})
+        if answer.cut:
+            count, answer = self._graph.count(value_pattern(head.iri, match.property, inverse=match.inverse))
         satisfied = compare_quantities(Quantity(Decimal(count)), compare.comparison, operand)
         label = self._graph.property_label(match.property)
         name = self._graph.label(head.iri)

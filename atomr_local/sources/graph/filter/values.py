@@ -11,6 +11,7 @@ from atomr_local.sources.graph.filter import conditions
 from atomr_local.sources.graph.filter.comparison import ConditionResult
 from atomr_local.sources.graph.filter.conditions import HasValue
 from atomr_local.sources.graph.knowledge_graph import (
+    ROW_LIMIT,
     TYPE_PROPERTIES,
     KnowledgeGraph,
     SelectResult,
@@ -18,6 +19,7 @@ from atomr_local.sources.graph.knowledge_graph import (
     bound,
     select_labelled,
     term_iri,
+    value_pattern,
 )
 from atomr_local.sources.graph.properties.matching import SURE, PropertyMatch, PropertyMatcher
 from atomr_local.sources.graph.qualified_statements import (
@@ -127,8 +129,10 @@ class ValueCheck:
     ) -> ConditionResult | None:
         keys = value_keys(cut.value)
         reasons: list[tuple[str, SelectResult]] = []
+        unread = False  # a value that no entity is called by, beyond those that were read
         for match in matches:
             answer, found = self._find(head, match, keys, targets)
+            unread = unread or (answer.cut and not targets)
             if found is None and answer.terms:
                 described = self._described(head, match, answer, cut.value)
                 if described is not None:
@@ -140,7 +144,7 @@ class ValueCheck:
                 return ConditionResult(True, match.score, (reasons[-1],))
         if not reasons:
             reasons = self._others(matches, targets)
-        return ConditionResult(False if reasons else None, matches[0].score, tuple(reasons))
+        return ConditionResult(False if reasons and not unread else None, matches[0].score, tuple(reasons))
 
     def _described(self, head: Head, match: PropertyMatch, answer: SelectResult, value: str) -> ConditionResult | None:
         """ "Creator is Spanish", "director is a woman": what the property's values are, by country or by gender."""
@@ -180,6 +184,13 @@ class ValueCheck:
     ) -> tuple[SelectResult, str | None]:
         """The property's values, and the text of the one that is meant, by its name or as a part or kind of it."""
         answer = self._values(head, match)
+        if answer.cut and targets:  # of a hub what is meant is looked for in the store, whatever was read
+            among = f"VALUES ?value {{ {' '.join(map(bound, sorted(targets)))} }}"
+            pattern = value_pattern(head.iri, match.property, inverse=match.inverse)
+            meant = select_labelled(self._graph, f"{among} {pattern}")
+            if meant.values:
+                iri, label = meant.values[0]
+                return meant, label or self._graph.label(iri or "")
         found = self._matching(head, match, answer, keys, targets)
         if found is None and answer.terms:
             return self._within(head, match, targets) or (answer, None)
@@ -253,13 +264,23 @@ class ValueCheck:
                 return self._result(True, head, match, answer, found)
             if answer.terms:
                 known.append((self._statement_sentence(head, match, answer, None), answer))
-        for statement in graph.statements(head.iri):
+        read = graph.statements(head.iri)
+        for statement in read:
             match = PropertyMatch(statement.property, False, 0.9, self._matcher.kind(statement.property))
             names = [graph.value(statement).text]
             iri = term_iri(statement.object)
             names += graph.names.names_of(iri) if iri is not None else []
             if (iri is not None and iri in targets) or any(not keys.isdisjoint(value_keys(name)) for name in names):
                 return self._result(True, head, match, self._values(head, match), names[0])
+        if len(read) == ROW_LIMIT and targets:
+            among = " ".join(map(bound, sorted(targets)))
+            meant = graph.select(
+                f"SELECT ?property ?value WHERE {{ VALUES ?value {{ {among} }} {bound(head.iri)} ?property ?value . }}"
+            )
+            if meant.rows:
+                prop, iri = meant.rows[0]["property"], meant.rows[0]["value"]
+                match = PropertyMatch(prop, False, 0.9, self._matcher.kind(prop))
+                return self._result(True, head, match, meant, graph.label(iri))
         return self._sibling_value(head, keys, known)
 
     def _sibling_value(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from rapidfuzz import fuzz
 
 from atomr_local.language.names import name_key
-from atomr_local.sources.graph.knowledge_graph import ROW_LIMIT, TYPE_PROPERTIES, KnowledgeGraph
+from atomr_local.sources.graph.knowledge_graph import TYPE_PROPERTIES, KnowledgeGraph
 from atomr_local.sources.graph.properties.match_probability import ScoredProperty, match_model, score_properties
 from atomr_local.sources.graph.properties.matching import SURE, UNDERSTOOD, PropertyMatch, PropertyMatcher
 from atomr_local.sources.graph.properties.question_matching import PropertyPath, QuestionMatch
@@ -116,11 +116,10 @@ class PropertySelector:
         return [replace(best.match, score=score), *others]
 
     def _own(self, head: str, ranked: Sequence[PropertyMatch], time: TimeConstraint | None) -> list[PropertyPath]:
-        """What the head has, and what it is the value of: all where it has few statements, else part of it and
-        whatever the wording may mean by its words."""
+        """What the head has, and what it is the value of; at a time also what the wording may mean by its words."""
         graph = self._graph
-        paths: set[PropertyPath] = {(statement.property, False) for statement in graph.statements(head)}
-        paths |= {(statement.property, True) for statement in graph.statements(tail=head)}
+        paths: set[PropertyPath] = {(prop, False) for prop in graph.properties_of(head)}
+        paths |= {(prop, True) for prop in graph.properties_of(head, inverse=True)}
         paths |= {
             _path(match)
             for match in ranked[:_RANKED_READ]
@@ -148,7 +147,7 @@ def _path(match: PropertyMatch) -> PropertyPath:
 def _entity_properties(graph: KnowledgeGraph, iri: str) -> list[str]:
     """The properties that the entity has statements of, the most used in the graph first; what it is an instance of is
     left out."""
-    held = {statement.property for statement in graph.statements(iri, limit=ROW_LIMIT)} - set(TYPE_PROPERTIES)
+    held = graph.properties_of(iri) - set(TYPE_PROPERTIES)
     return sorted(held, key=lambda prop: (-(row.uses if (row := graph.properties.get(prop)) else 0), prop))
 
 

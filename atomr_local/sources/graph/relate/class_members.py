@@ -8,7 +8,7 @@ is said which.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from atomr_local.indexing.graph_index.statements.terms import shown_name
@@ -17,6 +17,7 @@ from atomr_local.language.properties import PROPERTY, SUBCLASS_OF
 from atomr_local.sources.graph.knowledge_graph import (
     ROW_LIMIT,
     TYPE_PROPERTIES,
+    VALUE_LIMIT,
     KnowledgeGraph,
     bound,
     select_labelled,
@@ -121,21 +122,27 @@ class ClassMembers:
         more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
         return kept, f"left out, each is no {named.name}: {', '.join(left[:_SHOWN])}{more}"
 
-    def lying_in(self, head: str, link: float, wording: str, query: str) -> Retrieval | None:
+    def lying_in(self, head: str, link: float, wording: str, query: str, *, counting: bool = False) -> Retrieval | None:
         """What is of the class that the wording names and lies in the head; None if nothing is.
 
         Args:
             link: how surely the head was linked, 0 to 1.
+            counting: how many there are is asked for.
         """
         named = self.named(wording)
-        return None if named is None else self._listed(head, link, named, self._pattern(head, named), SURE, query)
+        if named is None:
+            return None
+        return self._listed(head, link, named, self._pattern(head, named), SURE, query, counting=counting)
 
-    def pointing_to(self, head: str, link: float, wording: str, query: str, asked: AskedFor) -> Retrieval | None:
+    def pointing_to(
+        self, head: str, link: float, wording: str, query: str, asked: AskedFor, *, counting: bool = False
+    ) -> Retrieval | None:
         """What is of the class that the wording names and has the head as a value: "films" of a director.
 
         Args:
             link: how surely the head was linked, 0 to 1.
             asked: of several properties, the one that the question most likely asks for, and whether it clearly does.
+            counting: how many there are is asked for.
         """
         named = self.named(wording)
         if named is None:
@@ -151,13 +158,22 @@ class ClassMembers:
         likeliest, clear = asked(list(counts)) if len(counts) > 1 else (next(iter(counts)), True)
         prop = likeliest or max(counts, key=lambda one: (counts[one], one))
         pattern = f"{_things(named)}\n  ?value {bound(prop)} {bound(head)} ."
-        return self._listed(head, link, named, pattern, SURE if clear else UNDERSTOOD, query)
+        relation = SURE if clear else UNDERSTOOD
+        return self._listed(head, link, named, pattern, relation, query, counting=counting)
 
     def _listed(
-        self, head: str, link: float, named: NamedClass, pattern: str, relation: float, query: str
+        self,
+        head: str,
+        link: float,
+        named: NamedClass,
+        pattern: str,
+        relation: float,
+        query: str,
+        *,
+        counting: bool,
     ) -> Retrieval | None:
         graph = self._graph
-        answer = select_labelled(graph, pattern)
+        answer = select_labelled(graph, pattern, VALUE_LIMIT)
         score = round(link * relation, 4)
         known = {iri: label or shown_name(iri) for iri, label in answer.values if iri}
         if not known:
@@ -165,14 +181,27 @@ class ClassMembers:
         values = [Value(label, ValueKind.ENTITY, iri, score) for iri, label in known.items()]
         values.sort(key=lambda value: value.text)
         name = graph.label(head)
-        text = f"{name} — {named.name}: {', '.join(value.text for value in values)}."
+        shown = [value.text for value in values[:ROW_LIMIT]]
+        more = [f"and {len(values) - ROW_LIMIT} more"] if len(values) > ROW_LIMIT else []
+        text = f"{name} — {named.name}: {', '.join(shown + more)}."
+        dropped = [f"more than {VALUE_LIMIT}: the rest were left out"] if answer.cut else []
+        evidence = [answer.evidence(name, text, score, query)]
+        if counting:
+            number = len(values)
+            if answer.cut:
+                number, counted = graph.count(pattern)
+                evidence.append(counted.evidence(name, f"{name} — {named.name}: {number} in all.", score, query))
+                dropped = [f"of {number} the first {len(values)} were read; all were counted"]
+            else:
+                evidence = [replace(evidence[0], text=f"{text} {number} in all.")]
+            values = [Value(str(number), ValueKind.NUMBER, None, score)]
         return Retrieval(
-            (answer.evidence(name, text, score, query),),
+            tuple(evidence),
             tuple(values),
             link,
             relation,
             decided=True,
-            dropped=(f"more than {ROW_LIMIT}: the rest were left out",) if answer.cut else (),
+            dropped=tuple(dropped),
             linked=graph.entity_value(head, link),
         )
 

@@ -48,7 +48,7 @@ def counted(values: Sequence[Value], question: str, types: Callable[[str], list[
     Args:
         types: labels of what an entity is an instance of.
     """
-    noun = _noun(question)
+    noun = counted_kind(question)
     if not noun:
         return list(values), ""
     kept = [value for value in values if value.iri is None or not is_other(types(value.iri), noun)]
@@ -56,7 +56,8 @@ def counted(values: Sequence[Value], question: str, types: Callable[[str], list[
     return (kept, noun) if kept and len(kept) < len(values) else (list(values), "")
 
 
-def _noun(question: str) -> str:
+def counted_kind(question: str) -> str:
+    """The kind of work or building that the question counts; "" where it names none."""
     match = _COUNTED.search(question.casefold())
     return kind_named(match["noun"]) if match else ""
 

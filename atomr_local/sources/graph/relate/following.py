@@ -9,7 +9,7 @@ from atomr_local.indexing.graph_index.statements.terms import shown_name
 from atomr_local.indexing.graph_index.statements.wikibases import identifier_of
 from atomr_local.language.literals import parse_date
 from atomr_local.language.properties import ENTITY, PROPERTY
-from atomr_local.sources.graph.knowledge_graph import ROW_LIMIT, KnowledgeGraph, Statement, term_iri
+from atomr_local.sources.graph.knowledge_graph import VALUE_LIMIT, KnowledgeGraph, Statement, term_iri
 from atomr_local.sources.graph.properties.matching import PropertyMatch
 from atomr_local.sources.graph.provenance import stated_in, stated_words
 from atomr_local.sources.graph.qualified_statements import QualifiedStatement, TimeConstraint, qualified_statements
@@ -22,11 +22,12 @@ _GENDER_PROPERTY = PROPERTY + "P21"
 
 @dataclass
 class FollowedValues:
-    """Values gathered over the matches that were taken together."""
+    """Values gathered over the matches that were taken together; `cut`: there are more than were read."""
 
     values: list[Value] = field(default_factory=list)
     evidence: list[Evidence] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
+    cut: bool = False
 
 
 class PropertyFollower:
@@ -102,7 +103,8 @@ class PropertyFollower:
         values = _most_precise(distinct_values(values))
         values.sort(key=lambda value: value.text)
         if answer.cut:
-            found.dropped.append(f"more than {ROW_LIMIT} values of {label}; the rest were left out")
+            found.cut = True
+            found.dropped.append(f"more than {VALUE_LIMIT} values of {label}; the rest were left out")
         found.values.extend(values)
         if nameless := [value.iri for value in values if value.iri is not None and value.text == shown_name(value.iri)]:
             found.dropped += unlabelled_note(nameless, graph)

@@ -24,6 +24,7 @@ from atomr_local.sources.graph.relate.containment import Containment, Level, req
 from atomr_local.sources.graph.relate.counting import asks_how_many, countable, counted, whose_number
 from atomr_local.sources.graph.relate.following import FollowedValues, PropertyFollower, distinct_values
 from atomr_local.sources.graph.relate.heads import Head, HeadLinker
+from atomr_local.sources.graph.relate.hub_counts import count_values
 from atomr_local.sources.graph.relate.ordering import ordered_values, requested_order
 from atomr_local.sources.protocol import Evidence, Request, Retrieval, Value, ValueKind
 
@@ -126,15 +127,10 @@ class Relate:
             ranked = self._matcher.match_question(request.question, paths) if request.question else []
             return ranked[0].property if ranked else None, clear_match(ranked) is not None
 
-        found = self._classes.lying_in(head.iri, head.score, wording, request.query) or self._classes.pointing_to(
-            head.iri, head.score, wording, request.query, asked
-        )
-        if found is None or found.dropped or not asks_how_many(request.question):
-            return found
-        last, count = found.evidence[-1], str(len(found.values))
-        counted_evidence = replace(last, text=f"{last.text} {count} in all.")
-        return replace(
-            found, evidence=(counted_evidence,), values=(Value(count, ValueKind.NUMBER, None, found.values[0].score),)
+        counting = asks_how_many(request.question)
+        classes, link, query = self._classes, head.score, request.query
+        return classes.lying_in(head.iri, link, wording, query, counting=counting) or classes.pointing_to(
+            head.iri, link, wording, query, asked, counting=counting
         )
 
     def _disambiguated(self, taken: Sequence[tuple[Head, Retrieval]], heads: Sequence[Head]) -> Retrieval:
@@ -204,8 +200,11 @@ class Relate:
             if not values:
                 # Where the place lies is not known here; what is known of it may help a reader.
                 return Retrieval(tuple(found.evidence), (), head.score, chosen[0].score, linked=self._linked(head))
-        elif asks_how_many(request.question) and countable(values, chosen) and whole and chosen[0].score >= _COUNTED:
-            values = self._count(values, head, chosen[0], request, found)
+        elif asks_how_many(request.question) and countable(values, chosen) and chosen[0].score >= _COUNTED:
+            if whole:
+                values = self._count(values, head, chosen[0], request, found)
+            elif found.cut and time is None:
+                values = self._count_in_store(values, head, chosen, request, found)
         return Retrieval(
             evidence=tuple(found.evidence),
             values=tuple(values),
@@ -277,6 +276,26 @@ class Relate:
         listed = f"{last.text} {name} — {label}: {len(of_kind)} in all{without}."
         found.evidence[-1] = replace(last, text=listed)
         return [Value(str(len(of_kind)), ValueKind.NUMBER, None, values[0].score)]
+
+    def _count_in_store(
+        self,
+        values: Sequence[Value],
+        head: Head,
+        chosen: Sequence[PropertyMatch],
+        request: Request,
+        found: FollowedValues,
+    ) -> list[Value]:
+        """How many values there are, of which only the first were read; those where they cannot be counted."""
+        counted = count_values(self._graph, head.iri, chosen, request.question)
+        if counted is None:
+            return list(values)
+        label, name = self._graph.property_label(chosen[0].property), self._graph.label(head.iri)
+        without = f", without {counted.total - counted.number} not of the kind '{counted.kind}'" if counted.kind else ""
+        text = f"{name} — {label}: {counted.number} in all{without}."
+        score = values[0].score or 0.0
+        found.evidence.append(counted.answer.evidence(name, text, score, request.query))
+        found.dropped = [f"of {counted.total} values of {label} the first {len(values)} were read; all were counted"]
+        return [Value(str(counted.number), ValueKind.NUMBER, None, values[0].score)]
 
     def _between(self, heads: Sequence[Head], other: Value, request: Request, is_entity: bool) -> Retrieval | None:
         """The relations between head and `other`, or None if `other` seems to be no entity."""

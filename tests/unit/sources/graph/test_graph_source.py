@@ -247,7 +247,7 @@ def test_direct_rag_looks_for_what_the_query_names(ask: Asker) -> None:
 
 
 def test_rows_are_capped_and_it_is_said(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(knowledge_graph, "ROW_LIMIT", 1)
+    monkeypatch.setattr(knowledge_graph, "VALUE_LIMIT", 1)
     found = ask.request(Operator.RELATE, "Mars", "has moon")
     assert len(found.values) == 1
     assert "left out" in found.dropped[0]
