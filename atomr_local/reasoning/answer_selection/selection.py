@@ -23,7 +23,7 @@ from atomr_local.reasoning.confidence.calibration import Calibration
 from atomr_local.reasoning.operators import Operators
 from atomr_local.reasoning.reading.reader import Reader
 from atomr_local.reasoning.results import Result, add_evidence, distinct, product_confidence, text_values
-from atomr_local.tree.answer_types import NO_QUESTION
+from atomr_local.tree.answer_types import NO_QUESTION, AnswerType
 from atomr_local.tree.nodes import Tree
 
 # An answer with this probability is not asked for by follow-up questions as well.
@@ -125,7 +125,7 @@ class AnswerSelection:
             return result
         if result.values and not (result.signals and (result.confidence or 0.0) < _SETTLED):
             return result
-        other = self.ask_on(asked)
+        other = _in_form(tree, self.ask_on(asked))
         if not other.values:
             result.dropped.extend(other.dropped)
             add_evidence(result.evidence, other.evidence)
@@ -189,6 +189,15 @@ def _instead(first: Result, second: Result, second_stands: bool, called: tuple[s
     second.computation = both
     second.dropped = [*first.dropped, *second.dropped]
     return second
+
+
+def _in_form(tree: Tree, result: Result) -> Result:
+    """The result, without its answer if that is neither yes nor no where one of these is asked for."""
+    if tree.expects is None or tree.expects.type is not AnswerType.YES_NO:
+        return result
+    if all(text.casefold() in {"yes", "no"} for text in result.texts):
+        return result
+    return Result(evidence=result.evidence, dropped=[*result.dropped, f"neither yes nor no: {result.answer}"])
 
 
 def _share_evidence(one: Result, other: Result) -> None:

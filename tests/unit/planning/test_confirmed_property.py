@@ -33,6 +33,42 @@ def test_the_property_that_the_question_names_is_looked_up(question: str, found:
 
 
 @pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("Was the director of the 1947 film Mr. District Attorney born in Ohio?", "Mr. District Attorney (1947 film)"),
+        ("Did the director of the duchess Maria of Austria die in Ohio?", "Maria"),
+        ("Was the director of Café Müller born in Ohio?", "Cafe Muller"),
+    ],
+)
+def test_names_are_found_however_the_plan_writes_them(question: str, name: str) -> None:
+    steps = repaired(
+        question, f'Who directed it? = Relate("{name}", "director")', 'Is [1] it? = Is([1], "Ohio", "same")'
+    )
+    assert steps[1].endswith(('Relate([1], "place of birth")', 'Relate([1], "place of death")'))
+
+
+@pytest.mark.parametrize(
+    ("asked", "relation", "label", "value"),
+    [
+        ("Was [1] born on November 17, 1886?", "birth date", "date of birth", "November 17, 1886"),
+        ("Was [1] born in Rome?", "birthplace of", "place of birth", "Rome"),
+        ("Did [1] die of tuberculosis?", "death", "cause of death", "tuberculosis"),
+    ],
+)
+def test_a_look_up_that_asks_for_yes_or_no_is_followed_by_the_comparison(
+    asked: str, relation: str, label: str, value: str
+) -> None:
+    question = asked.replace("[1]", "the director of Jaws")
+    steps = repaired(
+        question, 'Who directed Jaws? = Relate("Jaws", "director")', f'{asked} = Relate([1], "{relation}")'
+    )
+    assert steps[1:] == [
+        f'2. What is the {label} of [1]? = Relate([1], "{label}")',
+        f'3. Is [2] {value}? = Is([2], "{value}", "same")',
+    ]
+
+
+@pytest.mark.parametrize(
     ("question", "steps"),
     [
         pytest.param("Was Jaws directed by Ann Lee?", ['Who directed Jaws? = Relate("Jaws", "director")', 'Is [1] Ann Lee? = Is([1], "Ann Lee", "same")'], id="the person is asked for"),
@@ -41,6 +77,8 @@ def test_the_property_that_the_question_names_is_looked_up(question: str, found:
         pytest.param("Was Jaws released in 1975?", ['When was Jaws released? = Relate("Jaws", "publication date")', 'Is [1] 1975? = Is([1], "1975", "same")'], id="one hop to a date"),
         pytest.param("Was the director of Jaws married in Paris?", ['Who directed Jaws? = Relate("Jaws", "director")', 'Is [1] Paris? = Is([1], "Paris", "same")'], id="no property of the table"),
         pytest.param("Was the director of Jaws born before 1950?", ['Who directed Jaws? = Relate("Jaws", "director")', 'Is [1] before 1950? = Is([1], "1950", "earlier")'], id="an order"),
+        pytest.param("Was the director of Jaws known in Rome?", ['Who directed Jaws? = Relate("Jaws", "director")', 'Was [1] known in Rome? = Relate([1], "known")'], id="no property, looked up"),
+        pytest.param("Where was the director of Jaws born?", ['Who directed Jaws? = Relate("Jaws", "director")', 'Where was [1] born? = Relate([1], "place of birth")'], id="not for yes or no"),
         pytest.param("Was the director of Jaws born where Ann Lee was?", ['Who directed Jaws? = Relate("Jaws", "director")', 'Where was Ann Lee born? = Relate("Ann Lee", "place of birth")', 'Are they the same? = Is([1], [2], "same")'], id="two steps"),
         pytest.param("Was the director of Jaws born in Paris?", ['Who directed Jaws? = Relate("Jaws", "director")', 'Where was [1] born? = Relate([1], "place of birth")', 'Is [2] Paris? = Is([2], "Paris", "same")'], id="nothing left out"),
     ],

@@ -35,7 +35,7 @@ def run(*replies: Any, **given: Any) -> Run:
     source = given.pop("source", FakeSource("text", TEXT))
     more = SETTINGS | given
     more["features"] = FEATURES | given.get("features", {})
-    return Run(QUESTION, PLAN, FakeBackbone(*replies), source, **more)
+    return Run(QUESTION, more.pop("plan", PLAN), FakeBackbone(*replies), source, **more)
 
 
 def test_the_surer_answer_stands_and_the_trace_holds_both() -> None:
@@ -59,6 +59,13 @@ def test_a_less_sure_answer_gives_way_and_is_named() -> None:
     made = run(*UNSURE, FATHER, Said("Bob Lee [1]", 0.3), BORN, Said("Rome [1]", 0.3), "Done")
     assert made.result.texts == ("Norway",)
     assert any("asked on: Rome" in note for note in made.node(0).dropped)
+
+
+def test_an_answer_that_is_neither_yes_nor_no_does_not_stand_where_one_is_asked_for() -> None:
+    plan = f"0. {QUESTION} = Answer(yes/no)\n{PLAN}"
+    made = run(*UNSURE, FATHER, Said("Bob Lee [1]", 0.95), BORN, Said("Rome [1]", 0.95), "Done", plan=plan)
+    assert made.result.texts == ("Norway",)
+    assert "neither yes nor no: Rome" in made.node(0).dropped
 
 
 def test_two_that_agree_are_as_sure_as_the_surer_one() -> None:
