@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,6 +133,7 @@ class KnowledgeGraph:
         # Statements with times lie apart; a graph without any is never asked for them.
         self.has_qualifiers = manifest.counts.get("qualifiers", 0) > 0
         self.properties: dict[str, PropertyRow] = {row.iri: row for row in self.names.properties()}
+        self._properties_of = lru_cache(maxsize=1024)(self._read_properties)
 
     def close(self) -> None:
         """Close the files; a query that still runs closes them when it ends. Idempotent."""
@@ -187,11 +189,14 @@ class KnowledgeGraph:
         found = self.statements(None if inverse else iri, prop, iri if inverse else None, limit=1)
         return bool(found)
 
-    def properties_of(self, iri: str, *, inverse: bool = False) -> set[str]:
+    def properties_of(self, iri: str, *, inverse: bool = False) -> frozenset[str]:
         """The properties of the entity's statements, or with `inverse` of those that have it as a value. All of them,
         however many statements there are."""
+        return self._properties_of(iri, inverse)
+
+    def _read_properties(self, iri: str, inverse: bool) -> frozenset[str]:
         read = self.statements(tail=iri) if inverse else self.statements(iri)
-        found = {statement.property for statement in read}
+        found = frozenset(statement.property for statement in read)
         if len(read) < ROW_LIMIT:
             return found
         # Of a hub the first statements may be of one property alone.
