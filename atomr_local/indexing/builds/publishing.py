@@ -158,8 +158,12 @@ def clear_leftovers(kind: store.IndexKind, name: str) -> None:
         OSError: the lock cannot be made.
     """
     base = paths.indexes_dir() / kind
-    hidden = [_HIDDEN.fullmatch(directory.name) for directory in store.subdirectories(base)]
-    if any(match is not None and match["name"] == name and match["pid"] is not None for match in hidden):
+    hidden = [(directory, _HIDDEN.fullmatch(directory.name)) for directory in store.subdirectories(base)]
+    # Without a ledger it is the old index of a process that died right after it had published the new one.
+    if any(
+        match is not None and match["name"] == name and (match["pid"] is not None or not (directory / LEDGER).exists())
+        for directory, match in hidden
+    ):
         with contextlib.suppress(KnowledgeIndexError), resumable(kind, name):
             pass  # whoever holds the name clears up; another that holds it has done so
 

@@ -139,6 +139,10 @@ def test_what_a_process_left_that_died_between_exchange_and_clearing_up_is_no_bu
     (left / "data").write_text("old")
     (left / publishing.LOCK).touch()
     (left / store.MANIFEST).write_text((directory / store.MANIFEST).read_text())
+    publishing.clear_leftovers("text", "mine")
+    assert hidden() == []
+    (left / "data").parent.mkdir()
+    (left / "data").write_text("old")
     with changing("text", "mine") as scratch:
         assert [path.name for path in scratch.iterdir()] == [publishing.LOCK]
     assert (directory / "data").read_text() == "new"
