@@ -1,7 +1,7 @@
 """The child process that reads wikitext and cuts it into passages, beside others that do the same.
 
 The process of the build would take longer to cut the pages than several take to read them. It imports this module, and
-the others run it as a script, which finds the package only when it is told where that is: so imports stand in functions.
+the others run it as a script, which finds the package only when it is told where that is: imports stand in functions.
 """
 
 from __future__ import annotations
