@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from atomr_local.cancellation import Cancellation
 from atomr_local.errors import InputError
@@ -25,6 +26,10 @@ from atomr_local.sources.protocol import (
     ValueKind,
 )
 from atomr_local.tree.calls import Operator
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _LONGEST = 2000
 
@@ -88,6 +93,17 @@ class Lookups:
         request = Request("", f"{entity} {relation}", Operator.RELATE, arguments)
         with self._open(SourceName.GRAPH) as source:
             return source.retrieve(request, cancellation or Cancellation())
+
+    def embed(self, texts: Sequence[str]) -> tuple[str, NDArray[np.float32]]:
+        """What names the embedder of the settings and its weights, and the texts' unit vectors, one a row.
+
+        Raises:
+            ModelError: the embedder cannot be used.
+        """
+        with self._gate.beside():
+            self._parts.load((), quiet, alone=lambda: self._gate.single, model=False)
+            embedder = self._parts.embedder()
+            return embedder.identity, embedder.encode(texts)
 
     @contextmanager
     def _pages(self) -> Iterator[Pages]:

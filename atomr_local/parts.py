@@ -345,7 +345,7 @@ class Parts:
         return SourceTools(
             self.settings,
             lambda kind: self._index(kind, stage)[0],
-            self._shared_embedder,
+            self.embedder,
             self.notes.put,
             reranker=self._shared_reranker,
             texts=lambda: self._index("text", stage),
@@ -353,7 +353,7 @@ class Parts:
 
     def _index(self, kind: IndexKind, stage: Stage) -> list[Path]:
         configured = self.settings.text_index if kind == "text" else self.settings.graph_index
-        return self._indexes.directories(kind, configured, self._shared_embedder, stage=stage, notify=self.notes.put)
+        return self._indexes.directories(kind, configured, self.embedder, stage=stage, notify=self.notes.put)
 
     def _shared_reranker(self) -> Reranker | None:
         """The cross-encoder of the settings, loaded with its first query; None if none is set."""
@@ -364,7 +364,8 @@ class Parts:
             self._reranker = CrossEncoderReranker(Path(configured).expanduser())
         return self._reranker
 
-    def _shared_embedder(self) -> Embedder:
+    def embedder(self) -> Embedder:
+        """The embedder of the settings, made once; it loads with its first text."""
         if self._embedder is None:
             from atomr_local.catalog.starter import find_embedder
             from atomr_local.indexing.embedding.embedder import SentenceEmbedder

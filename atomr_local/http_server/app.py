@@ -7,7 +7,11 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+from mcp.server.mcpserver import MCPServer
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -17,18 +21,23 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from atomr_local.assistant import Assistant
-from atomr_local.errors import AtomrError
+from atomr_local.errors import AtomrError, InputError
 from atomr_local.http_server.ask import AskEndpoint
 from atomr_local.http_server.guard import Guard, SecurityHeaders
 from atomr_local.http_server.in_flight import InFlight
 from atomr_local.http_server.knowledge import KnowledgeEndpoints
+from atomr_local.http_server.lookup_desk import LookupDesk
+from atomr_local.http_server.openai_api.endpoints import OpenAIEndpoints
+from atomr_local.http_server.openapi import openapi
 from atomr_local.http_server.options import ServeOptions
 from atomr_local.http_server.questions import Questions
-from atomr_local.http_server.replies import Refused, error_reply
+from atomr_local.http_server.replies import JsonReply, Refused, error_reply
 from atomr_local.log_file import log_error
+from atomr_local.mcp_server.server import check_handing_on, make_server
 
 _PAGE = Path(__file__).with_name("static")
 _THREADS = 32
+_MOST_SESSIONS, _IDLE_SECONDS = 100, 600.0  # of the Model Context Protocol
 _CHECK_SECONDS = 0.05
 _LAST_SECONDS = 5.0  # for cancelled questions to end
 
@@ -42,22 +51,31 @@ class Server:
     def __init__(self, assistant: Assistant, options: ServeOptions | None = None) -> None:
         self.options = options = options or ServeOptions()
         self.questions = Questions(assistant, options)
-        self.knowledge = KnowledgeEndpoints(assistant, self.questions, options)
+        self.lookups = LookupDesk(options)
+        known = KnowledgeEndpoints(assistant, self.questions, self.lookups, options)
+        openai = OpenAIEndpoints(assistant, self.questions, self.lookups, options)
         ask = AskEndpoint(assistant, self.questions, options)
         self.routes: list[BaseRoute] = [
-            Route("/health", self.knowledge.health),
+            Route("/health", known.health),
             Route("/api/ask", ask.ask, methods=["POST"]),
-            Route("/api/server", self.knowledge.server),
-            Route("/api/traces", self.knowledge.traces),
-            Route("/api/traces/{name}", self.knowledge.trace),
-            Route("/api/traces/{name}", self.knowledge.forget, methods=["DELETE"]),
-            Route("/api/indexes", self.knowledge.indexes),
-            Route("/api/search", self.knowledge.search),
-            Route("/api/pages", self.knowledge.page),
-            Route("/api/entities", self.knowledge.entities),
-            Route("/api/entities/{qid}", self.knowledge.entity),
-            Route("/api/facts", self.knowledge.facts),
+            Route("/api/server", known.server),
+            Route("/api/traces", known.traces),
+            Route("/api/traces/{name}", known.trace),
+            Route("/api/traces/{name}", known.forget, methods=["DELETE"]),
+            Route("/api/indexes", known.indexes),
+            Route("/api/search", known.search),
+            Route("/api/pages", known.page),
+            Route("/api/entities", known.entities),
+            Route("/api/entities/{qid}", known.entity),
+            Route("/api/facts", known.facts),
+            Route("/v1/models", openai.models),
+            Route("/v1/models/{name}", openai.model),
+            Route("/v1/chat/completions", openai.chat, methods=["POST"]),
+            Route("/v1/embeddings", openai.embeddings, methods=["POST"]),
+            Route("/openapi.json", _description),
         ]
+        self._mcp = self._mcp_server(assistant)
+        self.routes.append(Route("/mcp", self._mcp_endpoint(), methods=["GET", "POST", "DELETE"]))
         page = [Mount("/", StaticFiles(directory=_PAGE, html=True))] if (_PAGE / "index.html").is_file() else []
         inner = Starlette(
             routes=[*self.routes, *page],
@@ -74,7 +92,7 @@ class Server:
         """Serve nothing new; wait for what runs, then cancel it, then cut it off. Streams come to their end."""
         self.in_flight.close()
         self.questions.desk.close()
-        self.knowledge.desk.close()
+        self.lookups.close()
         await self._idle(self.options.grace_seconds)
         self.questions.stop_all()
         await self._idle(_LAST_SECONDS)
@@ -92,7 +110,40 @@ class Server:
         # asyncio's own pool is small on a small machine, and questions wait in it for their threads to end.
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="atomr-serve") as pool:
             asyncio.get_running_loop().set_default_executor(pool)
-            yield
+            if self._mcp is None:
+                yield
+            else:
+                async with self._mcp.session_manager.run():
+                    yield
+
+    def _mcp_server(self, assistant: Assistant) -> MCPServer[Any] | None:
+        """The server of the Model Context Protocol; None where what it would tell must not be handed on."""
+        try:
+            check_handing_on(assistant)
+        except InputError as error:
+            self.mcp_refusal = error
+            return None
+        server = make_server(assistant, self.questions.stream)
+        # Host and Origin have been checked by the guard.
+        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        server.streamable_http_app(
+            transport_security=security, max_sessions=_MOST_SESSIONS, session_idle_timeout=_IDLE_SECONDS,
+            max_request_body_size=self.options.body_bytes,
+        )  # fmt: skip
+        return server
+
+    def _mcp_endpoint(self) -> Any:
+        if self._mcp is not None:
+            return StreamableHTTPASGIApp(self._mcp.session_manager)
+
+        async def refused(_request: Request) -> Response:
+            raise Refused(403, self.mcp_refusal.message, hint=self.mcp_refusal.hint, title=self.mcp_refusal.title)
+
+        return refused
+
+
+async def _description(_request: Request) -> Response:
+    return JsonReply(openapi())
 
 
 async def _refused(_request: Request, error: Exception) -> Response:

@@ -150,9 +150,14 @@ async def finished(events: AsyncGenerator[Event, None]) -> Trace:
         else:
             raise AssertionError("a question ends with Finished")
     if stopped is not None:
-        status = 504 if stopped.cause == "timeout" else 503
-        raise Refused(status, stopped.reason, title="Stopped", code=stopped.cause)
+        raise stopped_error(stopped)
     return event.trace
+
+
+def stopped_error(stopped: Stopped) -> Refused:
+    """The error for a question that the server has cancelled."""
+    status = 504 if stopped.cause == "timeout" else 503
+    return Refused(status, stopped.reason, title="Stopped", code=stopped.cause)
 
 
 def _step(name: str) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,7 +17,7 @@ from atomr_local.history.errors import HistoryError
 from atomr_local.history.files.export import to_markdown, unkept
 from atomr_local.history.store import History, history_file
 from atomr_local.http_server.bodies import number_parameter, text_parameter
-from atomr_local.http_server.desk import Desk
+from atomr_local.http_server.lookup_desk import LookupDesk
 from atomr_local.http_server.options import ServeOptions
 from atomr_local.http_server.questions import Questions
 from atomr_local.http_server.replies import JsonReply, Refused
@@ -29,19 +28,17 @@ from atomr_local.strategies.registry import all_strategies
 
 _MOST_FOUND = 50
 _MOST_LISTED = 200
-_AT_ONCE = 4  # look-ups
 _LONGEST_NUMBER = 15
-_Found = TypeVar("_Found")
 
 
 class KnowledgeEndpoints:
     """Serves what is known. Belongs to one event loop."""
 
-    def __init__(self, assistant: Assistant, questions: Questions, options: ServeOptions) -> None:
+    def __init__(self, assistant: Assistant, questions: Questions, desk: LookupDesk, options: ServeOptions) -> None:
         self._assistant = assistant
         self._questions = questions
         self._options = options
-        self.desk = Desk("look-ups", _AT_ONCE, options.queue, seconds=1.0)
+        self.desk = desk
 
     async def health(self, request: Request) -> Response:
         return JsonReply({"status": "ok"})
@@ -72,7 +69,7 @@ class KnowledgeEndpoints:
         limit = number_parameter(request, "limit", 50, most=_MOST_LISTED)
         before = number_parameter(request, "before", 10**15 - 1, most=10**15 - 1)
         search = request.query_params.get("search")
-        kept = await self._looked_up(lambda _: _kept(search, limit, before))
+        kept = await self.desk.run(lambda _: _kept(search, limit, before))
         return JsonReply({"traces": [_summary(item) for item in kept]})
 
     async def trace(self, request: Request) -> Response:
@@ -87,7 +84,7 @@ class KnowledgeEndpoints:
         name = request.path_params["name"]
         if not (name.isascii() and name.isdigit() and len(name) <= _LONGEST_NUMBER):
             raise Refused(400, "a question is deleted by its number", hint="GET /api/traces lists the numbers.")
-        forgotten = await self._looked_up(lambda _: _forgotten(int(name)))
+        forgotten = await self.desk.run(lambda _: _forgotten(int(name)))
         if forgotten is None:
             raise Refused(404, "the history has no question with this number")
         self._questions.forget(forgotten)
@@ -98,13 +95,13 @@ class KnowledgeEndpoints:
         settings = self._assistant.settings
         private = index_names(settings.privacy.indexes)
         used = self._assistant.parts.index_names
-        entries = await self._looked_up(lambda _: list_indexes())
+        entries = await self.desk.run(lambda _: list_indexes())
         return JsonReply({"indexes": [_index(entry, used, private) for entry in entries]})
 
     async def search(self, request: Request) -> Response:
         """Passages of the text indexes."""
         query, limit = text_parameter(request, "q"), number_parameter(request, "limit", 5, most=_MOST_FOUND)
-        found = await self._looked_up(
+        found = await self.desk.run(
             lambda cancellation: self._assistant.lookups.search_text(query, limit=limit, cancellation=cancellation)
         )
         return JsonReply({"passages": [Passage.of(item).model_dump() for item in found]})
@@ -118,13 +115,13 @@ class KnowledgeEndpoints:
                 return PageText.of(found)
             return PageText(title="", text="", similar_titles=list(map(sanitize, lookups.similar_titles(title))))
 
-        return JsonReply((await self._looked_up(look)).model_dump())
+        return JsonReply((await self.desk.run(look)).model_dump())
 
     async def entities(self, request: Request) -> Response:
         """What a name may mean in the graph."""
         name = text_parameter(request, "name", most=500)
         limit = number_parameter(request, "limit", 5, most=_MOST_FOUND)
-        found = await self._looked_up(lambda _: self._assistant.lookups.find_entity(name, limit=limit))
+        found = await self.desk.run(lambda _: self._assistant.lookups.find_entity(name, limit=limit))
         return JsonReply(Entities.of(found).model_dump())
 
     async def entity(self, request: Request) -> Response:
@@ -137,7 +134,7 @@ class KnowledgeEndpoints:
                 return None
             return {"iri": sanitize(found.iri)} | described(found.text, lookups.properties(found.iri))
 
-        known = await self._looked_up(look)
+        known = await self.desk.run(look)
         if known is None:
             raise Refused(404, "the graph has no entity with this id")
         return JsonReply(known)
@@ -146,40 +143,10 @@ class KnowledgeEndpoints:
         """One hop in the graph: what a relation of an entity leads to."""
         entity = text_parameter(request, "entity", most=500)
         relation = text_parameter(request, "relation", most=500)
-        found = await self._looked_up(
+        found = await self.desk.run(
             lambda cancellation: self._assistant.lookups.relate(entity, relation, cancellation=cancellation)
         )
         return JsonReply(Related.of(found).model_dump())
-
-    async def _looked_up(self, work: Callable[[Cancellation], _Found]) -> _Found:
-        """What `work` gives, done on another thread in its turn.
-
-        Raises:
-            AtomrError: `work` does.
-            Refused: too many wait, or it takes too long.
-        """
-        cancellation, ticket = Cancellation(), self.desk.take()
-        doing: asyncio.Task[_Found] | None = None
-
-        def ended(done: asyncio.Task[_Found]) -> None:
-            ticket.leave()
-            if not done.cancelled():
-                done.exception()  # told, if somebody still waits
-
-        try:
-            async with asyncio.timeout(self._options.lookup_seconds):
-                async for _ in ticket.turn():
-                    pass
-                # A thread cannot be stopped: whoever waits for it may go, but its place is free only when it has ended.
-                doing = asyncio.create_task(asyncio.to_thread(work, cancellation))
-                doing.add_done_callback(ended)
-                return await asyncio.shield(doing)
-        except TimeoutError:
-            raise Refused(504, "looking it up took too long", title="Timed out", code="timeout") from None
-        finally:
-            cancellation.cancel()
-            if doing is None:
-                ticket.leave()
 
 
 def _kept(search: str | None, limit: int, before: int) -> list[QuestionSummary]:

@@ -10,7 +10,9 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from atomr_local.assistant import Assistant
 from atomr_local.errors import InputError
@@ -19,6 +21,7 @@ from atomr_local.http_server.options import ServeOptions
 
 _BACKLOG = 128
 _KEEP_ALIVE = 15  # seconds
+HEADER_SECONDS = 20.0
 _LIBRARIES = ("uvicorn", "mcp", "sse_starlette", "asyncio")
 
 
@@ -28,6 +31,41 @@ class _Uvicorn(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+class _Http(H11Protocol):
+    """Closes a connection on which no whole header of a request arrives in time; uvicorn itself would wait for ever."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)  # type: ignore[arg-type]
+        self._wait_for_header()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._wait_for_header()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def _wait_for_header(self) -> None:
+        if self.conn.their_state is not h11.IDLE:
+            self._forget()
+        elif self._late is None:
+            self._late = self.loop.call_later(HEADER_SECONDS, self._too_late)
+
+    def _forget(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _too_late(self) -> None:
+        self._late = None
+        answering = self.cycle is not None and not self.cycle.response_complete
+        if not answering and not self.transport.is_closing():
+            self.transport.close()
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
@@ -75,14 +113,12 @@ def run(assistant: Assistant, options: ServeOptions, listener: socket.socket, te
     asyncio.run(_serve(assistant, options, listener, tell))
 
 
-async def _serve(
-    assistant: Assistant, options: ServeOptions, listener: socket.socket, tell: Callable[[str], None]
-) -> None:
-    application = Server(assistant, options)
-    server = _Uvicorn(
+def uvicorn_server(application: Server) -> uvicorn.Server:
+    """What speaks HTTP for the application; it handles no signal."""
+    return _Uvicorn(
         uvicorn.Config(
             application,
-            http="h11",
+            http=_Http,
             ws="none",
             loop="asyncio",
             lifespan="on",
@@ -94,6 +130,13 @@ async def _serve(
             timeout_graceful_shutdown=2,
         )
     )
+
+
+async def _serve(
+    assistant: Assistant, options: ServeOptions, listener: socket.socket, tell: Callable[[str], None]
+) -> None:
+    application = Server(assistant, options)
+    server = uvicorn_server(application)
     ending: list[asyncio.Task[None]] = []
 
     async def end() -> None:

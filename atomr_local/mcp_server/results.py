@@ -7,8 +7,9 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from atomr_local.answer import Answer
+from atomr_local.reasoning.trace.events import Event, NodeFinished, NodeStarted, PlanReady, StageChanged
 from atomr_local.reasoning.trace.schema import EvidenceTrace
-from atomr_local.sanitize import sanitize
+from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.sources.place_words import place_words
 from atomr_local.sources.protocol import Evidence, Linked, Page, PropertyOffer, Retrieval, Value
 
@@ -174,3 +175,17 @@ def described(label: str, offers: tuple[PropertyOffer, ...]) -> dict[str, Any]:
             for offer in offers
         ],
     }
+
+
+def progress_text(event: Event) -> str:
+    """What a person who waits is told; empty for what is of no interest."""
+    match event:
+        case StageChanged():
+            return sanitize_line(event.stage)
+        case PlanReady():
+            return f"plan of {sum(1 for _ in event.tree.nodes())} steps"
+        case NodeStarted():
+            return sanitize_line(event.resolved_question)
+        case NodeFinished() if event.answers:
+            return sanitize_line("; ".join(event.answers))
+    return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote
@@ -28,15 +28,9 @@ from atomr_local.mcp_server.results import (
     Related,
     Rows,
     described,
+    progress_text,
 )
-from atomr_local.reasoning.trace.events import (
-    Event,
-    Finished,
-    NodeFinished,
-    NodeStarted,
-    PlanReady,
-    StageChanged,
-)
+from atomr_local.reasoning.trace.events import Event, Finished
 from atomr_local.sanitize import sanitize, sanitize_line
 from atomr_local.sources.privacy import private_indexes
 
@@ -70,8 +64,15 @@ def check_handing_on(assistant: Assistant) -> None:
         )
 
 
-def make_server(assistant: Assistant) -> MCPServer[Any]:
-    """The server; the caller runs it and closes the assistant. Whether it may search the web, the assistant knows."""
+def make_server(
+    assistant: Assistant, stream: Callable[..., AsyncGenerator[Event, None]] | None = None
+) -> MCPServer[Any]:
+    """The server; the caller runs it and closes the assistant. Whether it may search the web, the assistant knows.
+
+    Args:
+        stream: asks questions instead of :meth:`Assistant.astream`, with the same arguments.
+    """
+    asked = stream or assistant.astream
     server: MCPServer[Any] = MCPServer(
         "atomr-local", title="atomr-local", version=__version__, instructions=_INSTRUCTIONS, log_level="ERROR"
     )
@@ -93,12 +94,12 @@ def make_server(assistant: Assistant) -> MCPServer[Any]:
         """Answer a question from the user's indexes, with a tree of steps and the evidence that each step cites."""
         steps = 0
         try:
-            async with aclosing(assistant.astream(question, strategy=strategy)) as events:
+            async with aclosing(asked(question, strategy=strategy)) as events:
                 async for event in events:
                     if isinstance(event, Finished):
                         answer = Answer(event.trace)
                         break
-                    if message := _progress(event):
+                    if message := progress_text(event):
                         steps += 1
                         await ctx.report_progress(steps, None, message)
         except AtomrError as error:
@@ -198,20 +199,6 @@ def _entity(assistant: Assistant, qid: str) -> str:
     if found is None or found.iri is None:
         raise InputError("the graph has no entity with this id")
     return json.dumps(described(found.text, assistant.lookups.properties(found.iri)))
-
-
-def _progress(event: Event) -> str:
-    """What a person who waits is told; empty for what is of no interest."""
-    match event:
-        case StageChanged():
-            return sanitize_line(event.stage)
-        case PlanReady():
-            return f"plan of {sum(1 for _ in event.tree.nodes())} steps"
-        case NodeStarted():
-            return sanitize_line(event.resolved_question)
-        case NodeFinished() if event.answers:
-            return sanitize_line("; ".join(event.answers))
-    return ""
 
 
 async def _looked_up(work: Callable[[], _Given], refusal: Callable[[str], Exception] = ToolError) -> _Given:

@@ -32,7 +32,7 @@ def test_a_slower_embedder_is_told_once_as_a_warning(monkeypatch: pytest.MonkeyP
     with Assistant(load_settings(), FakeBackbone("The sun.", "The sun.")) as assistant:  # type: ignore[arg-type]
         source = FakeSource("text")
         assistant.parts.sources = {source.name: source}
-        assert assistant.parts._shared_embedder().dimensions == 2
+        assert assistant.parts.embedder().dimensions == 2
         for expected in (["onnxruntime cannot run the embedder (no such instruction)"], []):
             events = list(assistant.ask("What shines?", strategy="closed-book"))
             notes = [event.message.partition(";")[0] for event in events if isinstance(event, WarningRaised)]

@@ -1,0 +1,69 @@
+"""`atomr serve` before it serves: what it refuses, and how it says so."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("starlette", reason="the extra serve is not installed")
+
+from atomr_local.cli.main import main
+from atomr_local.http_server.running import listening_socket
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as stop:
+        main(["serve", *arguments])
+    assert stop.value.code in (1, 2)
+    told = capsys.readouterr().err
+    assert "Traceback" not in told
+    return told
+
+
+def test_other_machines_need_a_token(capsys: pytest.CaptureFixture[str]) -> None:
+    told = refused(capsys, "--host", "0.0.0.0")
+    assert "no token" in told and "--token-file" in told
+
+
+def test_a_token_that_cannot_be_used_is_not_shown(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (file := tmp_path / "token").write_text("hunter2\n")
+    told = refused(capsys, "--token-file", str(file))
+    assert "fewer than 16" in told and "hunter2" not in told
+    assert "cannot be read" in refused(capsys, "--token-file", str(tmp_path / "none"))
+    assert "cannot be read" in refused(capsys, "--token-file", str(tmp_path))
+    monkeypatch.setenv("ATOMR_SERVE_TOKEN", "swordfish")
+    told = refused(capsys)
+    assert "fewer than 16" in told and "swordfish" not in told and "not a setting" not in told
+
+
+def test_a_port_in_use_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with listening_socket("127.0.0.1", 0) as taken:
+        told = refused(capsys, "--port", str(taken.getsockname()[1]))
+    assert "is in use" in told and "--port 0" in told
+
+
+def test_a_private_index_is_not_served_to_other_machines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATOMR_SERVE_TOKEN", "correct-horse-battery-staple")
+    monkeypatch.setenv("ATOMR_PRIVACY__INDEXES", "diary")
+    told = refused(capsys, "--host", "0.0.0.0", "--port", "0", "--text-index", "diary")
+    assert "private: diary" in told and "--share-private" in told
+
+
+def test_wrong_values_are_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    for wrong in (("--port", "70000"), ("--queue", "-1"), ("--timeout", "0"), ("--grace", "x")):
+        refused(capsys, *wrong)
+    assert "no strategy" in refused(capsys, "--strategy", "magic", "--port", "0")
+
+
+def test_a_missing_package_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("atomr_local.http_server")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "starlette.responses", None)
+    told = refused(capsys)
+    assert "starlette" in told and ".[serve]" in told
