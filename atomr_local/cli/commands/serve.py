@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from atomr_local.cli.completion import strategy_names
 from atomr_local.cli.options import model_options, overrides
 from atomr_local.cli.output import announce_remote, note
 from atomr_local.errors import AtomrError, Cancelled, InputError, MissingPartError
@@ -44,7 +45,10 @@ _TOKEN_BYTES = 4096
     help="Seconds that running questions have when the server is stopped.",
 )  # fmt: skip
 @click.option("--no-history", is_flag=True, help="Do not keep questions (see `atomr history`).")
-@click.option("-s", "--strategy", metavar="NAME", help="Reasoning method of questions that name none.")
+@click.option(
+    "-s", "--strategy", metavar="NAME", shell_complete=strategy_names,
+    help="Reasoning method of questions that name none.",
+)  # fmt: skip
 @model_options
 def serve(
     *,
