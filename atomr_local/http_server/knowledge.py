@@ -69,6 +69,7 @@ class KnowledgeEndpoints:
         limit = number_parameter(request, "limit", 50, most=_MOST_LISTED)
         before = number_parameter(request, "before", 10**15 - 1, most=10**15 - 1)
         search = request.query_params.get("search")
+        self._questions.check_history()
         kept = await self.desk.run(lambda _: _kept(search, limit, before))
         return JsonReply({"traces": [_summary(item) for item in kept]})
 

@@ -124,6 +124,19 @@ class Questions:
         """The last traces of this server, the latest first."""
         return list(reversed(self._recent.values()))
 
+    def check_history(self) -> None:
+        """
+        Raises:
+            Refused: other machines can ask, and earlier questions may have read a private index.
+        """
+        privacy = self._assistant.settings.privacy
+        if not self._options.local and privacy.indexes and not privacy.share:
+            raise Refused(
+                403,
+                "the history may hold what was read in a private index",
+                hint="Ask on the machine itself, or let it leave the machine: --share-private.",
+            )
+
     async def trace(self, name: str) -> Trace:
         """The trace with this id, or of the history's question with this number.
 
@@ -133,6 +146,7 @@ class Questions:
         """
         found = self._recent.get(name)
         if found is None:
+            self.check_history()
             found = await asyncio.to_thread(_kept_trace, name)
         if found is None:
             raise Refused(404, "there is no such trace", hint="GET /api/traces lists those that are kept.")

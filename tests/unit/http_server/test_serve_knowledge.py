@@ -14,6 +14,7 @@ from support.fake_parts import FakeBackbone, reply
 from unit.http_server.conftest import Serve
 
 from atomr_local.cancellation import Cancellation
+from atomr_local.credentials import Secret
 from atomr_local.errors import AtomrError
 from atomr_local.history.recording import record_trace
 from atomr_local.http_server.app import Server
@@ -145,6 +146,21 @@ async def test_a_server_of_private_indexes_serves_no_mcp(serve: Serve) -> None:
     call = await Call(server, "POST", "/mcp", {}).done()
     assert call.status == 403
     assert "private" in call.json["error"]["message"]
+
+
+async def test_other_machines_do_not_see_a_history_that_may_hold_private_texts(serve: Serve) -> None:
+    record_trace(Trace("Who is in my diary?", "atomr", {"text_index": "diary"}, id="abc"))
+    settings = {"privacy": {"indexes": "diary"}, "sources": ("graph",)}
+    public = {"host": "0.0.0.0", "token": Secret("correct-horse-battery-staple")}
+    bearer = {"authorization": "Bearer correct-horse-battery-staple"}
+    server = serve(FakeBackbone(), settings=settings, **public)
+    for path in ("/api/traces", "/api/traces/1", "/api/traces/abc"):
+        call = await Call(server, "GET", path, headers=bearer).done()
+        assert call.status == 403
+        assert b"diary" not in call.body
+    shared = serve(FakeBackbone(), settings=settings | {"privacy": {"indexes": "diary", "share": True}}, **public)
+    assert (await Call(shared, "GET", "/api/traces/abc", headers=bearer).done()).status == 200
+    assert (await get(serve(FakeBackbone(), settings=settings), "/api/traces/abc")).status == 200
 
 
 async def test_look_ups_wait_their_turn_and_are_limited_in_time() -> None:
