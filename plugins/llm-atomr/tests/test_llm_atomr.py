@@ -1,0 +1,127 @@
+"""The plugin in the real llm, on fakes: models, options, conversation, errors and tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.fake_parts import FakeBackbone, FakeSource, passages, reply
+
+pytest.importorskip("llm", reason="llm is not installed")
+import llm
+import llm_atomr
+from llm.plugins import load_plugins, pm
+
+from atomr_local.assistant import Assistant
+from atomr_local.settings.schema import load_settings
+from atomr_local.strategies.names import OURS
+
+QUESTION = "Who painted it?"
+HOSTILE = "Ann painted it.\x1b]0;owned\x07"
+
+
+@pytest.fixture(autouse=True)
+def registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("ATOMR_HOME", str(tmp_path))
+    monkeypatch.setenv("LLM_USER_PATH", str(tmp_path / "llm"))
+    load_plugins()
+    if not pm.has_plugin("atomr"):
+        pm.register(llm_atomr, name="atomr")
+    yield
+    llm_atomr._kept.close()
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict[str, Any], FakeBackbone]]:
+    """The settings and the model of each assistant that the plugin opens; its source knows who painted it."""
+    made: list[tuple[dict[str, Any], FakeBackbone]] = []
+
+    def open_(**overrides: Any) -> Assistant:
+        backbone = FakeBackbone(*[reply("Ann", evidence=[1])] * 4)
+        assistant = Assistant(load_settings(**overrides), backbone)  # type: ignore[arg-type]
+        assistant.parts.sources = {"text": FakeSource("text", {QUESTION: passages(("Ann", HOSTILE))})}
+        made.append((overrides, backbone))
+        return assistant
+
+    monkeypatch.setattr(llm_atomr.Assistant, "open", staticmethod(open_))
+    return made
+
+
+def test_every_strategy_is_a_model() -> None:
+    names = {model.model_id for model in llm.get_models()}
+    assert {"atomr", *(f"atomr-{name}" for name in OURS if name != "atomr")} <= names
+
+
+def test_an_answer_comes_with_its_evidence_and_its_json(opened: list[Any]) -> None:
+    response = llm.get_model("atomr-rag").prompt(QUESTION, sources="text")
+    text = response.text()
+    assert "Ann" in text.splitlines()[0]
+    assert text.splitlines()[-1].startswith("[e1] text: Ann: Ann painted it.")
+    assert "\x1b" not in text
+    found = response.json()
+    assert (found["status"], found["values"]) == ("answered", ["Ann"])
+    assert [item["id"] for item in found["citations"]] == ["e1"]
+    assert "\x1b" not in json.dumps(found, ensure_ascii=False)
+    assert response.usage().output is not None
+    assert opened[0][0] == {"sources": ("text",)}
+
+
+def test_steps_are_reasoning_and_the_answer_is_text(opened: list[Any]) -> None:
+    response = llm.get_model("atomr-rag").prompt(QUESTION, sources="text", evidence=False)
+    events = list(response.stream_events())
+    assert [event.chunk for event in events if event.type == "reasoning"] == ["step 0: Ann\n"]
+    assert "".join(event.chunk for event in events if event.type == "text") == response.text()
+    assert "Evidence" not in response.text()
+
+
+def test_one_assistant_is_kept_until_the_settings_change(opened: list[Any]) -> None:
+    model = llm.get_model("atomr-rag")
+    for sources in ("text", "text", "text,graph"):
+        model.prompt(QUESTION, sources=sources).text()
+    assert [overrides["sources"] for overrides, _ in opened] == [("text",), ("text", "graph")]
+
+
+def test_a_conversation_hands_earlier_turns_on(opened: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[list[str]] = []
+    whole = llm_atomr.Conversation.of
+
+    def of(traces: Any) -> Any:
+        taken.append([trace.question for trace in traces])
+        return whole(traces)
+
+    monkeypatch.setattr(llm_atomr.Conversation, "of", staticmethod(of))
+    conversation = llm.get_model("atomr-rag").conversation()
+    conversation.prompt(QUESTION, sources="text").text()
+    assert taken == []
+    conversation.prompt("Who painted it again?", sources="text").text()
+    assert taken == [[QUESTION]]
+
+
+def test_no_answer_says_so(opened: list[Any]) -> None:
+    response = llm.get_model("atomr-rag").prompt("Who sank it?", sources="text")
+    assert response.text().startswith("Not found")
+    assert response.json()["status"] == "unknown"
+
+
+@pytest.mark.parametrize(("question", "sources", "said"), [(QUESTION, "moon", "moon"), ("", "text", "question")])
+def test_what_cannot_be_used_is_an_error(opened: list[Any], question: str, sources: str, said: str) -> None:
+    with pytest.raises(llm.ModelError, match=said):
+        llm.get_model("atomr-rag").prompt(question, sources=sources).text()
+
+
+def test_the_tools_look_things_up(opened: list[Any]) -> None:
+    assert {"search_text", "find_entity", "relate"} <= set(llm.get_tools())
+    found = json.loads(llm.get_tools()["search_text"].implementation(query=QUESTION, limit=1000))
+    assert [item["title"] for item in found["passages"]] == ["Ann"]
+    assert "\x1b" not in found["passages"][0]["text"]
+
+
+def test_tools_keep_private_indexes_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "indexes" / "text" / "notes").mkdir(parents=True)
+    monkeypatch.setenv("ATOMR_TEXT_INDEX", "notes")
+    monkeypatch.setenv("ATOMR_PRIVACY__INDEXES", "notes")
+    with pytest.raises(llm_atomr.InputError, match="private: notes"):
+        llm_atomr.search_text("lake")
