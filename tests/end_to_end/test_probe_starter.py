@@ -118,6 +118,7 @@ def test_doctor_deep_runs_it_anew_and_measures(capsys: Capture, children: list[W
     found = {item["part"]: item for item in json.loads(capsys.readouterr().out)}
     assert found["processor"]["facts"]["model"]
     assert found["CPU backend"]["state"] == "ok"
+    assert found["GPU"]["facts"]["offload"] in (False, True)
     assert "=" in found["library build flags"]["facts"]["system_info"]
     assert found["model run"]["facts"]["way"]["extra_buffers"] is True
     assert read_verdict(file) == ProbeVerdict(Way(prepared=False))

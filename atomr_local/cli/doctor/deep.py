@@ -83,6 +83,11 @@ def _library(attempts: Sequence[Attempt]) -> Iterator[Finding]:
         others = ", ".join(name for name in built if name != used)
         detail = f"{used or 'none loaded'}; also possible here: {others or 'none'}" if built else "one, linked in"
         yield Finding("CPU backend", "ok", detail, facts={"variant": used, "possible": built})
+    if "gpu" in facts:
+        told = (
+            "used: all layers of the model go there" if facts["gpu"] else "not used: llama.cpp was built for processors"
+        )
+        yield Finding("GPU", "ok", told, facts={"offload": bool(facts["gpu"])})
     if "system" in facts:
         system = " ".join(str(facts["system"]).split()).strip("| ")
         yield Finding("library build flags", "ok", system, facts={"system_info": system})

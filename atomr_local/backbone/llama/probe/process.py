@@ -61,6 +61,7 @@ def _run(task: dict[str, Any]) -> None:
     library(task["cpu_variant"])
     _report(variant=loaded_cpu_variant())
     _report(system=api.llama_print_system_info().decode("utf-8", "replace"))
+    _report(gpu=bool(api.llama_supports_gpu_offload()))
     _report(stage="weights")
     header = check_model(Path(task["model"]))
     adapter = Path(task["adapter"]) if task["adapter"] else None

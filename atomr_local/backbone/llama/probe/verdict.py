@@ -96,7 +96,7 @@ class Attempt:
         stage: how far it came: library, weights, model, text, speed; empty: nowhere.
         said: what llama.cpp printed last, on one line.
         facts: what the child found out: "variant" and "variants", the CPU backend and all that this processor can
-            run, the best first; "system", "loaded", "prepared", "speed".
+            run, the best first; "gpu", whether the library can use one; "system", "loaded", "prepared", "speed".
     """
 
     way: Way
