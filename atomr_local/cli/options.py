@@ -32,18 +32,6 @@ def model_options(command: Command) -> Command:
     for option in reversed(
         (
             click.option(
-                "--model",
-                metavar="NAME|PATH",
-                shell_complete=model_names,
-                help="Model to use (default: the settings').",
-            ),
-            click.option(
-                "--adapter",
-                metavar="NAME|PATH",
-                shell_complete=adapter_names,
-                help="LoRA adapter: auto, none, a name or a GGUF file.",
-            ),
-            click.option(
                 "--text-index",
                 metavar="NAME[,NAME…]",
                 shell_complete=text_indexes,
@@ -64,7 +52,20 @@ def model_options(command: Command) -> Command:
         )
     ):
         command = option(command)
-    return command
+    return model_and_adapter(command)
+
+
+def model_and_adapter(command: Command) -> Command:
+    """--model, --adapter."""
+    command = click.option(
+        "--adapter",
+        metavar="NAME|PATH",
+        shell_complete=adapter_names,
+        help="LoRA adapter: auto, none, a name or a GGUF file.",
+    )(command)
+    return click.option(
+        "--model", metavar="NAME|PATH", shell_complete=model_names, help="Model to use (default: the settings')."
+    )(command)
 
 
 def strategy_option(command: Command) -> Command:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from atomr_local.cli.completion import adapter_names, graph_indexes, model_names, text_indexes
-from atomr_local.cli.options import overrides
+from atomr_local.cli.completion import graph_indexes, text_indexes
+from atomr_local.cli.options import model_and_adapter, overrides
 from atomr_local.cli.output import announce_remote, note
 from atomr_local.errors import Cancelled, InputError, KnowledgeIndexError
 from atomr_local.sanitize import sanitize_line
@@ -53,13 +53,7 @@ _LEFT_OUT = {
 )  # fmt: skip
 @click.option("--pages", type=click.IntRange(min=1), metavar="N", help="Read at most N pages.")
 @click.option("--again", is_flag=True, help="Begin with the first page, though there is a file of facts.")
-@click.option("--model", metavar="NAME|PATH", shell_complete=model_names, help="Model to use (default: the settings').")
-@click.option(
-    "--adapter",
-    metavar="NAME|PATH",
-    shell_complete=adapter_names,
-    help="LoRA adapter: auto, none, a name or a GGUF file.",
-)
+@model_and_adapter
 @click.option("--share-private", is_flag=True, help="Allow a graph that is not private, and a model elsewhere.")
 def from_text(
     text_index: str,

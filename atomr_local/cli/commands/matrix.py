@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from atomr_local.cli.completion import adapter_names, model_names, strategy_names
+from atomr_local.cli.completion import strategy_names
 from atomr_local.cli.eval_progress import progress_line
-from atomr_local.cli.options import assigned_options, strategy_option
+from atomr_local.cli.options import assigned_options, model_and_adapter, strategy_option
 from atomr_local.cli.output import announce_remote, note, print_json
 from atomr_local.errors import AtomrError, Cancelled, InputError
 from atomr_local.sanitize import sanitize, sanitize_line
@@ -46,13 +46,7 @@ def _names(_ctx: click.Context, _param: click.Parameter, value: str | None) -> t
 @click.option("--only", metavar="LIST", callback=_names, help="Of the file's sets only these.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Ask at most N questions of each set.")
 @strategy_option
-@click.option("--model", metavar="NAME|PATH", shell_complete=model_names, help="Model to use (default: the settings').")
-@click.option(
-    "--adapter",
-    metavar="NAME|PATH",
-    shell_complete=adapter_names,
-    help="LoRA adapter: auto, none, a name or a GGUF file.",
-)
+@model_and_adapter
 def matrix(
     *,
     sets_file: Path,

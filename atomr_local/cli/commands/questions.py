@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from atomr_local.cli.completion import adapter_names, graph_indexes, model_names, text_indexes
-from atomr_local.cli.options import overrides
+from atomr_local.cli.completion import graph_indexes, text_indexes
+from atomr_local.cli.options import model_and_adapter, overrides
 from atomr_local.cli.output import announce_remote, note, print_json
 from atomr_local.cli.question_review import run_review
 from atomr_local.errors import Cancelled, WebDisabledError
@@ -62,13 +62,7 @@ def questions() -> None:
     "--pages", type=click.IntRange(min=1), default=20_000, show_default=True, metavar="N", help="Pages read at most."
 )
 @click.option("--rephrase", is_flag=True, help="Have the model put questions in other words that pass the checks.")
-@click.option("--model", metavar="NAME|PATH", shell_complete=model_names, help="Model to use (default: the settings').")
-@click.option(
-    "--adapter",
-    metavar="NAME|PATH",
-    shell_complete=adapter_names,
-    help="LoRA adapter: auto, none, a name or a GGUF file.",
-)
+@model_and_adapter
 @click.option("--text-index", metavar="NAME", shell_complete=text_indexes, help="Text index.")
 @click.option("--graph-index", metavar="NAME", shell_complete=graph_indexes, help="Graph index.")
 @click.option("--web/--no-web", default=None, help="Search the web for names from your indexes.")
